@@ -1,0 +1,83 @@
+# Facula's front door. `make help` lists what it can do.
+#
+# PRESET=debug (relwithdebinfo, asan, tsan) builds another variant; DEBUG=1 and REL_WITH_DEB_INFO=1
+# are short for two of them. Every switch of cmake/options.cmake is read from the environment or from
+# the command line: make build USE_MKLDNN=0
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# make hands what it is given on to its commands as environment variables, and CMake reads those.
+SWITCHES := $(shell sed -n 's|^facula_switch.\([A-Z_0-9]*\).*|\1|p' cmake/options.cmake)
+
+ifneq ($(filter 1 ON on YES yes TRUE true,$(DEBUG)),)
+PRESET ?= debug
+else ifneq ($(filter 1 ON on YES yes TRUE true,$(REL_WITH_DEB_INFO)),)
+PRESET ?= relwithdebinfo
+endif
+PRESET ?= release
+BUILD := build/$(PRESET)
+PREFIX ?= /usr/local
+JOBS := $(if $(MAX_JOBS),$(MAX_JOBS),$(shell nproc))
+
+# An active environment is used instead of .venv.
+ENVIRONMENT := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX),.venv)
+PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,python3)
+RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
+
+.PHONY: help setup configure build demo test test-cpp test-python bench bench-reference build-stats \
+        lint format install uninstall clean
+
+help:            ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+	@echo "  variables: PRESET=$(PRESET) MAX_JOBS=$(JOBS) PREFIX=$(PREFIX), and the switches of cmake/options.cmake"
+
+setup:           ## install what is missing (says what; costs nothing the second time)
+	@tools/setup.sh $(ENVIRONMENT)
+
+configure: setup
+	@tools/configure.sh $(PRESET) $(PYTHON) $(SWITCHES)
+
+build: configure ## library, Python module and tests into build/PRESET
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: build      ## a first tour
+	@$(RUN) examples/demo.py
+
+test: test-cpp test-python ## every test
+
+test-cpp: build
+	@ctest --test-dir $(BUILD) --output-on-failure
+
+test-python: build
+	@tools/pytest.sh $(BUILD) $(PYTHON) $(PYTEST_ARGS)
+
+bench: build     ## time the operators
+	@$(RUN) benchmarks/operators.py $(BENCH_ARGS)
+
+bench-reference: build ## the same against PyTorch, interleaved, in an environment of its own
+	@$(RUN) benchmarks/reference.py $(BENCH_ARGS)
+
+build-stats: setup ## measure and judge every budget; writes build/stats.json
+	@$(PYTHON) tools/build_stats.py $(STATS_ARGS)
+
+lint: configure  ## formatting, linters, include directions, start-up code
+	@tools/lint.sh $(BUILD) $(PYTHON)
+
+format:          ## rewrite C++ and Python the way lint wants them
+	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
+	@$(PYTHON) -m ruff check --fix --quiet . ; $(PYTHON) -m ruff format --quiet .
+
+install: build   ## headers, library and find_package(Facula) into PREFIX
+	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
+	@cp $(BUILD)/install_manifest.txt $(BUILD)/installed.txt
+	@echo "Python: the build in $(BUILD)/python is importable from $(ENVIRONMENT); pip install . makes a wheel"
+
+uninstall:       ## take away what install put there
+	@test -f $(BUILD)/installed.txt || { echo "nothing was installed from $(BUILD)"; exit 1; }
+	@xargs -d '\n' rm -fv < $(BUILD)/installed.txt
+	@sed 's|/[^/]*$$||' $(BUILD)/installed.txt | sort -ru | grep -i facula | xargs -r rmdir -p --ignore-fail-on-non-empty 2>/dev/null; true
+	@rm -f $(BUILD)/installed.txt
+
+clean:           ## remove all builds (keeps .venv)
+	rm -rf build dist

@@ -1,0 +1,35 @@
+# ctest: the C++ tests, the programs a sanitizer must stop, and the example outside the tree.
+
+enable_testing()
+find_package(GTest QUIET)
+file(GLOB test_sources CONFIGURE_DEPENDS tests/cpp/*.cpp)
+if(NOT GTest_FOUND)
+  message(STATUS "GoogleTest was not found: the C++ tests are not built (make setup installs it)")
+elseif(test_sources)
+  add_executable(facula_tests ${test_sources})
+  target_link_libraries(facula_tests PRIVATE facula facula_flags GTest::gtest_main)
+  if(HAVE_OPENMP)
+    target_link_libraries(facula_tests PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+  target_compile_definitions(facula_tests PRIVATE FC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  add_test(NAME facula_tests COMMAND facula_tests)
+endif()
+
+# A sanitizer that is not on finds nothing: each of these must be stopped, with these words.
+if(FACULA_SANITIZE)
+  add_executable(facula_must_crash tests/must_crash/must_crash.cpp)
+  target_link_libraries(facula_must_crash PRIVATE facula facula_flags Threads::Threads)
+  set(crashes_address
+    "overrun=heap-buffer-overflow" "overflow=signed integer overflow" "leak=detected memory leaks")
+  set(crashes_thread "race=data race")
+  foreach(row IN LISTS crashes_${FACULA_SANITIZE})
+    string(REGEX MATCH "^(.*)=(.*)$" row "${row}")
+    add_test(NAME must_crash_${CMAKE_MATCH_1} COMMAND facula_must_crash ${CMAKE_MATCH_1})
+    set_tests_properties(must_crash_${CMAKE_MATCH_1} PROPERTIES
+      PASS_REGULAR_EXPRESSION "${CMAKE_MATCH_2}")
+  endforeach()
+else()
+  add_test(NAME find_package COMMAND ${CMAKE_COMMAND}
+    -D build=${PROJECT_BINARY_DIR} -D source=${PROJECT_SOURCE_DIR} -D compiler=${CMAKE_CXX_COMPILER}
+    -P ${PROJECT_SOURCE_DIR}/cmake/test_find_package.cmake)
+endif()

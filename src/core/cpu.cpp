@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu.h"
+
+#include <strings.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace facula {
+
+CpuLevel cpu_level_present() {
+#if defined(FC_HAVE_AVX512)
+  // All of x86-64-v3 and v4: the kernels are compiled for the whole level.
+  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+            __builtin_cpu_supports("bmi2");
+  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+            __builtin_cpu_supports("avx512cd");
+  return v4 ? CpuLevel::AVX512 : v3 ? CpuLevel::AVX2 : CpuLevel::Baseline;
+#else
+  return CpuLevel::Baseline;
+#endif
+}
+
+static CpuLevel choose_level() {
+  CpuLevel best = cpu_level_present();
+  const char* wish = std::getenv("FACULA_CPU_CAPABILITY");
+  if (!wish) wish = std::getenv("ATEN_CPU_CAPABILITY");
+  if (!wish || !*wish) return best;
+  CpuLevel level = best;
+  if (strcasecmp(wish, "default") == 0 || strcasecmp(wish, "baseline") == 0) {
+    level = CpuLevel::Baseline;
+  } else if (strcasecmp(wish, "avx2") == 0) {
+    level = CpuLevel::AVX2;
+  } else if (strcasecmp(wish, "avx512") == 0) {
+    level = CpuLevel::AVX512;
+  } else {
+    std::fprintf(stderr, "facula: CPU capability '%s' is not one of default, avx2, avx512: ignored\n", wish);
+  }
+  return level < best ? level : best;
+}
+
+CpuLevel cpu_level() {
+  static const CpuLevel level = choose_level();
+  return level;
+}
+
+const char* cpu_capability() {
+  constexpr const char* names[] = {"DEFAULT", "AVX2", "AVX512"};
+  return names[static_cast<int>(cpu_level())];
+}
+
+std::string cpu_model() {
+  std::string model;
+  std::FILE* f = std::fopen("/proc/cpuinfo", "r");
+  if (!f) return model;
+  char line[512];
+  while (std::fgets(line, sizeof line, f)) {
+    if (std::strncmp(line, "model name", 10) != 0) continue;
+    if (const char* colon = std::strchr(line, ':')) model = colon + 2;
+    break;
+  }
+  std::fclose(f);
+  while (!model.empty() && model.back() == '\n') model.pop_back();
+  return model;
+}
+
+}  // namespace facula

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Installs what a build needs and is missing: Debian packages for C++, Python packages into the
+# environment given (default .venv). Run again it does nothing; without root or network it says what is
+# missing and goes on with what it finds. FACULA_OFFLINE=1 installs nothing.
+set -u
+cd "$(dirname "$0")/.."
+environment=${1:-.venv}
+
+# command or file that shows it is there : Debian package
+needs=(
+  "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "mold:mold" "git:git"
+  "clang-format:clang-format" "clang-tidy:clang-tidy" "valgrind:valgrind"
+  "/usr/include/gtest/gtest.h:libgtest-dev"
+  "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
+)
+python_packages=(
+  "numpy" "nanobind>=3.1,<4" "pytest" "hypothesis" "ruff" "scikit-build-core" "mypy"
+)
+case $(uname -m) in x86_64) python_packages+=("onednn-cpu-gomp==2023.2.0" "onednn-devel-cpu-gomp==2023.2.0") ;; esac
+
+stamp=build/setup.stamp
+wanted=$(printf '%s\n' "${needs[@]}" "${python_packages[@]}" "$environment" "${FACULA_OFFLINE:-}" | cksum)
+if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && [ -x "$environment/bin/python" ]; then exit 0; fi
+
+say() { echo "setup: $*"; }
+complete=1
+
+# ---- Debian packages ----------------------------------------------------------------------------
+missing=()
+for need in "${needs[@]}"; do
+  what=${need%%:*} package=${need##*:}
+  case $what in
+    /*) compgen -G "$what" > /dev/null || missing+=("$package") ;;
+    *) command -v "$what" > /dev/null || missing+=("$package") ;;
+  esac
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  sudo=""
+  [ "$(id -u)" = 0 ] || sudo="sudo -n"
+  if [ -n "${FACULA_OFFLINE:-}" ] || ! command -v apt-get > /dev/null || ! $sudo true 2> /dev/null; then
+    say "missing, and not installable from here: ${missing[*]}; going on without"
+    complete=0
+  else
+    say "installing Debian packages: ${missing[*]}"
+    $sudo apt-get update -qq
+    for package in "${missing[@]}"; do  # one by one: a name unknown to a release must not stop the rest
+      $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$package" > /dev/null \
+        || { say "could not install $package; going on without"; complete=0; }
+    done
+  fi
+fi
+
+# ---- Python packages ----------------------------------------------------------------------------
+if [ ! -x "$environment/bin/python" ]; then
+  say "making the Python environment $environment"
+  site=""
+  [ -n "${FACULA_OFFLINE:-}" ] && site=--system-site-packages
+  if ! python3 -m venv $site "$environment" 2> /dev/null; then
+    [ "$(id -u)" = 0 ] && [ -z "${FACULA_OFFLINE:-}" ] && apt-get install -y -qq python3-venv python3-dev > /dev/null
+    python3 -m venv $site "$environment" || { say "no Python environment could be made; python3 itself is used"; complete=0; }
+  fi
+fi
+python=$environment/bin/python
+[ -x "$python" ] || python=python3
+
+absent=$("$python" - "${python_packages[@]}" <<'PY'
+import importlib.metadata, re, sys
+for want in sys.argv[1:]:
+    name, bound = re.match(r"([\w-]+)(.*)", want).groups()
+    try:
+        have = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        print(want)
+        continue
+    if bound.startswith("==") and have != bound[2:]:
+        print(want)
+PY
+)
+if [ -n "$absent" ]; then
+  if [ -n "${FACULA_OFFLINE:-}" ]; then
+    say "Python packages not there: $(echo $absent); going on without"
+  else
+    say "installing into $environment: $(echo $absent)"
+    # shellcheck disable=SC2086
+    "$python" -m pip install -q --disable-pip-version-check $absent \
+      || { say "pip could not install them; going on with what is there"; complete=0; }
+  fi
+fi
+
+# The release build is importable from the environment as it stands in the tree. (An environment that
+# is a link belongs to another tree.)
+site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+if [ -w "$site" ] && [ ! -L "$environment" ]; then echo "$PWD/build/release/python" > "$site/facula-build.pth"; fi
+
+mkdir -p build
+if [ $complete = 1 ]; then echo "$wanted" > "$stamp"; say "complete"; else say "done, with gaps (see above)"; fi
+exit 0
