@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options shared by all Python tests, and the module under test."""
+import importlib
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--module", default="facula", help="module under test: facula (default), or torch to check the tests themselves")
+    parser.addoption("--device", default="cpu", help="device that the operator table runs on")
+
+
+def pytest_configure(config):
+    config.module_under_test = None
+
+
+def module_of(config):
+    """Imported once, when the first test asks for it."""
+    if config.module_under_test is None:
+        config.module_under_test = importlib.import_module(config.getoption("--module"))
+    return config.module_under_test
+
+
+@pytest.fixture(scope="session")
+def torch(request):
+    """The module under test, under the name that programs give it."""
+    return module_of(request.config)
+
+
+@pytest.fixture(scope="session")
+def device(request):
+    return request.config.getoption("--device")

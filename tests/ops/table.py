@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator table: every row, by name. The families stand in table_*.py beside this file."""
+import importlib
+
+FAMILIES = ("table_pointwise",)
+ROWS = [row for family in FAMILIES for row in importlib.import_module(family).OPS]
+OPS = {row.name: row for row in ROWS}
+assert len(OPS) == len(ROWS), sorted({r.name for r in ROWS if sum(q.name == r.name for q in ROWS) > 1})
