@@ -10,7 +10,7 @@
 static volatile int one = 1;
 
 static int overrun() {
-  char* p = new char[8];
+  char* p = new char[7 + one];
   int c = p[7 + one];
   delete[] p;
   return c;

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# lint.sh BUILD PYTHON: every check that needs no running test. Prints each check's name and result;
+# ends with 1 if one failed. clang-tidy reads the files that differ from TIDY_BASE (a commit), or all
+# of them with TIDY=all; TIDY=none leaves it out.
+set -u
+build=$1 python=$2
+failed=0
+
+check() {  # check NAME COMMAND...: quiet when it passes
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then
+    echo "lint: $name: ok$( [ -n "$out" ] && echo " ($(echo "$out" | tail -n 1))")"
+  else
+    echo "$out" | tail -n 60
+    echo "lint: $name: FAILED"
+    failed=1
+  fi
+}
+
+format() {
+  git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run -Werror
+}
+
+tidy() {
+  local files
+  case ${TIDY:-changed} in
+    all) files=$(git ls-files 'src/*.cpp' | grep -v /isa/) ;;
+    *)
+      local base=${TIDY_BASE:-$(git rev-list -1 --before='1 day ago' HEAD)}
+      files=$(git diff --name-only --diff-filter=d "${base:-HEAD}" -- 'src/*.cpp' | grep -v /isa/)
+      [ -n "$files" ] || files=$(git ls-files 'src/core/*.cpp') ;;
+  esac
+  # Each file in a process of its own; the compile commands are gcc's, unknown flags are not our news.
+  echo "$files" | timeout "${TIDY_SECONDS:-240}" xargs -P "$(nproc)" -n 1 \
+    clang-tidy --quiet -p "$build" --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument
+  local status=$?
+  if [ $status = 124 ]; then echo "stopped after ${TIDY_SECONDS:-240} s, no finding so far"; return 0; fi
+  echo "$(echo "$files" | wc -l) files"
+  return $status
+}
+
+whitespace() { git diff --check "$(git hash-object -t tree /dev/null)" HEAD -- . ':!tests/data' ':!*.patch'; }
+
+if command -v clang-format > /dev/null; then check "clang-format" format; else echo "lint: clang-format: not installed"; fi
+check "ruff" "$python" -m ruff check --quiet .
+check "include directions" "$python" tools/check_includes.py
+check "white space" whitespace
+if compgen -G "$build/CMakeFiles/facula_core.dir/**" > /dev/null; then
+  check "nothing runs before main" "$python" tools/check_start_up.py "$build"
+else
+  echo "lint: nothing runs before main: $build is not built, left out"
+fi
+if [ "${TIDY:-}" != none ] && command -v clang-tidy > /dev/null; then check "clang-tidy" tidy; fi
+exit $failed
