@@ -10,7 +10,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+for argument in sys.argv[1:]:
+    if not argument.startswith("-"):
+        ROOT = pathlib.Path(argument)  # another tree, for this check's own tests
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 # A folder may use those on earlier lines; folders on one line do not know each other.
 ORDER = [

@@ -1,0 +1,51 @@
+"""The repository's own checks find what they are for: each is shown a tree with the fault."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+
+
+def check_includes(tmp_path, **files):
+    for name, text in files.items():
+        path = tmp_path / name.replace("__", "/").replace("_cpp", ".cpp").replace("_h", ".h")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    done = subprocess.run([sys.executable, TOOLS / "check_includes.py", tmp_path], capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def test_includes_downwards_pass(tmp_path):
+    status, out = check_includes(tmp_path, src__core__a_h="", src__ops__b_cpp='#include "core/a.h"\n')
+    assert status == 0 and "0 breaches" in out
+
+
+def test_include_upwards_fails(tmp_path):
+    status, out = check_includes(tmp_path, src__core__a_cpp='\n#include "ops/b.h"\n', src__ops__b_h="")
+    assert status == 1 and "src/core/a.cpp:2: src/core may not include src/ops" in out
+
+
+def test_include_cycle_fails(tmp_path):
+    status, out = check_includes(tmp_path, src__core__a_h='#include "core/b.h"\n', src__core__b_h='#include "core/a.h"\n')
+    assert status == 1 and "cycle: src/core/a.h -> src/core/b.h -> src/core/a.h" in out
+
+
+def test_heavy_header_in_core_fails(tmp_path):
+    status, out = check_includes(tmp_path, src__core__a_h="#include <iostream>\n")
+    assert status == 1 and "<iostream> is too heavy" in out
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no compiler")
+@pytest.mark.parametrize("code, status", [("int f(); int x = f();", 1), ("int x = 3;", 0)])
+def test_start_up_code(tmp_path, code, status):
+    folder = tmp_path / "CMakeFiles/facula_core.dir"
+    folder.mkdir(parents=True)
+    (tmp_path / "a.cpp").write_text(code)
+    subprocess.run(["c++", "-c", tmp_path / "a.cpp", "-o", folder / "a.cpp.o"], check=True)
+    done = subprocess.run([sys.executable, TOOLS / "check_start_up.py", tmp_path], capture_output=True, text=True)
+    assert done.returncode == status, done.stdout
+    assert ("runs before main" in done.stdout) == bool(status)

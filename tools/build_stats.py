@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Measures and judges the budgets of this project: build_stats.py [--json FILE] [--only NAME,...] [--keep]
+
+Works on a copy of the tree, so edits never touch yours: a clean build without ccache, then rebuilds after touching
+a kernel and after adding an operator, then sizes, import time and the cost of a call. Prints a table, writes JSON,
+ends with 1 if a budget is broken.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# name: (what, unit, budget, aim); smaller is better.
+BUDGETS = {
+    "clean_build": ("clean build of library, bindings and tests, no ccache", "s", 480, 240),
+    "slowest_file": ("slowest source", "s", 15, 10),
+    "kernel_rebuild": ("edit one CPU kernel, build, import", "s", 15, 5),
+    "operator_files": ("sources recompiled after adding an operator", "files", 4, 2),
+    "operator_rebuild": ("add one operator, build, import", "s", 30, 15),
+    "import": ("import facula, warm", "ms", 120, 60),
+    "library": ("libfacula.so, stripped", "MB", 25, 12),
+    "python_add": ("torch.add of two 1-element tensors from Python", "us", 0.35, 0.2),
+    "python_add_grad": ("the same with autograd recording", "us", 0.7, 0.4),
+    "cpp_add": ("operator call from C++", "ns", 150, 60),
+    "observe_off": ("instructions of a call that the idle profiling layer adds", "%", 1, 0),
+}
+KERNEL = "src/backends/cpu/isa"  # any file here is "one CPU kernel"
+
+
+class Tree:
+    """A copy of the working tree with a build of its own."""
+
+    def __init__(self, folder, python):
+        self.folder, self.python = folder, python
+        self.build = folder / "build/release"
+        self.env = dict(os.environ, USE_CCACHE="0", CCACHE_DISABLE="1", PYTHONPATH=str(self.build / "python"))
+
+    def copy_from(self, root):
+        names = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True
+        ).stdout.split(b"\0")
+        for name in filter(None, names):
+            source, target = root / os.fsdecode(name), self.folder / os.fsdecode(name)
+            if source.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
+
+    def run(self, *command, **options):
+        done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True, **options)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        return done.stdout
+
+    def configure(self):
+        self.run("cmake", "--preset", "release", f"-DPython_EXECUTABLE={self.python}")
+
+    def make(self):
+        """Builds; gives seconds and the objects compiled."""
+        log = self.build / ".ninja_log"
+        before = len(log.read_text().splitlines()) if log.exists() else 0
+        start = time.perf_counter()
+        self.run("cmake", "--build", str(self.build))
+        seconds = time.perf_counter() - start
+        rows = [line.split("\t") for line in log.read_text().splitlines()[before:] if line.count("\t") == 4]
+        compiled = {row[3]: (int(row[1]) - int(row[0])) / 1000 for row in rows if row[3].endswith(".o")}
+        return seconds, compiled
+
+    def importing(self):
+        start = time.perf_counter()
+        self.run(self.python, "-c", "import facula")
+        return time.perf_counter() - start
+
+    def edit(self, name, change):
+        path = self.folder / name
+        path.write_text(change(path.read_text()))
+
+
+def source_of(object_name):
+    return re.sub(r"^CMakeFiles/[^/]+\.dir/|\.o$", "", object_name)
+
+
+def clean_build(tree, found):
+    tree.configure()
+    seconds, compiled = tree.make()
+    found["clean_build"] = seconds
+    ours = {k: v for k, v in compiled.items() if "nanobind" not in k}
+    slowest = sorted(((v, source_of(k)) for k, v in ours.items()), reverse=True)[:10]
+    found["slowest_file"] = slowest[0][0]
+    found["details"]["slowest"] = [f"{s:.1f} s {name}" for s, name in slowest]
+    found["details"]["files_compiled"] = len(compiled)
+    found["details"]["cpu_seconds"] = round(sum(compiled.values()), 1)
+
+
+def kernel_rebuild(tree, found):
+    kernels = sorted((tree.folder / KERNEL).glob("*.cpp"))
+    if not kernels:
+        return
+    times = {}
+    for kernel in kernels:
+        name = str(kernel.relative_to(tree.folder))
+        tree.edit(name, lambda text: text + "\n// touched\n")
+        seconds, _ = tree.make()
+        times[name] = seconds + tree.importing()
+    found["kernel_rebuild"] = statistics.median(times.values())
+    found["details"]["kernel_rebuild"] = {k: round(v, 2) for k, v in times.items()}
+
+
+def operator_rebuild(tree, found):
+    """Follows docs/add-an-operator.md: a new operator in one file."""
+    example = tree.folder / "tools/example_operator.patch"
+    tree.run("patch", "-p1", "-i", str(example))
+    seconds, compiled = tree.make()
+    found["operator_rebuild"] = seconds + tree.importing()
+    library = [k for k in compiled if "facula_tests" not in k]
+    found["operator_files"] = len({source_of(k) for k in library})
+    found["details"]["operator_objects"] = sorted(compiled)
+    tree.run(tree.python, "-c", "import facula; assert facula.twice(facula.ones(2)).tolist() == [2.0, 2.0]")
+
+
+def sizes(tree, found):
+    package = tree.build / "python/facula"
+    shown = {}
+    for library in [package / "libfacula.so", *package.glob("_C*.so")]:
+        stripped = tree.folder / (library.name + ".stripped")
+        tree.run("strip", "-o", str(stripped), str(library))
+        shown[library.name] = [round(library.stat().st_size / 1e6, 2), round(stripped.stat().st_size / 1e6, 2)]
+    found["library"] = shown["libfacula.so"][1]
+    found["details"]["sizes_MB (built, stripped)"] = shown
+
+
+def import_time(tree, found):
+    def timed(code):
+        start = time.perf_counter()
+        tree.run(tree.python, "-c", code)
+        return time.perf_counter() - start
+
+    tree.importing()
+    with_it, without = [], []
+    for _ in range(15):
+        with_it.append(timed("import facula"))
+        without.append(timed("pass"))
+    found["import"] = (min(with_it) - min(without)) * 1000
+
+
+PYTHON_CALL = """
+import facula as torch, timeit
+a, b = torch.ones(1), torch.ones(1)
+g = torch.ones(1, requires_grad=True)
+add = torch.add
+def best(f):
+    n = 50000
+    return min(timeit.repeat(f, number=n, repeat=15)) / n * 1e6
+print(best(lambda: add(a, b)) - best(lambda: None), best(lambda: add(g, b)) - best(lambda: None))
+"""
+
+
+def python_calls(tree, found):
+    plain, grad = tree.run(tree.python, "-c", PYTHON_CALL).split()
+    found["python_add"], found["python_add_grad"] = float(plain), float(grad)
+
+
+def cpp_calls(tree, found):
+    tree.run("cmake", "--build", str(tree.build), "--target", "facula_call_cost")
+    program = str(tree.build / "facula_call_cost")
+    found["cpp_add"] = min(float(tree.run(program, "time")) for _ in range(5))
+    if not shutil.which("valgrind"):
+        return
+
+    def instructions(mode, n):
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, mode, str(n)],
+            env=dict(tree.env, OMP_NUM_THREADS="1", FACULA_CPU_CAPABILITY="avx2"), capture_output=True, text=True,
+        )  # fmt: skip
+        return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
+
+    def per_call(mode):
+        return (instructions(mode, 3000) - instructions(mode, 1000)) / 2000
+
+    never, off = per_call("never"), per_call("off")
+    found["observe_off"] = max(0.0, (off - never) / never * 100)
+    found["details"]["instructions_per_call"] = {"never observed": never, "observed before, off now": off}
+
+
+STEPS = [clean_build, kernel_rebuild, operator_rebuild, sizes, import_time, python_calls, cpp_calls]
+
+
+def judge(name, value):
+    _, _, budget, aim = BUDGETS[name]
+    return "aim met" if value <= aim else "within budget" if value <= budget else "BROKEN"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", default=str(ROOT / "build/stats.json"))
+    parser.add_argument("--only", help="steps, by name: " + ", ".join(s.__name__ for s in STEPS))
+    parser.add_argument("--keep", action="store_true", help="use the copy of the last run as it is")
+    options = parser.parse_args()
+
+    folder = ROOT / "build/stats"
+    if not options.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    tree = Tree(folder, os.path.abspath(sys.executable))
+    if not options.keep:
+        tree.copy_from(ROOT)
+    found, failed = {"details": {}}, []
+    for step in STEPS:
+        if options.only and step.__name__ not in options.only.split(","):
+            continue
+        print(f"... {step.__name__}", file=sys.stderr, flush=True)
+        try:
+            step(tree, found)
+        except Exception as error:  # one step that cannot be measured must not hide the others
+            failed.append(step.__name__)
+            found["details"][f"{step.__name__} failed"] = str(error)
+            print(f"{step.__name__} could not be measured: {error}", file=sys.stderr)
+
+    rows = []
+    for name, (what, unit, budget, aim) in BUDGETS.items():
+        if name in found:
+            verdict = judge(name, found[name])
+            rows.append({"name": name, "what": what, "value": round(found[name], 3), "unit": unit, "budget": budget,
+                         "aim": aim, "verdict": verdict})  # fmt: skip
+            print(f"{what:58s} {found[name]:9.2f} {unit:5s} budget {budget:<6g} aim {aim:<6g} {verdict}")
+        else:
+            print(f"{what:58s}   not measured")
+    for line in found["details"].get("slowest", []):
+        print(f"    {line}")
+    report = {"cores": os.cpu_count(), "rows": rows, "details": found["details"]}
+    pathlib.Path(options.json).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    print(f"written to {options.json}")
+    return 1 if failed or any(row["verdict"] == "BROKEN" for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
