@@ -23,6 +23,7 @@ JOBS := $(if $(MAX_JOBS),$(MAX_JOBS),$(shell nproc))
 # An active environment is used instead of .venv.
 ENVIRONMENT := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX),.venv)
 PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,python3)
+export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
 .PHONY: help setup configure build demo test test-cpp test-python bench bench-reference build-stats \

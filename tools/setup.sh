@@ -8,7 +8,7 @@ environment=${1:-.venv}
 
 # command or file that shows it is there : Debian package
 needs=(
-  "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "mold:mold" "git:git"
+  "python3:python3" "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "mold:mold" "git:git"
   "clang-format:clang-format" "clang-tidy:clang-tidy" "valgrind:valgrind"
   "/usr/include/gtest/gtest.h:libgtest-dev"
   "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
@@ -16,6 +16,9 @@ needs=(
 python_packages=(
   "numpy" "nanobind>=3.1,<4" "pytest" "hypothesis" "ruff" "scikit-build-core" "mypy"
 )
+# A distribution's CMake may be older than 3.25; PyPI has one.
+cmake_version=$(cmake --version 2> /dev/null | sed -n '1s/[^0-9]*//p')
+[ "$(printf '%s\n3.25\n' "${cmake_version:-0}" | sort -V | head -n 1)" = 3.25 ] || python_packages+=("cmake>=3.25")
 case $(uname -m) in x86_64) python_packages+=("onednn-cpu-gomp==2023.2.0" "onednn-devel-cpu-gomp==2023.2.0") ;; esac
 
 stamp=build/setup.stamp
@@ -34,6 +37,10 @@ for need in "${needs[@]}"; do
     *) command -v "$what" > /dev/null || missing+=("$package") ;;
   esac
 done
+# A Python without its headers, or one that cannot make an environment.
+has() { python3 -c "$1" > /dev/null 2>&1; }
+has "import os, sysconfig; os.stat(sysconfig.get_path('include') + '/Python.h')" || missing+=(python3-dev)
+[ -x "$environment/bin/python" ] || has "import ensurepip, venv" || missing+=(python3-venv)
 if [ ${#missing[@]} -gt 0 ]; then
   sudo=""
   [ "$(id -u)" = 0 ] || sudo="sudo -n"
@@ -55,10 +62,11 @@ if [ ! -x "$environment/bin/python" ]; then
   say "making the Python environment $environment"
   site=""
   [ -n "${FACULA_OFFLINE:-}" ] && site=--system-site-packages
-  if ! python3 -m venv $site "$environment" 2> /dev/null; then
-    [ "$(id -u)" = 0 ] && [ -z "${FACULA_OFFLINE:-}" ] && apt-get install -y -qq python3-venv python3-dev > /dev/null
-    python3 -m venv $site "$environment" || { say "no Python environment could be made; python3 itself is used"; complete=0; }
-  fi
+  python3 -m venv $site "$environment" 2> /dev/null || {
+    rm -rf "$environment"
+    say "no Python environment could be made; python3 itself is used"
+    complete=0
+  }
 fi
 python=$environment/bin/python
 [ -x "$python" ] || python=python3
@@ -79,6 +87,7 @@ PY
 if [ -n "$absent" ]; then
   if [ -n "${FACULA_OFFLINE:-}" ]; then
     say "Python packages not there: $(echo $absent); going on without"
+    complete=0
   else
     say "installing into $environment: $(echo $absent)"
     # shellcheck disable=SC2086
