@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The random numbers of docs/random.md in NumPy: slow, short, and bit for bit PyTorch's.
 
 Every section number below is a section of docs/random.md. float16 and bfloat16 results come back as float32

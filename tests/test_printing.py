@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """repr and str equal PyTorch's, character for character: recorded in golden/printing.json."""
 
 import importlib.util
@@ -20,12 +21,12 @@ ROWS = GOLDEN["cases"]
 
 
 @pytest.fixture
-def torch():
-    module = pytest.importorskip("facula", reason="facula is not built")
-    module.set_printoptions(profile="default")
-    yield module
-    module.set_printoptions(profile="default")
-    module.set_default_dtype(module.float32)
+def printing(torch):
+    """The module under test with default options, which are put back."""
+    torch.set_printoptions(profile="default")
+    yield torch
+    torch.set_printoptions(profile="default")
+    torch.set_default_dtype(torch.float32)
 
 
 def name(row):
@@ -34,7 +35,8 @@ def name(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name)
-def test_text_equals_pytorch(torch, row):
+def test_text_equals_pytorch(printing, row):
+    torch = printing
     torch.set_printoptions(**row.get("options", {}))
     torch.set_default_dtype(getattr(torch, row.get("default_dtype", "float32")))
     with warnings.catch_warnings():
@@ -49,7 +51,8 @@ def test_every_case_is_recorded():
     assert GOLDEN["torch"].startswith("2.")
 
 
-def test_options_round_trip(torch):
+def test_options_round_trip(printing):
+    torch = printing
     get_printoptions, printoptions = torch._tensor_str.get_printoptions, torch._tensor_str.printoptions
     assert get_printoptions() == {
         "precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}  # fmt: skip
@@ -63,7 +66,8 @@ def test_options_round_trip(torch):
     assert get_printoptions()["sci_mode"] is None, "sci_mode is reset by every call that leaves it out"
 
 
-def test_options_are_restored_after_an_error(torch):
+def test_options_are_restored_after_an_error(printing):
+    torch = printing
     get_printoptions, printoptions = torch._tensor_str.get_printoptions, torch._tensor_str.printoptions
     with pytest.raises(ZeroDivisionError), printoptions(precision=1):
         1 / 0

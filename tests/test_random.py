@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers equal PyTorch's for the same seed: recorded in golden/random.json, rules in docs/random.md."""
 
 import json
@@ -64,13 +65,8 @@ def test_reference_equals_pytorch(row):
     check(row, values, float(g.uniform(1)[0]))
 
 
-def facula():
-    return pytest.importorskip("facula", reason="facula is not built")
-
-
 @pytest.mark.parametrize("row", ROWS, ids=name)
-def test_facula_equals_pytorch(row):
-    torch = facula()
+def test_facula_equals_pytorch(torch, row):
     torch.manual_seed(row["seed"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -90,21 +86,18 @@ def test_every_case_is_recorded():
 # ---- generators
 
 
-def test_manual_seed_returns_the_default_generator():
-    torch = facula()
+def test_manual_seed_returns_the_default_generator(torch):
     g = torch.manual_seed(7)
     assert g is torch.default_generator
     assert torch.initial_seed() == g.initial_seed() == 7
 
 
-def test_fresh_generators_share_one_seed():
-    torch = facula()
+def test_fresh_generators_share_one_seed(torch):
     assert torch.Generator().initial_seed() == 67280421310721
     assert torch.equal(torch.rand(3, generator=torch.Generator()), torch.rand(3, generator=torch.Generator()))
 
 
-def test_state_round_trip_includes_the_cached_normal_number():
-    torch = facula()
+def test_state_round_trip_includes_the_cached_normal_number(torch):
     g = torch.Generator().manual_seed(3)
     torch.randn(3, generator=g)
     state = g.get_state()
@@ -118,8 +111,7 @@ def test_state_round_trip_includes_the_cached_normal_number():
     assert torch.equal(first, torch.randn(5, generator=h))
 
 
-def test_generators_are_independent():
-    torch = facula()
+def test_generators_are_independent(torch):
     torch.manual_seed(0)
     a = torch.rand(4)
     torch.manual_seed(0)
@@ -127,8 +119,7 @@ def test_generators_are_independent():
     assert torch.equal(a, torch.rand(4))
 
 
-def test_manual_seed_forgets_the_cached_normal_number():
-    torch = facula()
+def test_manual_seed_forgets_the_cached_normal_number(torch):
     torch.manual_seed(0)
     a = torch.randn(1)
     torch.manual_seed(0)
@@ -136,27 +127,23 @@ def test_manual_seed_forgets_the_cached_normal_number():
 
 
 @pytest.mark.parametrize("seed, kept", [(-1, 2**64 - 1), (2**64 - 1, 2**64 - 1), (-(2**63), 2**63), (0, 0)])
-def test_seeds_wrap_to_64_bits(seed, kept):
-    torch = facula()
+def test_seeds_wrap_to_64_bits(torch, seed, kept):
     assert torch.Generator().manual_seed(seed).initial_seed() == kept
 
 
 @pytest.mark.parametrize("seed", [2**64, -(2**63) - 1])
-def test_seeds_beyond_64_bits_are_refused(seed):
-    torch = facula()
+def test_seeds_beyond_64_bits_are_refused(torch, seed):
     with pytest.raises(ValueError):
         torch.Generator().manual_seed(seed)
 
 
-def test_seed_draws_a_new_one():
-    torch = facula()
+def test_seed_draws_a_new_one(torch):
     g = torch.Generator()
     assert g.seed() == g.initial_seed()
     assert g.seed() != g.seed()
 
 
-def test_fork_rng_style_save_and_restore():
-    torch = facula()
+def test_fork_rng_style_save_and_restore(torch):
     torch.manual_seed(5)
     state = torch.get_rng_state()
     a = torch.rand(3)
@@ -199,7 +186,6 @@ BAD = [
 
 
 @pytest.mark.parametrize("code, error", BAD, ids=[code for code, _ in BAD])
-def test_bad_arguments(code, error):
-    torch = facula()
+def test_bad_arguments(torch, code, error):
     with pytest.raises(error):
         eval(code, {"torch": torch})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How tensors print: the text of repr(tensor), character for character what PyTorch 2.x prints.
 
 The text is made in four steps: fetch the numbers that will be shown (only the edges of a long tensor are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records how PyTorch prints: `python tests/golden/record_printing.py` with PyTorch 2.x writes printing.json.
 
 A case is a Python expression with the name `torch`; stored is the repr of its value (the value itself if it is

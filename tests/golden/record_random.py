@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records PyTorch's random numbers: `python tests/golden/record_random.py` with PyTorch 2.x writes random.json.
 
 A case is (kind, PyTorch expression, the same on tests/reference_random.Generator `g`). Each is run for every
