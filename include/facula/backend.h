@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The backend contract: plain C, one exported function, versioned structs. A backend is a shared library that
+ * exports facula_backend_v1 and fills a fc_backend. Required are memory, copies and synchronisation; with these
+ * alone every program runs, by counted fallback to the CPU. Then come compute families, each one function that takes
+ * an opcode and strided operands; a backend claims calls one by one through `supports`. See docs/add-a-backend.md.
+ *
+ * Rules: every struct starts with its size in bytes, so that either side may be older; functions return 0 for
+ * success and put a message into the error buffer otherwise; nothing throws across this line; strings are UTF-8.
+ * Strides are in bytes; data pointers are device memory of the backend that is called. */
+#ifndef FACULA_BACKEND_H
+#define FACULA_BACKEND_H
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FC_ABI_VERSION 1
+#define FC_MAX_INPUTS 4
+#define FC_MAX_PARAMS 4
+
+/* Element types have PyTorch's ScalarType numbers. */
+enum fc_dtype {
+  FC_UINT8 = 0, FC_INT8 = 1, FC_INT16 = 2, FC_INT32 = 3, FC_INT64 = 4, FC_FLOAT16 = 5, FC_FLOAT32 = 6,
+  FC_FLOAT64 = 7, FC_COMPLEX64 = 9, FC_COMPLEX128 = 10, FC_BOOL = 11, FC_BFLOAT16 = 15, FC_FLOAT8_E5M2 = 23,
+  FC_FLOAT8_E4M3FN = 24, FC_UINT16 = 27, FC_UINT32 = 28, FC_UINT64 = 29
+};
+
+/* Every pointwise formula: X(number, name, inputs, parameters). Numbers never change; new ones are added at the end.
+ * Names are the operators'. Those up to `where` are the base from which the others can be decomposed. */
+#define FC_MAP_OPCODES(X)                                                                                            \
+  X(0, neg, 1, 0) X(1, abs, 1, 0) X(2, exp, 1, 0) X(3, log, 1, 0) X(4, sin, 1, 0) X(5, cos, 1, 0)                    \
+  X(6, sqrt, 1, 0) X(7, reciprocal, 1, 0) X(8, floor, 1, 0) X(9, trunc, 1, 0) X(10, logical_not, 1, 0)               \
+  X(11, isnan, 1, 0) X(12, add, 2, 1) X(13, sub, 2, 1) X(14, mul, 2, 0) X(15, div, 2, 0) X(16, div_floor, 2, 0)      \
+  X(17, remainder, 2, 0) X(18, pow, 2, 0) X(19, maximum, 2, 0) X(20, minimum, 2, 0) X(21, lt, 2, 0)                  \
+  X(22, le, 2, 0) X(23, eq, 2, 0) X(24, ne, 2, 0) X(25, bitwise_and, 2, 0) X(26, bitwise_or, 2, 0)                   \
+  X(27, bitwise_xor, 2, 0) X(28, bitwise_left_shift, 2, 0) X(29, bitwise_right_shift, 2, 0) X(30, where, 3, 0)       \
+  X(31, gt, 2, 0) X(32, ge, 2, 0) X(33, tanh, 1, 0) X(34, erf, 1, 0) X(35, log1p, 1, 0) X(36, expm1, 1, 0)           \
+  X(37, rsqrt, 1, 0) X(38, tan, 1, 0) X(39, asin, 1, 0) X(40, acos, 1, 0) X(41, atan, 1, 0) X(42, sinh, 1, 0)        \
+  X(43, cosh, 1, 0) X(44, asinh, 1, 0) X(45, acosh, 1, 0) X(46, atanh, 1, 0) X(47, exp2, 1, 0) X(48, log2, 1, 0)     \
+  X(49, log10, 1, 0) X(50, ceil, 1, 0) X(51, round, 1, 0) X(52, frac, 1, 0) X(53, sign, 1, 0) X(54, sgn, 1, 0)       \
+  X(55, signbit, 1, 0) X(56, square, 1, 0) X(57, sigmoid, 1, 0) X(58, erfc, 1, 0) X(59, erfinv, 1, 0)                \
+  X(60, lgamma, 1, 0) X(61, digamma, 1, 0) X(62, isinf, 1, 0) X(63, isfinite, 1, 0) X(64, isposinf, 1, 0)            \
+  X(65, isneginf, 1, 0) X(66, bitwise_not, 1, 0) X(67, conj_physical, 1, 0) X(68, angle, 1, 0) X(69, relu, 1, 0)     \
+  X(70, gelu, 1, 0) X(71, gelu_tanh, 1, 0) X(72, silu, 1, 0) X(73, mish, 1, 0) X(74, softplus, 1, 2)                 \
+  X(75, leaky_relu, 1, 1) X(76, elu, 1, 3) X(77, hardtanh, 1, 2) X(78, hardswish, 1, 0) X(79, hardsigmoid, 1, 0)     \
+  X(80, log_sigmoid, 1, 0) X(81, threshold, 1, 2) X(82, nan_to_num, 1, 3) X(83, deg2rad, 1, 0) X(84, rad2deg, 1, 0)  \
+  X(85, sinc, 1, 0) X(86, i0, 1, 0) X(87, logit, 1, 1) X(88, round_decimals, 1, 1) X(89, positive, 1, 0)             \
+  X(90, div_trunc, 2, 0) X(91, fmod, 2, 0) X(92, atan2, 2, 0) X(93, fmax, 2, 0) X(94, fmin, 2, 0) X(95, hypot, 2, 0) \
+  X(96, copysign, 2, 0) X(97, nextafter, 2, 0) X(98, logaddexp, 2, 0) X(99, logaddexp2, 2, 0) X(100, xlogy, 2, 0)    \
+  X(101, logical_and, 2, 0) X(102, logical_or, 2, 0) X(103, logical_xor, 2, 0) X(104, gcd, 2, 0) X(105, lcm, 2, 0)   \
+  X(106, heaviside, 2, 0) X(107, clamp, 3, 0) X(108, clamp_min, 2, 0) X(109, clamp_max, 2, 0) X(110, lerp, 3, 0)     \
+  X(111, addcmul, 3, 1) X(112, addcdiv, 3, 1) X(113, ldexp, 2, 0) X(114, floor_divide, 2, 0)                         \
+  X(115, sigmoid_backward, 2, 0) X(116, tanh_backward, 2, 0) X(117, gelu_backward, 2, 0)                             \
+  X(118, gelu_tanh_backward, 2, 0) X(119, silu_backward, 2, 0) X(120, threshold_backward, 2, 1)                      \
+  X(121, leaky_relu_backward, 2, 1) X(122, elu_backward, 2, 3) X(123, hardtanh_backward, 2, 2)                       \
+  X(124, hardswish_backward, 2, 0) X(125, hardsigmoid_backward, 2, 0) X(126, softplus_backward, 2, 2)                \
+  X(127, mish_backward, 2, 0) X(128, log_sigmoid_backward, 2, 0) X(129, xlog1py, 2, 0) X(130, polygamma, 1, 1)       \
+  X(131, real, 1, 0) X(132, imag, 1, 0) X(133, complex, 2, 0) X(134, rsub, 2, 1) X(135, masked_fill, 3, 0)           \
+  X(136, logit_backward, 2, 1) X(137, special_erfcx, 1, 0) X(138, smooth_l1, 2, 1) X(139, huber, 2, 1)
+
+#define FC_ENUMERATE(number, name, inputs, params) FC_MAP_##name = number,
+enum fc_map_opcode { FC_MAP_OPCODES(FC_ENUMERATE) FC_MAP_COUNT };
+#undef FC_ENUMERATE
+
+enum fc_reduce_opcode {
+  FC_REDUCE_SUM, FC_REDUCE_PROD, FC_REDUCE_MAX, FC_REDUCE_MIN, FC_REDUCE_ARGMAX, FC_REDUCE_ARGMIN, FC_REDUCE_ANY,
+  FC_REDUCE_ALL
+};
+enum fc_scan_opcode { FC_SCAN_SUM, FC_SCAN_PROD, FC_SCAN_MAX, FC_SCAN_MIN };
+enum fc_scatter_opcode { FC_SCATTER_SET, FC_SCATTER_ADD, FC_SCATTER_MUL, FC_SCATTER_MAX, FC_SCATTER_MIN };
+
+typedef struct fc_number { /* a host number; the field for its category is set */
+  int32_t category;        /* 0 bool, 1 integer, 2 floating, 3 complex */
+  int32_t reserved;
+  int64_t i;
+  double re, im;
+} fc_number;
+
+typedef struct fc_operand {
+  void* data;             /* null: the operand is the number below, for every element */
+  const int64_t* strides; /* bytes, one per dimension of the call's shape; 0 repeats */
+  int32_t dtype;
+  int32_t reserved;
+  fc_number value;
+} fc_operand;
+
+/* out[i] = formula(in[0][i], in[1][i], …; params): computed in `compute`, operands are converted on the way. */
+typedef struct fc_map {
+  uint32_t size;
+  int32_t opcode;
+  int32_t n_in, n_params;
+  int32_t ndim;
+  int32_t compute;
+  const int64_t* shape;
+  fc_operand out;
+  fc_operand in[FC_MAX_INPUTS];
+  fc_number params[FC_MAX_PARAMS];
+} fc_map;
+
+/* dst[i] = src[i], converting the type; both on the called device. A null src.data fills with src.value. */
+typedef struct fc_copy {
+  uint32_t size;
+  int32_t ndim;
+  const int64_t* shape;
+  fc_operand dst, src;
+} fc_copy;
+
+/* out has stride 0 along the reduced dimensions. indices: for argmax/argmin the int64 result (out.data may be null);
+ * for max/min optional. The index is the position along `dim` (or in the flattened input when dim is -1). */
+typedef struct fc_reduce {
+  uint32_t size;
+  int32_t opcode;
+  int32_t ndim;
+  int32_t compute;
+  const int64_t* shape; /* of the input */
+  fc_operand in, out, indices;
+  int32_t dim;
+  int32_t reserved;
+} fc_reduce;
+
+/* c[b] = alpha * a[b] @ b[b] + beta * c[b]; all three of type dtype, any strides. */
+typedef struct fc_matmul {
+  uint32_t size;
+  int32_t dtype;
+  int64_t batch, m, n, k;
+  void *a, *b, *c;
+  int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col; /* bytes */
+  double alpha, beta;
+} fc_matmul;
+
+/* out[i] = in[i with coordinate `dim` replaced by index[i]]; shape is index's. Indices are checked by the host where
+ * it can read them; a device checks too and returns an error. */
+typedef struct fc_gather {
+  uint32_t size;
+  int32_t ndim;
+  const int64_t* shape;
+  fc_operand out, in, index;
+  int32_t dim;
+  int32_t reserved;
+  int64_t in_size; /* in's size along dim */
+} fc_gather;
+
+/* out[i with coordinate dim replaced by index[i]] op= src[i]; shape is index's. */
+typedef struct fc_scatter {
+  uint32_t size;
+  int32_t opcode;
+  int32_t ndim;
+  int32_t dim;
+  const int64_t* shape;
+  fc_operand out, src, index;
+  int64_t out_size;
+} fc_scatter;
+
+typedef struct fc_scan {
+  uint32_t size;
+  int32_t opcode;
+  int32_t ndim;
+  int32_t dim;
+  const int64_t* shape;
+  fc_operand in, out, indices;
+} fc_scan;
+
+/* Stable sort along dim; indices are int64. */
+typedef struct fc_sort {
+  uint32_t size;
+  int32_t ndim;
+  int32_t dim;
+  int32_t descending;
+  const int64_t* shape;
+  fc_operand in, out, indices;
+} fc_sort;
+
+enum fc_family {
+  FC_FAMILY_COPY, FC_FAMILY_MAP, FC_FAMILY_REDUCE, FC_FAMILY_MATMUL, FC_FAMILY_GATHER, FC_FAMILY_SCATTER,
+  FC_FAMILY_SCAN, FC_FAMILY_SORT, FC_FAMILY_COUNT
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions between all element types, as rows. Floats out of an integer's range become what x86 gives PyTorch:
+// conversion through int64 for narrow types, so NaN and infinities are defined and do not trap.
+#include <complex>
+
+#include "backends/cpu/isa.h"
+#include "core/half.h"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+namespace facula::cpu::FC_ISA {
+namespace {
+
+// Storage types with their conversion to and from a type C++ computes in.
+struct Half { uint16_t bits; };
+struct BFloat { uint16_t bits; };
+struct F8e5m2 { uint8_t bits; };
+struct F8e4m3 { uint8_t bits; };
+
+template <class T>
+inline T load(T v) { return v; }
+inline float load(Half v) {
+#if defined(__F16C__)
+  return _cvtsh_ss(v.bits);
+#else
+  return half_to_float(v.bits);
+#endif
+}
+inline float load(BFloat v) { return bfloat_to_float(v.bits); }
+inline float load(F8e5m2 v) { return f8e5m2_to_float(v.bits); }
+inline float load(F8e4m3 v) { return f8e4m3_to_float(v.bits); }
+
+template <class To, class From>
+inline To convert(From v) {
+  if constexpr (std::is_same_v<To, From>) return v;
+  else if constexpr (requires { v.real(); }) {
+    if constexpr (requires(To t) { t.real(); }) return To(static_cast<typename To::value_type>(v.real()), static_cast<typename To::value_type>(v.imag()));
+    else if constexpr (std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
+    else return convert<To>(v.real());
+  } else if constexpr (requires(To t) { t.real(); }) return To(static_cast<typename To::value_type>(v), 0);
+  else if constexpr (std::is_same_v<To, bool>) return v != 0;
+  else if constexpr (std::is_same_v<To, Half>) {
+    float f = static_cast<float>(v);
+#if defined(__F16C__)
+    return {static_cast<uint16_t>(_cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT))};
+#else
+    return {float_to_half(f)};
+#endif
+  } else if constexpr (std::is_same_v<To, BFloat>) return {float_to_bfloat(static_cast<float>(v))};
+  else if constexpr (std::is_same_v<To, F8e5m2>) return {float_to_f8e5m2(static_cast<float>(v))};
+  else if constexpr (std::is_same_v<To, F8e4m3>) return {float_to_f8e4m3(static_cast<float>(v))};
+  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // In range for int64: plain. Otherwise the x86 "integer indefinite" value, cut to the target's width.
+    int64_t wide = v >= From(-0x1p63) && v < From(0x1p63) ? static_cast<int64_t>(v) : INT64_MIN;
+    if constexpr (std::is_same_v<To, uint64_t>) {
+      if (v >= From(0x1p63) && v < From(0x1p64)) return static_cast<uint64_t>(v);
+      return static_cast<uint64_t>(wide);
+    } else if constexpr (std::is_same_v<To, int32_t>) {
+      return wide >= INT32_MIN && wide <= INT32_MAX ? static_cast<int32_t>(wide) : INT32_MIN;
+    } else {
+      return static_cast<To>(wide);
+    }
+  } else return static_cast<To>(v);
+}
+
+template <class From, class To>
+void cast_row(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
+  if (ds == sizeof(To) && ss == sizeof(From)) {
+    auto* d = reinterpret_cast<To*>(dst);
+    auto* s = reinterpret_cast<const From*>(src);
+    for (int64_t i = 0; i < n; ++i) d[i] = convert<To>(load(s[i]));
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      *reinterpret_cast<To*>(dst + i * ds) = convert<To>(load(*reinterpret_cast<const From*>(src + i * ss)));
+  }
+}
+
+template <class From, class... To>
+void add_from(KernelTable& t, DType from, const DType* to) {
+  ((t.cast[static_cast<int>(from)][static_cast<int>(*to++)] = cast_row<From, To>), ...);
+}
+
+template <class... All>
+void add_all(KernelTable& t) {
+  static constexpr DType types[] = {DType::Bool,    DType::UInt8,    DType::Int8,      DType::Int16,     DType::Int32,
+                                    DType::Int64,   DType::Float16,  DType::BFloat16,  DType::Float32,   DType::Float64,
+                                    DType::Complex64, DType::Complex128, DType::UInt16, DType::UInt32,   DType::UInt64,
+                                    DType::Float8_e5m2, DType::Float8_e4m3fn};
+  const DType* from = types;
+  (add_from<All, All...>(t, *from++, types), ...);
+}
+
+}  // namespace
+
+void fill_cast(KernelTable& t) {
+  add_all<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat, float, double, std::complex<float>,
+          std::complex<double>, uint16_t, uint32_t, uint64_t, F8e5m2, F8e4m3>(t);
+}
+
+}  // namespace facula::cpu::FC_ISA

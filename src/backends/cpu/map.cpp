@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's map and copy families: a lookup in the kernel table, then the walker.
+#include <complex>
+#include <cstring>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/isa.h"
+#include "core/threads.h"
+#include "dispatch/families.h"
+
+namespace facula::cpu {
+namespace {
+
+constexpr int64_t no_strides[kMaxRank] = {};
+
+// Writes a host number into memory as an element of type t (which is a compute type or any stored type).
+void store_number(const fc_number& n, DType t, void* at) {
+  if (n.category <= 1) cast_fn(DType::Int64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.i), 0, 1);
+  else if (n.category == 2 || !is_complex(t)) cast_fn(DType::Float64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);
+  else cast_fn(DType::Complex128, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);
+}
+
+void map(void*, const fc_map& c) {
+  DType compute = static_cast<DType>(c.compute);
+  const MapKernel& k = kernels().map[c.opcode][c.compute];
+  FC_CHECK_AS(NotImplementedError, k.fn, "\"", map_opcode(c.opcode).name, "_cpu\" not implemented for '", info(compute).legacy, "'");
+  alignas(16) char numbers[FC_MAX_INPUTS][16];
+  alignas(16) char params[FC_MAX_PARAMS * 16];
+  for (int i = 0; i < c.n_params; ++i)
+    store_number(c.params[i], compute, params + static_cast<size_t>(i) * item_size(compute));
+  Walk w{c.ndim, c.shape, c.n_in + 1, {}, k.fn, params, k.cost};
+  w.operands[0] = {static_cast<char*>(c.out.data), c.out.strides, static_cast<DType>(c.out.dtype), k.result};
+  for (int i = 0; i < c.n_in; ++i) {
+    const fc_operand& in = c.in[i];
+    DType wanted = c.opcode == FC_MAP_where && i == 0 ? DType::Bool : compute;
+    if (in.data) {
+      w.operands[i + 1] = {static_cast<char*>(in.data), in.strides, static_cast<DType>(in.dtype), wanted};
+    } else {
+      store_number(in.value, wanted, numbers[i]);
+      w.operands[i + 1] = {numbers[i], no_strides, wanted, wanted};
+    }
+  }
+  walk(w);
+}
+
+template <size_t N>
+void move_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void*) {
+  struct Item { char bytes[N]; };
+  for (int64_t j = 0; j < n1; ++j) {
+    char* d = ptr[0] + j * s[2];
+    const char* x = ptr[1] + j * s[3];
+    if (s[0] == N && s[1] == N) {
+      std::memmove(d, x, static_cast<size_t>(n0) * N);
+    } else {
+      for (int64_t i = 0; i < n0; ++i) std::memcpy(d + i * s[0], x + i * s[1], N);
+    }
+  }
+}
+
+void copy(void*, const fc_copy& c) {
+  DType to = static_cast<DType>(c.dst.dtype), from = static_cast<DType>(c.src.dtype);
+  alignas(16) char number[16];
+  Walk w{c.ndim, c.shape, 2, {}, nullptr};
+  w.operands[0] = {static_cast<char*>(c.dst.data), c.dst.strides, to, to};
+  if (c.src.data) {
+    w.operands[1] = {static_cast<char*>(c.src.data), c.src.strides, from, from};
+  } else {
+    store_number(c.src.value, to, number);
+    w.operands[1] = {number, no_strides, to, to};
+    from = to;
+  }
+  if (from == to) {
+    switch (item_size(to)) {
+      case 1: w.fn = move_tile<1>; break;
+      case 2: w.fn = move_tile<2>; break;
+      case 4: w.fn = move_tile<4>; break;
+      case 8: w.fn = move_tile<8>; break;
+      default: w.fn = move_tile<16>; break;
+    }
+  } else {
+    w.params = reinterpret_cast<const void*>(cast_fn(from, to));
+    w.fn = [](char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* fn) {
+      for (int64_t j = 0; j < n1; ++j)
+        reinterpret_cast<CastFn>(const_cast<void*>(fn))(ptr[0] + j * s[2], s[0], ptr[1] + j * s[3], s[1], n0);
+    };
+  }
+  walk(w);
+}
+
+}  // namespace
+
+void register_families() {
+  Families f;
+  f.copy = copy;
+  f.map = map;
+  set_families(Device::CPU, f);
+}
+
+}  // namespace facula::cpu

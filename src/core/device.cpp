@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device.h"
+
+#include <charconv>
+#include <mutex>
+
+#include "core/error.h"
+
+namespace facula {
+namespace {
+
+struct Names {
+  std::mutex mutex;
+  std::string names[kMaxDeviceTypes] = {"cpu", "cuda", "meta"};
+  int count = 3;
+};
+Names& table() {
+  static Names& t = *new Names;  // lives until the process ends: device names outlast every tensor
+  return t;
+}
+
+}  // namespace
+
+std::string_view device_type_name(int type) {
+  Names& t = table();
+  std::lock_guard lock(t.mutex);
+  return type >= 0 && type < t.count ? std::string_view(t.names[type]) : "?";
+}
+
+int find_device_type(std::string_view name) {
+  Names& t = table();
+  std::lock_guard lock(t.mutex);
+  for (int i = 0; i < t.count; ++i)
+    if (t.names[i] == name) return i;
+  return -1;
+}
+
+int register_device_type(std::string_view name) {
+  if (int known = find_device_type(name); known >= 0) return known;
+  Names& t = table();
+  std::lock_guard lock(t.mutex);
+  FC_CHECK(!name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == name.npos,
+           "backend name '", name, "' must be lower-case letters, digits and '_'");
+  FC_CHECK(t.count < kMaxDeviceTypes, "too many device types: at most ", kMaxDeviceTypes);
+  t.names[t.count] = name;
+  return t.count++;
+}
+
+Device parse_device(std::string_view text) {
+  size_t colon = text.find(':');
+  std::string_view name = text.substr(0, colon);
+  Device d;
+  int type = find_device_type(name);
+  if (type < 0) {
+    std::string known;
+    for (int i = 0; device_type_name(i) != "?"; ++i) known += str(i ? ", " : "", device_type_name(i));
+    raise<Error>("Expected one of ", known, " device type at start of device string: ", text);
+  }
+  d.type = static_cast<int8_t>(type);
+  if (colon == text.npos) return d;
+  std::string_view digits = text.substr(colon + 1);
+  int index = -1;
+  auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  bool plain = digits.size() == 1 || (digits.size() > 1 && digits[0] != '0');
+  FC_CHECK(ec == std::errc{} && end == digits.data() + digits.size() && index >= 0 && index < 128 && plain,
+           "Invalid device string: '", text, "'");
+  d.index = static_cast<int8_t>(index);
+  return d;
+}
+
+std::string to_string(Device d) {
+  std::string out(device_type_name(d.type));
+  if (d.index >= 0) out += str(':', static_cast<int>(d.index));
+  return out;
+}
+
+}  // namespace facula

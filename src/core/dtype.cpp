@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/dtype.h"
+
+#include "core/error.h"
+
+namespace facula {
+namespace {
+
+constexpr DTypeInfo none{"", nullptr, 0, ' '};
+constexpr DTypeInfo infos[kDTypeSlots] = {
+    {"uint8", "Byte", 1, 'u'},
+    {"int8", "Char", 1, 'i'},
+    {"int16", "Short", 2, 'i'},
+    {"int32", "Int", 4, 'i'},
+    {"int64", "Long", 8, 'i'},
+    {"float16", "Half", 2, 'f'},
+    {"float32", "Float", 4, 'f'},
+    {"float64", "Double", 8, 'f'},
+    none,
+    {"complex64", "ComplexFloat", 8, 'c'},
+    {"complex128", "ComplexDouble", 16, 'c'},
+    {"bool", "Bool", 1, 'b'},
+    none, none, none,
+    {"bfloat16", "BFloat16", 2, 'f'},
+    none, none, none, none, none, none, none,
+    {"float8_e5m2", "Float8_e5m2", 1, 'f'},
+    {"float8_e4m3fn", "Float8_e4m3fn", 1, 'f'},
+    none, none,
+    {"uint16", "UInt16", 2, 'u'},
+    {"uint32", "UInt32", 4, 'u'},
+    {"uint64", "UInt64", 8, 'u'},
+};
+
+DType default_float = DType::Float32;
+
+int category(DType t) {
+  switch (info(t).kind) {
+    case 'b': return 0;
+    case 'u':
+    case 'i': return 1;
+    case 'f': return 2;
+    default: return 3;
+  }
+}
+
+}  // namespace
+
+const DTypeInfo& info(DType t) { return infos[static_cast<int>(t)]; }
+
+DType real_of(DType t) {
+  if (t == DType::Complex64) return DType::Float32;
+  if (t == DType::Complex128) return DType::Float64;
+  return t;
+}
+
+DType complex_of(DType t) {
+  if (is_complex(t)) return t;
+  return t == DType::Float64 ? DType::Complex128 : DType::Complex64;
+}
+
+DType compute_type(DType t) { return is_reduced(t) ? DType::Float32 : t; }
+
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  if (a == DType::Undefined || b == DType::Undefined) return a == DType::Undefined ? b : a;
+  int ca = category(a), cb = category(b);
+  if (ca != cb) {
+    DType hi = ca > cb ? a : b, lo = ca > cb ? b : a;
+    // complex with a double becomes complex128; any other lower category leaves the higher one as it is
+    if (is_complex(hi) && lo == DType::Float64) return DType::Complex128;
+    return hi;
+  }
+  FC_CHECK(!(is_barebones(a) || is_barebones(b)),
+           "Promotion for ", is_floating(a) ? "Float8 Types" : "uint16, uint32, uint64 types",
+           " is not supported, attempted to promote ", info(a).legacy, " and ", info(b).legacy);
+  switch (ca) {
+    case 1: {
+      if (is_signed(a) == is_signed(b)) return item_size(a) >= item_size(b) ? a : b;
+      DType s = is_signed(a) ? a : b;  // uint8 with a signed type
+      return item_size(s) > 1 ? s : DType::Int16;
+    }
+    case 2: {
+      if (a == DType::Float64 || b == DType::Float64) return DType::Float64;
+      return DType::Float32;  // float16 with bfloat16, or either with float32
+    }
+    default: return DType::Complex128;
+  }
+}
+
+bool can_cast(DType from, DType to) {
+  if (is_complex(from) && !is_complex(to)) return false;
+  if (is_floating(from) && is_integral(to, true)) return false;
+  return !(from != DType::Bool && to == DType::Bool && from != to);
+}
+
+DType parse_dtype(std::string_view name) {
+  for (int i = 0; i < kDTypeSlots; ++i)
+    if (infos[i].legacy && name == infos[i].name) return static_cast<DType>(i);
+  return DType::Undefined;
+}
+
+DType default_dtype() { return default_float; }
+void set_default_dtype(DType t) {
+  FC_CHECK_AS(TypeError, is_floating(t), "only floating-point types are supported as the default type");
+  default_float = t;
+}
+
+}  // namespace facula

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/generator.h"
+
+#include <sys/random.h>
+
+#include <cstring>
+
+#include "core/error.h"
+
+namespace facula {
+namespace {
+
+constexpr int kN = 624, kM = 397;
+
+// The layout in which PyTorch stores a CPU generator: the classic state, then the cached float normal.
+struct SavedState {
+  uint64_t seed;
+  int32_t left;
+  int32_t seeded;
+  uint64_t next;
+  uint64_t words[kN];
+  double normal_x, normal_y, normal_rho;
+  int32_t normal_is_valid;
+  int32_t padding;
+  float next_float_normal;
+  uint8_t has_next_float_normal;
+  uint8_t tail[3];
+};
+static_assert(sizeof(SavedState) == 5056);
+
+}  // namespace
+
+Generator::Generator(Device device, uint64_t seed) : device_(device) { set_seed(seed); }
+
+void Generator::set_seed(uint64_t seed) {
+  seed_ = seed;
+  words_[0] = static_cast<uint32_t>(seed);
+  for (int i = 1; i < kN; ++i)
+    words_[i] = 1812433253u * (words_[i - 1] ^ (words_[i - 1] >> 30)) + static_cast<uint32_t>(i);
+  left_ = 1;
+  next_ = 0;
+  has_next_normal = has_next_float_normal = false;
+}
+
+uint64_t Generator::seed() {
+  uint64_t s = 0;
+  FC_CHECK(getrandom(&s, sizeof s, 0) == sizeof s, "seed: the system gave no random bytes");
+  s &= (uint64_t{1} << 53) - 1;  // exact as a Python float, as PyTorch promises
+  set_seed(s);
+  return s;
+}
+
+void Generator::refill() {
+  auto mix = [](uint32_t u, uint32_t v) { return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ (v & 1 ? 0x9908b0dfu : 0); };
+  for (int i = 0; i < kN; ++i) words_[i] = words_[(i + kM) % kN] ^ mix(words_[i], words_[(i + 1) % kN]);
+  left_ = kN;
+  next_ = 0;
+}
+
+uint32_t Generator::random() {
+  if (--left_ == 0) refill();
+  uint32_t y = words_[next_++];
+  y ^= y >> 11;
+  y ^= (y << 7) & 0x9d2c5680u;
+  y ^= (y << 15) & 0xefc60000u;
+  return y ^ (y >> 18);
+}
+
+uint64_t Generator::random64() {
+  uint64_t high = random();
+  return high << 32 | random();
+}
+
+std::vector<uint8_t> Generator::state() const {
+  SavedState s{};
+  s.seed = seed_;
+  s.left = left_;
+  s.seeded = 1;
+  s.next = next_;
+  for (int i = 0; i < kN; ++i) s.words[i] = words_[i];
+  s.normal_is_valid = has_next_normal;
+  s.normal_y = next_normal;
+  s.has_next_float_normal = has_next_float_normal;
+  s.next_float_normal = next_float_normal;
+  std::vector<uint8_t> out(sizeof s);
+  std::memcpy(out.data(), &s, sizeof s);
+  return out;
+}
+
+void Generator::set_state(const std::vector<uint8_t>& bytes) {
+  SavedState s;
+  FC_CHECK(bytes.size() == sizeof s, "Expected a CPUGeneratorImplState of size ", sizeof s, " but found the input RNG state size to be ", bytes.size());
+  std::memcpy(&s, bytes.data(), sizeof s);
+  FC_CHECK(s.left > 0 && s.left <= kN && s.next <= kN && s.seeded == 1, "Invalid mt19937 state");
+  seed_ = s.seed;
+  left_ = s.left;
+  next_ = static_cast<uint32_t>(s.next);
+  for (int i = 0; i < kN; ++i) words_[i] = static_cast<uint32_t>(s.words[i]);
+  has_next_normal = s.normal_is_valid != 0;
+  next_normal = has_next_normal ? s.normal_y : 0;
+  has_next_float_normal = s.has_next_float_normal != 0;
+  next_float_normal = has_next_float_normal ? s.next_float_normal : 0;
+}
+
+Ref<Generator> Generator::clone() const {
+  auto copy = make_ref<Generator>(device_);
+  copy->set_state(state());
+  return copy;
+}
+
+Ref<Generator> default_generator_ref() {
+  static Ref<Generator>& g = *new Ref<Generator>(make_ref<Generator>());  // outlives every static object
+  return g;
+}
+Generator& default_generator() { return *default_generator_ref(); }
+
+}  // namespace facula

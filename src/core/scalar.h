@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number from outside a tensor: bool, integer, double or complex. It keeps its category, because type
+// promotion ranks Python numbers below tensors of the same category.
+#pragma once
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/error.h"
+
+namespace facula {
+
+struct ComplexDouble {
+  double re = 0, im = 0;
+  friend bool operator==(const ComplexDouble&, const ComplexDouble&) = default;
+};
+
+class Scalar {
+ public:
+  enum class Kind : uint8_t { Bool, Int, Double, Complex };
+
+  Scalar() : Scalar(int64_t{0}) {}
+  Scalar(bool v) : kind_(Kind::Bool), i_(v) {}
+  Scalar(int v) : Scalar(static_cast<int64_t>(v)) {}
+  Scalar(int64_t v) : kind_(Kind::Int), i_(v) {}
+  Scalar(double v) : kind_(Kind::Double), re_(v) {}
+  Scalar(ComplexDouble v) : kind_(Kind::Complex), re_(v.re), im_(v.im) {}
+
+  Kind kind() const { return kind_; }
+  bool is_bool() const { return kind_ == Kind::Bool; }
+  bool is_integral(bool with_bool) const { return kind_ == Kind::Int || (with_bool && is_bool()); }
+  bool is_double() const { return kind_ == Kind::Double; }
+  bool is_complex() const { return kind_ == Kind::Complex; }
+
+  // The type this number has as a 0-d tensor.
+  DType dtype() const {
+    switch (kind_) {
+      case Kind::Bool: return DType::Bool;
+      case Kind::Int: return DType::Int64;
+      case Kind::Double: return DType::Float64;
+      default: return DType::Complex128;
+    }
+  }
+  double to_double() const {
+    FC_CHECK(kind_ != Kind::Complex || im_ == 0, "value cannot be converted to type double without overflow");
+    return is_integral(true) ? static_cast<double>(i_) : re_;
+  }
+  int64_t to_int() const {
+    if (is_integral(true)) return i_;
+    double d = to_double();
+    FC_CHECK(d >= -0x1p63 && d < 0x1p63, "value cannot be converted to type int64_t without overflow");
+    return static_cast<int64_t>(d);
+  }
+  bool to_bool() const { return is_integral(true) ? i_ != 0 : (re_ != 0 || (is_complex() && im_ != 0)); }
+  ComplexDouble to_complex() const {
+    if (is_complex()) return {re_, im_};
+    return {is_integral(true) ? static_cast<double>(i_) : re_, 0};
+  }
+  bool is_zero() const { return !to_bool(); }
+  bool equals(double v) const {
+    return is_complex() ? (re_ == v && im_ == 0) : (is_integral(true) ? static_cast<double>(i_) : re_) == v;
+  }
+  Scalar operator-() const {
+    switch (kind_) {
+      case Kind::Bool:
+      case Kind::Int: return static_cast<int64_t>(-static_cast<uint64_t>(i_));
+      case Kind::Double: return -re_;
+      default: return ComplexDouble{-re_, -im_};
+    }
+  }
+
+ private:
+  Kind kind_;
+  union {
+    int64_t i_;
+    double re_;
+  };
+  double im_ = 0;
+};
+
+std::string to_string(const Scalar& s);  // as Python prints it
+
+}  // namespace facula

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/storage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace facula {
+namespace {
+
+uint64_t next_id = 0;
+CopyBytesFn copy_between_devices = nullptr;
+
+}  // namespace
+
+Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator)
+    : block_(block),
+      bytes_(bytes),
+      allocator_(allocator),
+      id_(__atomic_add_fetch(&next_id, 1, __ATOMIC_RELAXED)),
+      device_(device) {}
+
+Storage::~Storage() {
+  if (block_.free) block_.free(block_.data, bytes_, block_.context);
+}
+
+void Storage::resize(size_t bytes) {
+  FC_CHECK(resizable(), "Trying to resize storage that is not resizable");
+  Block fresh = allocator_->allocate(bytes, device_);
+  if (size_t keep = std::min(bytes, bytes_)) copy_bytes(fresh.data, device_, block_.data, device_, keep);
+  if (block_.free) block_.free(block_.data, bytes_, block_.context);
+  block_ = fresh;
+  bytes_ = bytes;
+}
+
+void Storage::swap_contents(Storage& other) {
+  std::swap(block_, other.block_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(allocator_, other.allocator_);
+  std::swap(device_, other.device_);
+}
+
+Ref<Storage> allocate_storage(size_t bytes, Device device) {
+  if (device.is_meta()) return make_ref<Storage>(Block{}, bytes, device, nullptr);
+  Allocator* a = allocator_for(device.type);
+  FC_CHECK(a, "no backend for device '", device, "' is loaded");
+  return make_ref<Storage>(a->allocate(bytes, device), bytes, device, a);
+}
+
+void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
+  if (dst_device.is_cpu() && src_device.is_cpu()) {
+    std::memcpy(dst, src, bytes);
+    return;
+  }
+  FC_CHECK(copy_between_devices, "no backend can copy from ", src_device, " to ", dst_device);
+  copy_between_devices(dst, dst_device, src, src_device, bytes);
+}
+
+void set_copy_bytes(CopyBytesFn fn) { copy_between_devices = fn; }
+
+}  // namespace facula

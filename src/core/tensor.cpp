@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+
+namespace facula {
+
+void (*release_python_object)(void*) = nullptr;
+
+TensorImpl::~TensorImpl() {
+  if (python && owns_python && release_python_object) release_python_object(python);
+  delete autograd_;
+  if (dims_ != inline_) delete[] dims_;
+}
+
+void TensorImpl::reserve(size_t ndim) {
+  FC_CHECK(ndim <= kMaxRank, "tensors have at most ", kMaxRank, " dimensions, got ", ndim);
+  if (ndim > capacity_) {
+    auto* bigger = new int64_t[2 * ndim];
+    if (dims_ != inline_) delete[] dims_;
+    dims_ = bigger;
+    capacity_ = static_cast<uint8_t>(ndim);
+  }
+  ndim_ = static_cast<uint8_t>(ndim);
+}
+
+void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset) {
+  int64_t numel = checked_numel(sizes);
+  if (sizes.data() >= dims_ && sizes.data() < dims_ + 2 * capacity_) {  // a caller may pass our own dimensions
+    set_geometry(Dims(sizes), Dims(strides), offset);
+    return;
+  }
+  reserve(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), dims_);
+  std::copy(strides.begin(), strides.end(), dims_ + ndim_);
+  numel_ = numel;
+  offset_ = offset;
+  refresh_flags();
+}
+
+void TensorImpl::set_contiguous(IntSpan sizes, MemoryFormat format) {
+  if (format != MemoryFormat::Contiguous) {
+    set_geometry(sizes, contiguous_strides(sizes, format), 0);
+    return;
+  }
+  numel_ = checked_numel(sizes);
+  reserve(sizes.size());
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    dims_[i] = sizes[i];
+    dims_[ndim_ + i] = step;
+    step *= std::max<int64_t>(sizes[i], 1);
+  }
+  offset_ = 0;
+  flags_ = static_cast<uint8_t>((flags_ & ~kChannelsLast) | kContiguous | kDense);
+  if (ndim_ >= 4) refresh_flags();
+}
+
+void TensorImpl::set_storage(Ref<Storage> storage, DType dtype, Device device) {
+  storage_ = std::move(storage);
+  dtype_ = dtype;
+  device_ = device;
+}
+
+void TensorImpl::refresh_flags() {
+  const int64_t* size = dims_;
+  const int64_t* stride = dims_ + ndim_;
+  auto laid_out_in = [&](const uint8_t* order, int n) {
+    int64_t expect = 1;
+    for (int k = 0; k < n; ++k) {
+      int d = order[k];
+      if (size[d] == 1) continue;
+      if (stride[d] != expect) return false;
+      expect *= size[d];
+    }
+    return true;
+  };
+  uint8_t order[kMaxRank];
+  for (int i = 0; i < ndim_; ++i) order[i] = static_cast<uint8_t>(ndim_ - 1 - i);
+  bool contiguous = numel_ == 0 || laid_out_in(order, ndim_);
+  bool channels_last = false;
+  if (ndim_ == 4 || ndim_ == 5) {
+    static constexpr uint8_t nhwc[] = {1, 3, 2, 0}, ndhwc[] = {1, 4, 3, 2, 0};
+    channels_last = laid_out_in(ndim_ == 4 ? nhwc : ndhwc, ndim_);
+  }
+  bool dense = contiguous || channels_last;
+  if (!dense) {
+    int n = 0;
+    for (uint8_t i = 0; i < ndim_; ++i)
+      if (size[i] != 1) order[n++] = i;
+    std::sort(order, order + n, [&](int a, int b) { return stride[a] < stride[b]; });
+    dense = laid_out_in(order, n);
+  }
+  flags_ = static_cast<uint8_t>((flags_ & ~(kContiguous | kChannelsLast | kDense)) | (contiguous ? kContiguous : 0) |
+                                (channels_last ? kChannelsLast : 0) | (dense ? kDense : 0));
+}
+
+void TensorImpl::bump_version() {
+  if (is_inference()) return;
+  version_counter()->bump();
+}
+
+const Ref<VersionCounter>& TensorImpl::version_counter() {
+  static_assert(sizeof(Ref<VersionCounter>) == sizeof(void*));
+  auto* slot = reinterpret_cast<VersionCounter**>(&version_);
+  if (!__atomic_load_n(slot, __ATOMIC_ACQUIRE)) {  // two threads may make views of one tensor at once
+    VersionCounter* fresh = make_ref<VersionCounter>().detach();
+    VersionCounter* none = nullptr;
+    if (!__atomic_compare_exchange_n(slot, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) fresh->release();
+  }
+  return version_;
+}
+
+void TensorImpl::set_autograd(AutogradMetaBase* meta) {
+  if (meta != autograd_) delete std::exchange(autograd_, meta);
+}
+
+int64_t Tensor::size(int64_t d) const { return sizes()[static_cast<size_t>(wrap_dim(d, dim()))]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[static_cast<size_t>(wrap_dim(d, dim()))]; }
+
+bool Tensor::is_contiguous(MemoryFormat f) const {
+  switch (f) {
+    case MemoryFormat::ChannelsLast: return dim() == 4 && impl_->is_channels_last();
+    case MemoryFormat::ChannelsLast3d: return dim() == 5 && impl_->is_channels_last();
+    default: return is_contiguous();
+  }
+}
+
+int64_t checked_numel(IntSpan sizes) {
+  int64_t n = 1;
+  bool overflow = false, empty = false;
+  for (int64_t s : sizes) {
+    FC_CHECK(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
+    if (s == 0) empty = true;
+    else overflow |= __builtin_mul_overflow(n, s, &n);
+  }
+  if (empty) return 0;
+  FC_CHECK(!overflow, "numel: integer multiplication overflow for sizes ", sizes);
+  return n;
+}
+
+size_t checked_bytes(int64_t numel, DType dtype) {
+  int64_t bytes;
+  FC_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(item_size(dtype)), &bytes),
+           "Storage size calculation overflowed with ", numel, " elements of ", dtype);
+  return static_cast<size_t>(bytes);
+}
+
+Dims contiguous_strides(IntSpan sizes, MemoryFormat format) {
+  size_t n = sizes.size();
+  Dims out(n);
+  int64_t step = 1;
+  auto place = [&](size_t d) {
+    out[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  };
+  bool last = (format == MemoryFormat::ChannelsLast && n == 4) || (format == MemoryFormat::ChannelsLast3d && n == 5);
+  FC_CHECK(last || format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve, "required rank ",
+           format == MemoryFormat::ChannelsLast ? 4 : 5, " tensor to use channels_last format");
+  if (last) {
+    place(1);
+    for (size_t d = n; d-- > 2;) place(d);
+    place(0);
+  } else {
+    for (size_t d = n; d-- > 0;) place(d);
+  }
+  return out;
+}
+
+int64_t wrap_dim(int64_t dim, int64_t ndim, const char* op) {
+  int64_t n = std::max<int64_t>(ndim, 1);  // a 0-d tensor accepts 0 and -1
+  if (dim < -n || dim >= n) {
+    std::string where = op ? str(op, ": ") : std::string();
+    raise<IndexError>(where, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ",
+                      dim, ")");
+  }
+  return dim < 0 ? dim + n : dim;
+}
+
+MemoryFormat suggest_memory_format(const Tensor& t) {
+  if (!t.is_contiguous() && t.impl().is_channels_last())
+    return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  return MemoryFormat::Contiguous;
+}
+
+size_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
+  int64_t last = offset;
+  bool overflow = false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    int64_t span;
+    overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &span);
+    overflow |= __builtin_add_overflow(last, span, &last);
+  }
+  overflow |= __builtin_add_overflow(last, 1, &last);
+  FC_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  return checked_bytes(last, dtype);
+}
+
+Tensor empty_tensor(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {
+  if (!device.is_cpu() && device.index < 0) device.index = 0;
+  if (device.is_meta()) device.index = -1;
+  size_t bytes = checked_bytes(checked_numel(sizes), dtype);
+  auto impl = make_ref<TensorImpl>(allocate_storage(bytes, device), dtype, device);
+  impl->set_contiguous(sizes, format);
+  return Tensor(std::move(impl));
+}
+
+Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
+  if (!device.is_cpu() && device.index < 0) device.index = 0;
+  if (device.is_meta()) device.index = -1;
+  FC_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
+           ") must match dimensionality of strides (", strides.size(), ")");
+  checked_numel(sizes);
+  for (int64_t s : strides) FC_CHECK(s >= 0, "empty_strided: negative strides are not supported, got ", strides);
+  auto impl = make_ref<TensorImpl>(allocate_storage(storage_bytes_needed(sizes, strides, 0, dtype), device), dtype, device);
+  impl->set_geometry(sizes, strides, 0);
+  return Tensor(std::move(impl));
+}
+
+Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
+  return make_view(base, sizes, strides, offset, base.dtype());
+}
+
+Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
+  TensorImpl& from = base.impl();
+  auto impl = make_ref<TensorImpl>(from.storage(), dtype, from.device());
+  impl->set_geometry(sizes, strides, offset);
+  impl->set_inference(from.is_inference());
+  if (!from.is_inference()) impl->set_version_counter(from.version_counter());
+  return Tensor(std::move(impl));
+}
+
+Tensor shallow_copy(const Tensor& t, bool share_version) {
+  TensorImpl& from = t.impl();
+  auto impl = make_ref<TensorImpl>(from.storage(), from.dtype(), from.device());
+  impl->set_geometry(from.sizes(), from.strides(), from.offset());
+  impl->set_inference(from.is_inference());
+  if (share_version && !from.is_inference()) impl->set_version_counter(from.version_counter());
+  return Tensor(std::move(impl));
+}
+
+void resize_tensor(const Tensor& t, IntSpan sizes, MemoryFormat format) {
+  TensorImpl& impl = t.impl();
+  if (Dims::same(impl.sizes(), sizes) && format == MemoryFormat::Contiguous) return;
+  Dims strides = contiguous_strides(sizes, format);
+  size_t need = storage_bytes_needed(sizes, strides, impl.offset(), impl.dtype());
+  if (checked_numel(sizes) == 0) need = 0;
+  if (need > impl.storage()->bytes()) {
+    if (impl.device().is_meta()) impl.set_storage(allocate_storage(need, impl.device()), impl.dtype(), impl.device());
+    else impl.storage()->resize(need);
+  }
+  impl.set_geometry(sizes, strides, impl.offset());
+}
+
+std::string dump(const Tensor& t) {
+  if (!t.defined()) return "Tensor(undefined)";
+  return str("Tensor(", t.dtype(), ' ', t.sizes(), " strides ", t.strides(), " offset ", t.offset(), " on ",
+             t.device(), ", storage #", t.impl().storage()->id(), " at version ", static_cast<int64_t>(t.impl().version()),
+             ')');
+}
+
+}  // namespace facula

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/threads.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "core/error.h"
+
+#if defined(_OPENMP)
+#include <omp.h>
+#else
+#include <condition_variable>
+#include <thread>
+#include <vector>
+#endif
+
+namespace facula {
+namespace {
+
+int wanted = 0;  // 0: not decided yet
+bool forked = false;
+thread_local bool inside = false;
+thread_local int index_here = 0;
+
+int available_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+int initial_threads() {
+  for (const char* name : {"FACULA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})
+    if (const char* text = getenv(name))
+      if (int n = atoi(text); n > 0) return n;
+  return available_cores();
+}
+
+// libgomp's workers do not survive a fork, and waiting for them hangs: the child works alone.
+void after_fork_in_child() {
+  forked = true;
+  inside = false;
+  wanted = 1;
+#if defined(_OPENMP)
+  omp_set_num_threads(1);
+#endif
+}
+
+struct FirstError {
+  std::mutex mutex;
+  std::exception_ptr error;
+  void keep() {
+    std::lock_guard lock(mutex);
+    if (!error) error = std::current_exception();
+  }
+};
+
+struct Job {
+  int64_t begin, end, chunk;
+  void (*body)(void*, int64_t, int64_t);
+  void* context;
+  FirstError* error;
+  void run(int part) const {
+    int64_t from = begin + part * chunk, to = std::min(end, from + chunk);
+    if (from >= to) return;
+    inside = true;
+    int before = std::exchange(index_here, part);
+    try {
+      body(context, from, to);
+    } catch (...) {
+      error->keep();
+    }
+    index_here = before;
+    inside = false;
+  }
+};
+
+#if !defined(_OPENMP)
+// Workers sleep on a condition variable; part k of a job belongs to worker k, the caller is worker 0.
+class Pool {
+ public:
+  void run(const Job& job, int parts) {
+    std::unique_lock lock(use_);
+    {
+      std::lock_guard guard(mutex_);
+      while (static_cast<int>(workers_.size()) < parts - 1) {
+        int id = static_cast<int>(workers_.size()) + 1;
+        workers_.emplace_back([this, id] { work(id); });
+      }
+      job_ = &job;
+      parts_ = parts;
+      pending_ = parts - 1;
+      ++round_;
+    }
+    wake_.notify_all();
+    job.run(0);
+    std::unique_lock guard(mutex_);
+    done_.wait(guard, [&] { return pending_ == 0; });
+  }
+
+ private:
+  void work(int id) {
+    uint64_t seen = 0;
+    for (;;) {
+      std::unique_lock guard(mutex_);
+      wake_.wait(guard, [&] { return round_ != seen; });
+      seen = round_;
+      if (id >= parts_) continue;
+      const Job* job = job_;
+      guard.unlock();
+      job->run(id);
+      guard.lock();
+      if (--pending_ == 0) done_.notify_one();
+    }
+  }
+  std::mutex use_, mutex_;
+  std::condition_variable wake_, done_;
+  std::vector<std::thread> workers_;
+  const Job* job_ = nullptr;
+  int parts_ = 0, pending_ = 0;
+  uint64_t round_ = 0;
+};
+Pool& pool() {
+  static Pool& p = *new Pool;  // workers sleep until the process ends
+  return p;
+}
+#endif
+
+}  // namespace
+
+int num_threads() {
+  int n = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+  if (n == 0) {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      pthread_atfork(nullptr, nullptr, after_fork_in_child);
+      set_num_threads(initial_threads());
+    });
+    n = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+  }
+  return n;
+}
+
+void set_num_threads(int n) {
+  FC_CHECK(n > 0, "set_num_threads expects a positive integer, got ", n);
+  if (forked) n = 1;
+  __atomic_store_n(&wanted, n, __ATOMIC_RELAXED);
+#if defined(_OPENMP)
+  omp_set_num_threads(n);
+#endif
+}
+
+int thread_index() { return index_here; }
+bool in_parallel_region() { return inside; }
+
+const char* thread_pool_name() {
+#if defined(_OPENMP)
+  return "OpenMP";
+#else
+  return "native";
+#endif
+}
+
+void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context) {
+  int64_t n = end - begin;
+  int parts = static_cast<int>(std::min<int64_t>(num_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1)));
+  FirstError error;
+  Job job{begin, end, (n + parts - 1) / parts, body, context, &error};
+  if (parts <= 1) {
+    body(context, begin, end);
+    return;
+  }
+#if defined(_OPENMP)
+#pragma omp parallel num_threads(parts)
+  for (int part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) job.run(part);
+#else
+  pool().run(job, parts);
+#endif
+  if (error.error) std::rethrow_exception(error.error);
+}
+
+}  // namespace facula

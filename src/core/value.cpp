@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value.h"
+
+#include "core/generator.h"
+
+namespace facula {
+namespace {
+
+template <class T>
+struct Box final : RefCounted {
+  explicit Box(T v) : content(std::move(v)) {}
+  T content;
+};
+
+constexpr std::string_view tag_names[] = {"None",     "Tensor",  "bool",   "int",          "float",     "Scalar",
+                                          "str",      "Device",  "DType",  "Layout",       "MemoryFormat", "Generator",
+                                          "int[]",    "float[]", "bool[]", "Scalar[]",     "Tensor[]",  "list",
+                                          "object"};
+
+const Tensor& undefined() {
+  static const Tensor& t = *new Tensor;  // never destroyed: results may be read while the process ends
+  return t;
+}
+
+template <class T>
+std::string join(const T& items) {
+  std::string out = "[";
+  for (const auto& v : items) {
+    if (out.size() > 1) out += ", ";
+    append(out, v);
+  }
+  return out + "]";
+}
+
+}  // namespace
+
+std::string_view to_string(Tag t) { return tag_names[static_cast<size_t>(t)]; }
+
+void Arg::mismatch(Tag wanted) const {
+  raise<Error>("internal: an argument of type ", to_string(tag_), " was read as ", to_string(wanted));
+}
+
+const Tensor& Arg::tensor() const {
+  if (tag_ == Tag::None) return undefined();
+  expect(Tag::Tensor);
+  return *u_.tensor;
+}
+
+double Arg::real() const {
+  switch (tag_) {
+    case Tag::Bool:
+    case Tag::Int: return static_cast<double>(u_.i);
+    case Tag::Scalar: return u_.scalar->to_double();
+    default: expect(Tag::Double); return u_.d;
+  }
+}
+
+Scalar Arg::scalar() const {
+  switch (tag_) {
+    case Tag::Bool: return u_.i != 0;
+    case Tag::Int: return u_.i;
+    case Tag::Double: return u_.d;
+    default: expect(Tag::Scalar); return *u_.scalar;
+  }
+}
+
+template <class T>
+void Value::hold(Tag tag, T content) {
+  u_.ref = make_ref<Box<T>>(std::move(content)).detach();
+  tag_ = tag;
+}
+
+Value::Value(const Scalar& s) : Value() {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: *this = Value(s.to_bool()); break;
+    case Scalar::Kind::Int: *this = Value(s.to_int()); break;
+    case Scalar::Kind::Double: *this = Value(s.to_double()); break;
+    case Scalar::Kind::Complex: hold(Tag::Scalar, s); break;
+  }
+}
+Value::Value(std::vector<Tensor> v) : Value() { hold(Tag::TensorList, std::move(v)); }
+Value::Value(IntSpan v) : Value() { hold(Tag::IntList, Dims(v)); }
+Value::Value(std::string_view s) : Value() { hold(Tag::String, std::string(s)); }
+Value::Value(std::vector<Value> v) : Value() { hold(Tag::List, std::move(v)); }
+
+Value::Value(const Arg& a) : Value() {
+  switch (a.tag()) {
+    case Tag::None: break;
+    case Tag::Tensor: *this = Value(Tensor(a.tensor())); break;
+    case Tag::Bool: *this = Value(a.boolean()); break;
+    case Tag::Int: *this = Value(a.integer()); break;
+    case Tag::Double: *this = Value(a.real()); break;
+    case Tag::Scalar: *this = Value(a.scalar()); break;
+    case Tag::String: *this = Value(a.text()); break;
+    case Tag::Device: *this = Value(a.device()); break;
+    case Tag::DType: *this = Value(a.dtype()); break;
+    case Tag::Layout:
+      tag_ = Tag::Layout;
+      u_.i = static_cast<int64_t>(a.layout());
+      break;
+    case Tag::MemoryFormat:
+      tag_ = Tag::MemoryFormat;
+      u_.i = static_cast<int64_t>(a.memory_format());
+      break;
+    case Tag::Generator:
+      u_.ref = Ref<Generator>(a.generator()).detach();
+      tag_ = Tag::Generator;
+      break;
+    case Tag::IntList: *this = Value(a.ints()); break;
+    case Tag::DoubleList: hold(Tag::DoubleList, std::vector<double>(a.doubles().begin(), a.doubles().end())); break;
+    case Tag::BoolList: hold(Tag::BoolList, std::basic_string<bool>(a.bools().begin(), a.bools().end())); break;
+    case Tag::ScalarList: hold(Tag::ScalarList, std::vector<Scalar>(a.scalars().begin(), a.scalars().end())); break;
+    case Tag::TensorList: *this = Value(std::vector<Tensor>(a.tensors().begin(), a.tensors().end())); break;
+    case Tag::List: *this = Value(std::vector<Value>(a.values().begin(), a.values().end())); break;
+    case Tag::Object:
+      u_.ref = Ref<RefCounted>(a.object()).detach();
+      tag_ = Tag::Object;
+      break;
+  }
+}
+
+const Tensor& Value::tensor() const {
+  if (tag_ == Tag::None) return undefined();
+  FC_CHECK(tag_ == Tag::Tensor, "internal: a value of type ", to_string(tag_), " was read as Tensor");
+  static_assert(sizeof(Tensor) == sizeof(void*));
+  return *reinterpret_cast<const Tensor*>(&u_.ref);  // a handle is exactly the pointer it holds
+}
+
+Tensor Value::take_tensor() {
+  Tensor out(Ref<TensorImpl>::adopt(tensor().defined() ? static_cast<TensorImpl*>(u_.ref) : nullptr));
+  tag_ = Tag::None;
+  return out;
+}
+
+std::vector<Tensor> Value::take_tensors() {
+  TensorSpan t = arg().tensors();
+  return {t.begin(), t.end()};
+}
+
+Arg Value::arg() const {
+  auto in = [&]<class T>(T*) -> const T& { return static_cast<const Box<T>*>(u_.ref)->content; };
+  switch (tag_) {
+    case Tag::None: return {};
+    case Tag::Tensor: return tensor();
+    case Tag::Bool: return u_.i != 0;
+    case Tag::Int: return u_.i;
+    case Tag::Double: return u_.d;
+    case Tag::Scalar: return in(static_cast<Scalar*>(nullptr));
+    case Tag::String: return std::string_view(in(static_cast<std::string*>(nullptr)));
+    case Tag::Device: return u_.device;
+    case Tag::DType: return static_cast<DType>(u_.i);
+    case Tag::Layout: return static_cast<Layout>(u_.i);
+    case Tag::MemoryFormat: return static_cast<MemoryFormat>(u_.i);
+    case Tag::Generator: return static_cast<Generator*>(u_.ref);
+    case Tag::IntList: return in(static_cast<Dims*>(nullptr));
+    case Tag::DoubleList: return std::span<const double>(in(static_cast<std::vector<double>*>(nullptr)));
+    case Tag::BoolList: return std::span<const bool>(in(static_cast<std::basic_string<bool>*>(nullptr)));
+    case Tag::ScalarList: return std::span<const Scalar>(in(static_cast<std::vector<Scalar>*>(nullptr)));
+    case Tag::TensorList: return TensorSpan(in(static_cast<std::vector<Tensor>*>(nullptr)));
+    case Tag::List: {
+      const auto& values = in(static_cast<std::vector<Value>*>(nullptr));
+      return Arg::list(values.data(), values.size());
+    }
+    case Tag::Object: return Arg::object(u_.ref);
+  }
+  return {};
+}
+
+std::string to_string(const Arg& a) {
+  switch (a.tag()) {
+    case Tag::None: return "None";
+    case Tag::Tensor: return dump(a.tensor());
+    case Tag::Bool: return str(a.boolean());
+    case Tag::Int: return str(a.integer());
+    case Tag::Double: return str(a.real());
+    case Tag::Scalar: return to_string(a.scalar());
+    case Tag::String: return str('\'', a.text(), '\'');
+    case Tag::Device: return to_string(a.device());
+    case Tag::DType: return std::string(to_string(a.dtype()));
+    case Tag::Layout: return "strided";
+    case Tag::MemoryFormat: {
+      constexpr const char* names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+      return names[static_cast<int>(a.memory_format())];
+    }
+    case Tag::Generator: return "Generator";
+    case Tag::IntList: return str(a.ints());
+    case Tag::DoubleList: return join(a.doubles());
+    case Tag::BoolList: return join(a.bools());
+    case Tag::ScalarList: return join(a.scalars());
+    case Tag::TensorList: {
+      std::string out = "[";
+      for (const Tensor& t : a.tensors()) out += (out.size() > 1 ? ", " : "") + dump(t);
+      return out + "]";
+    }
+    case Tag::List: return join(a.values());
+    case Tag::Object: return "object";
+  }
+  return "?";
+}
+
+}  // namespace facula

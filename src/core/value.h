@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Anything an operator takes or returns, in two forms:
+//   Arg    borrows: a tag and a pointer or number, trivially copyable. Calls travel as arrays of Arg, so boxing a
+//          call costs a few stores and no reference count. An Arg is valid only while the call it is part of runs.
+//   Value  owns: 16 bytes; results, defaults, what autograd saves, what the interpreter keeps.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "core/dims.h"
+#include "core/scalar.h"
+#include "core/tensor.h"
+
+namespace facula {
+
+class Generator;
+class Value;
+
+enum class Tag : uint8_t {
+  None,
+  Tensor,      // an undefined tensor counts as None for optional arguments
+  Bool,
+  Int,
+  Double,
+  Scalar,      // a number whose category matters
+  String,
+  Device,
+  DType,
+  Layout,
+  MemoryFormat,
+  Generator,
+  IntList,
+  DoubleList,
+  BoolList,
+  ScalarList,
+  TensorList,  // with undefined tensors where the schema says Tensor?[]
+  List,        // of values, as TorchScript has them
+  Object,      // RefCounted of a kind the holder knows
+};
+std::string_view to_string(Tag t);
+
+class Arg {
+ public:
+  Arg() : tag_(Tag::None), n_(0) {}
+  Arg(std::nullptr_t) : Arg() {}
+  Arg(const Tensor& t) : tag_(Tag::Tensor), n_(0) { u_.tensor = &t; }
+  Arg(Tensor&&) = delete;  // would dangle
+  Arg(bool v) : tag_(Tag::Bool), n_(0) { u_.i = v; }
+  Arg(int64_t v) : tag_(Tag::Int), n_(0) { u_.i = v; }
+  Arg(int v) : Arg(static_cast<int64_t>(v)) {}
+  Arg(double v) : tag_(Tag::Double), n_(0) { u_.d = v; }
+  Arg(const Scalar& s) : tag_(Tag::Scalar), n_(0) { u_.scalar = &s; }
+  Arg(std::string_view s) : tag_(Tag::String), n_(s.size()) { u_.text = s.data(); }
+  Arg(Device d) : tag_(Tag::Device), n_(0) { u_.device = d; }
+  Arg(DType t) : tag_(Tag::DType), n_(0) { u_.i = static_cast<int64_t>(t); }
+  Arg(Layout t) : tag_(Tag::Layout), n_(0) { u_.i = static_cast<int64_t>(t); }
+  Arg(MemoryFormat t) : tag_(Tag::MemoryFormat), n_(0) { u_.i = static_cast<int64_t>(t); }
+  Arg(Generator* g) : tag_(g ? Tag::Generator : Tag::None), n_(0) { u_.generator = g; }
+  Arg(IntSpan v) : tag_(Tag::IntList), n_(v.size()) { u_.ints = v.data(); }
+  Arg(const Dims& v) : Arg(IntSpan(v)) {}
+  Arg(std::span<const double> v) : tag_(Tag::DoubleList), n_(v.size()) { u_.doubles = v.data(); }
+  Arg(std::span<const bool> v) : tag_(Tag::BoolList), n_(v.size()) { u_.bools = v.data(); }
+  Arg(std::span<const Scalar> v) : tag_(Tag::ScalarList), n_(v.size()) { u_.scalar = v.data(); }
+  Arg(TensorSpan v) : tag_(Tag::TensorList), n_(v.size()) { u_.tensor = v.data(); }
+  Arg(const std::vector<Tensor>& v) : Arg(TensorSpan(v)) {}
+  static Arg list(const Value* values, size_t n) {
+    Arg a;
+    a.tag_ = Tag::List;
+    a.n_ = n;
+    a.u_.values = values;
+    return a;
+  }
+  static Arg object(RefCounted* o) {
+    Arg a;
+    a.tag_ = Tag::Object;
+    a.u_.object = o;
+    return a;
+  }
+
+  Tag tag() const { return tag_; }
+  bool is_none() const { return tag_ == Tag::None || (tag_ == Tag::Tensor && !u_.tensor->defined()); }
+  bool is_tensor() const { return tag_ == Tag::Tensor; }
+  bool is_tensor_list() const { return tag_ == Tag::TensorList; }
+
+  // Each reader throws InternalError-like RuntimeError when the tag does not fit: a schema and a kernel disagree.
+  const Tensor& tensor() const;  // None reads as the undefined tensor
+  bool boolean() const { return expect(Tag::Bool), u_.i != 0; }
+  int64_t integer() const { return tag_ == Tag::Bool ? u_.i : (expect(Tag::Int), u_.i); }
+  double real() const;         // from Int and Scalar too
+  Scalar scalar() const;       // from any number
+  std::string_view text() const { return expect(Tag::String), std::string_view(u_.text, n_); }
+  Device device() const { return expect(Tag::Device), u_.device; }
+  DType dtype() const { return expect(Tag::DType), static_cast<DType>(u_.i); }
+  MemoryFormat memory_format() const { return expect(Tag::MemoryFormat), static_cast<MemoryFormat>(u_.i); }
+  Layout layout() const { return expect(Tag::Layout), static_cast<Layout>(u_.i); }
+  Generator* generator() const { return tag_ == Tag::None ? nullptr : (expect(Tag::Generator), u_.generator); }
+  IntSpan ints() const { return expect(Tag::IntList), IntSpan(u_.ints, n_); }
+  std::span<const double> doubles() const { return expect(Tag::DoubleList), std::span(u_.doubles, n_); }
+  std::span<const bool> bools() const { return expect(Tag::BoolList), std::span(u_.bools, n_); }
+  std::span<const Scalar> scalars() const { return expect(Tag::ScalarList), std::span(u_.scalar, n_); }
+  TensorSpan tensors() const { return expect(Tag::TensorList), TensorSpan(u_.tensor, n_); }
+  std::span<const Value> values() const;
+  RefCounted* object() const { return expect(Tag::Object), u_.object; }
+
+ private:
+  void expect(Tag t) const {
+    if (tag_ != t) [[unlikely]]
+      mismatch(t);
+  }
+  [[noreturn]] void mismatch(Tag wanted) const;
+
+  Tag tag_;
+  size_t n_;
+  union Content {
+    Content() : i(0) {}
+    const Tensor* tensor;
+    int64_t i;
+    double d;
+    const Scalar* scalar;
+    const char* text;
+    Device device;
+    Generator* generator;
+    const int64_t* ints;
+    const double* doubles;
+    const bool* bools;
+    const Value* values;
+    RefCounted* object;
+  } u_;
+};
+static_assert(sizeof(Arg) == 24);
+
+class Value {
+ public:
+  Value() : tag_(Tag::None) {}
+  Value(Tensor t) : tag_(Tag::Tensor) { u_.ref = t.ref().detach(); }
+  Value(bool v) : tag_(Tag::Bool) { u_.i = v; }
+  Value(int64_t v) : tag_(Tag::Int) { u_.i = v; }
+  Value(int v) : Value(static_cast<int64_t>(v)) {}
+  Value(double v) : tag_(Tag::Double) { u_.d = v; }
+  Value(const Scalar& s);
+  Value(Device d) : tag_(Tag::Device) { u_.device = d; }
+  Value(DType t) : tag_(Tag::DType) { u_.i = static_cast<int64_t>(t); }
+  Value(std::vector<Tensor> v);
+  Value(IntSpan v);
+  Value(std::string_view s);
+  Value(const char* s) : Value(std::string_view(s)) {}
+  Value(std::vector<Value> v);
+  explicit Value(const Arg& a);  // owns what the argument borrows
+  Value(const Value& o) : tag_(o.tag_), u_(o.u_) {
+    if (is_ref() && u_.ref) u_.ref->retain();
+  }
+  Value(Value&& o) noexcept : tag_(std::exchange(o.tag_, Tag::None)), u_(o.u_) {}
+  Value& operator=(Value o) noexcept {
+    std::swap(tag_, o.tag_);
+    std::swap(u_, o.u_);
+    return *this;
+  }
+  ~Value() {
+    if (is_ref() && u_.ref) u_.ref->release();
+  }
+
+  Tag tag() const { return tag_; }
+  bool is_none() const { return tag_ == Tag::None || (tag_ == Tag::Tensor && !u_.ref); }
+  bool is_tensor() const { return tag_ == Tag::Tensor; }
+  Arg arg() const;                // borrows from this value, which must outlive the result
+  const Tensor& tensor() const;
+  Tensor take_tensor();           // moves the tensor out
+  std::vector<Tensor> take_tensors();
+
+ private:
+  bool is_ref() const {
+    switch (tag_) {
+      case Tag::None:
+      case Tag::Bool:
+      case Tag::Int:
+      case Tag::Double:
+      case Tag::Device:
+      case Tag::DType:
+      case Tag::Layout:
+      case Tag::MemoryFormat: return false;
+      default: return true;
+    }
+  }
+  template <class T>
+  void hold(Tag tag, T content);
+
+  Tag tag_;
+  union Content {
+    Content() : i(0) {}
+    int64_t i;
+    double d;
+    Device device;
+    RefCounted* ref;
+  } u_;
+};
+static_assert(sizeof(Value) == 16);
+
+inline std::span<const Value> Arg::values() const { return expect(Tag::List), std::span(u_.values, n_); }
+
+std::string to_string(const Arg& a);
+inline std::string to_string(const Value& v) { return to_string(v.arg()); }
+inline std::string dump(const Value& v) { return to_string(v); }
+
+}  // namespace facula

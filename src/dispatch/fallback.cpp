@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counted fallback: arguments are copied to the CPU, the CPU's kernel runs, results and mutated arguments are
+// copied back. Every use is counted; a mode turns it into a warning (once per operator) or an error.
+#include <map>
+#include <mutex>
+
+#include "dispatch/call.h"
+#include "dispatch/operator.h"
+
+namespace facula {
+namespace {
+
+struct Counts {
+  std::mutex mutex;
+  std::map<std::pair<const Operator*, int>, uint64_t> counts;
+  FallbackMode mode = FallbackMode::Count;
+};
+Counts& counts() {
+  static Counts& c = *new Counts;
+  return c;
+}
+
+Tensor to_device(const Tensor& t, Device device) {
+  if (!t.defined() || t.device() == device) return t;
+  Tensor copy = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device);
+  call<"aten::copy_", Tensor>(copy, t, false);
+  return copy;
+}
+
+}  // namespace
+
+void set_fallback_mode(FallbackMode mode) { counts().mode = mode; }
+FallbackMode fallback_mode() { return counts().mode; }
+
+std::vector<FallbackCount> fallback_counts() {
+  Counts& c = counts();
+  std::lock_guard lock(c.mutex);
+  std::vector<FallbackCount> out;
+  for (auto& [key, n] : c.counts) out.push_back({key.first->name(), key.second, n});
+  return out;
+}
+
+void reset_fallback_counts() {
+  Counts& c = counts();
+  std::lock_guard lock(c.mutex);
+  c.counts.clear();
+}
+
+void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results) {
+  Counts& c = counts();
+  uint64_t times;
+  {
+    std::lock_guard lock(c.mutex);
+    times = ++c.counts[{&op, device_type}];
+  }
+  std::string_view name = device_type_name(device_type);
+  FC_CHECK_AS(NotImplementedError, c.mode != FallbackMode::Error, "The operator '", op.name(),
+              "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off");
+  if (c.mode == FallbackMode::Warn && times == 1)
+    warn(str("The operator '", op.name(), "' has no kernel for the '", name,
+             "' device; this operator (and only it) runs on the CPU. facula.backends.fallback_counts() says how often."));
+
+  Device target{static_cast<int8_t>(device_type), 0};
+  size_t n = op.num_args();
+  std::vector<Arg> cpu_args(args, args + n);
+  std::vector<Tensor> singles(n);
+  std::vector<std::vector<Tensor>> lists(n);
+  for (size_t i = 0; i < n; ++i) {
+    if (args[i].is_tensor() && args[i].tensor().defined()) {
+      if (args[i].tensor().device().type == device_type) target = args[i].tensor().device();
+      singles[i] = to_device(args[i].tensor(), Device{});
+      cpu_args[i] = singles[i];
+    } else if (args[i].is_tensor_list()) {
+      for (const Tensor& t : args[i].tensors()) {
+        if (t.defined() && t.device().type == device_type) target = t.device();
+        lists[i].push_back(to_device(t, Device{}));
+      }
+      cpu_args[i] = lists[i];
+    } else if (args[i].tag() == Tag::Device) {
+      target = args[i].device();
+      cpu_args[i] = Device{};
+    }
+  }
+  op.run_kernel(cpu_args.data(), results);
+
+  // Mutated arguments: the CPU copy's content (and size, for out=) goes back into the caller's tensor.
+  auto write_back = [&](const Tensor& mine, const Tensor& theirs) {
+    if (!Dims::same(mine.sizes(), theirs.sizes())) resize_tensor(theirs, mine.sizes());
+    call<"aten::copy_", Tensor>(theirs, mine, false);
+  };
+  for (size_t i = 0; i < n; ++i) {
+    if (!op.schema().parameters[i].alias.write) continue;
+    if (args[i].is_tensor() && args[i].tensor().defined()) write_back(singles[i], args[i].tensor());
+    else if (args[i].is_tensor_list())
+      for (size_t j = 0; j < lists[i].size(); ++j) write_back(lists[i][j], args[i].tensors()[j]);
+  }
+  for (size_t r = 0; r < op.num_results(); ++r) {
+    char set = op.schema().returns[r].alias.set;
+    bool done = false;
+    for (size_t i = 0; set && i < n; ++i)  // a returned alias is the caller's own tensor
+      if (op.schema().parameters[i].alias.set == set && args[i].is_tensor()) {
+        results[r] = Value(Tensor(args[i].tensor()));
+        done = true;
+      }
+    if (done) continue;
+    if (results[r].is_tensor()) {
+      results[r] = to_device(results[r].take_tensor(), target);
+    } else if (results[r].tag() == Tag::TensorList) {
+      std::vector<Tensor> out;
+      for (const Tensor& t : results[r].arg().tensors()) out.push_back(to_device(t, target));
+      results[r] = Value(std::move(out));
+    }
+  }
+}
+
+}  // namespace facula

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compute families: what a device does, as opposed to what an operator means. Operators plan (shapes, types,
+// allocation) and call a family; the CPU implements families in backends/cpu, a plugin through the C contract. The
+// call structs are those of <facula/backend.h>, so nothing is translated on the way.
+#pragma once
+#include "core/scalar.h"
+#include "core/tensor.h"
+#include "facula/backend.h"
+
+namespace facula {
+
+struct Families {
+  void* context = nullptr;
+  // Whether the device does this call; null: everything its function pointers offer. `call` is the family's struct.
+  bool (*supports)(void* context, fc_family family, const void* call) = nullptr;
+  void (*copy)(void* context, const fc_copy&) = nullptr;
+  void (*map)(void* context, const fc_map&) = nullptr;
+  void (*reduce)(void* context, const fc_reduce&) = nullptr;
+  void (*matmul)(void* context, const fc_matmul&) = nullptr;
+  void (*gather)(void* context, const fc_gather&) = nullptr;
+  void (*scatter)(void* context, const fc_scatter&) = nullptr;
+  void (*scan)(void* context, const fc_scan&) = nullptr;
+  void (*sort)(void* context, const fc_sort&) = nullptr;
+};
+
+const Families& families(int device_type);  // all null for a device that has none
+void set_families(int device_type, const Families& f);
+bool device_supports(const Families& f, fc_family family, const void* call);  // function present and claimed
+
+struct MapOpcode {
+  const char* name;
+  uint8_t inputs, params;
+};
+const MapOpcode& map_opcode(int code);
+int find_map_opcode(std::string_view name);  // -1 if unknown
+
+fc_number to_number(const Scalar& s);
+Scalar to_scalar(const fc_number& n);
+
+// Strides in bytes, for operands; keeps them alive while the call struct points to them.
+class ByteStrides {
+ public:
+  ByteStrides() = default;
+  explicit ByteStrides(const Tensor& t) : strides_(t.strides()) {
+    for (int64_t& s : strides_) s *= static_cast<int64_t>(item_size(t.dtype()));
+  }
+  const int64_t* data() const { return strides_.data(); }
+  Dims& dims() { return strides_; }
+
+ private:
+  Dims strides_;
+};
+inline fc_operand operand(const Tensor& t, const ByteStrides& strides) {
+  return {t.data(), strides.data(), static_cast<int32_t>(t.dtype()), 0, {}};
+}
+
+}  // namespace facula

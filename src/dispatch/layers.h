@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers are what may happen between a call and its kernel. Each is a bit; the set that runs is the union of the
+// operator's own bits, the bits of the argument tensors and the thread's, minus what the thread excludes. No bit set
+// means: straight to the kernel. Higher bits run first.
+#pragma once
+#include "core/tensor.h"
+
+namespace facula {
+
+class Operator;
+class Arg;
+class Value;
+
+namespace layer {
+enum : LayerSet {
+  ObserveKernel = 1u << 0,  // next to the kernel: kernel log, value flow
+  Backend = 1u << 1,        // always the lowest real step; never set on tensors
+  ViewInPlace = 1u << 2,    // version bumps, view bases; set on operators whose schema aliases
+  Autograd = 1u << 3,       // set on tensors that require a gradient
+  Trace = 1u << 4,
+  Autocast = 1u << 5,
+  User0 = 1u << 6,          // four slots for layers added at run time
+  User1 = 1u << 7,
+  User2 = 1u << 8,
+  User3 = 1u << 9,
+  Python = 1u << 10,        // tensor subclasses and Python modes
+  Observe = 1u << 11,       // profilers, chart
+};
+inline constexpr LayerSet kAll = (1u << 12) - 1;
+inline constexpr LayerSet below(LayerSet bit) { return bit - 1; }
+}  // namespace layer
+
+// Everything a thread carries that changes what calls do. Worker threads get a copy of their creator's.
+struct ThreadState {
+  LayerSet include = 0;
+  LayerSet exclude = 0;
+  bool grad_mode = true;
+  bool inference_mode = false;
+  bool anomaly_mode = false;
+  bool anomaly_check_nan = true;
+  int8_t autocast_dtype[kMaxDeviceTypes] = {};  // DType + 1; 0: off
+  uint64_t call_id = 0;                          // of the innermost observed call
+};
+// Reached without a call: the one thread-local read on the path of every operator.
+extern constinit thread_local ThreadState tls_state [[gnu::tls_model("initial-exec")]];
+inline ThreadState& thread_state() { return tls_state; }
+
+// Sets the whole state for a scope: `StateScope s(snapshot);` on a worker.
+class StateScope {
+ public:
+  explicit StateScope(const ThreadState& next) : before_(thread_state()) { thread_state() = next; }
+  ~StateScope() { thread_state() = before_; }
+  StateScope(const StateScope&) = delete;
+  StateScope& operator=(const StateScope&) = delete;
+
+ private:
+  ThreadState before_;
+};
+
+class ExcludeLayers {
+ public:
+  explicit ExcludeLayers(LayerSet bits) : before_(thread_state().exclude) { thread_state().exclude = before_ | bits; }
+  ~ExcludeLayers() { thread_state().exclude = before_; }
+  ExcludeLayers(const ExcludeLayers&) = delete;
+  ExcludeLayers& operator=(const ExcludeLayers&) = delete;
+
+ private:
+  LayerSet before_;
+};
+
+class IncludeLayers {
+ public:
+  explicit IncludeLayers(LayerSet bits) : before_(thread_state().include) { thread_state().include = before_ | bits; }
+  ~IncludeLayers() { thread_state().include = before_; }
+  IncludeLayers(const IncludeLayers&) = delete;
+  IncludeLayers& operator=(const IncludeLayers&) = delete;
+
+ private:
+  LayerSet before_;
+};
+
+inline bool grad_enabled() { return thread_state().grad_mode; }
+class GradMode {  // switches recording on or off for a scope
+ public:
+  explicit GradMode(bool on) : before_(thread_state().grad_mode) { set(on); }
+  ~GradMode() { set(before_); }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+  static void set(bool on) { thread_state().grad_mode = on; }
+
+ private:
+  bool before_;
+};
+
+// A layer gets the call and the set of layers below it; to go on it calls redispatch.
+using LayerFn = void (*)(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results);
+struct LayerHandler {
+  LayerFn fn = nullptr;
+  void* context = nullptr;
+  const char* name = "";
+};
+void set_layer_handler(LayerSet bit, LayerHandler handler);  // for the built-in layers, at start-up
+LayerSet add_user_layer(LayerHandler handler);               // a free User slot; throws if none is left
+void remove_user_layer(LayerSet bit);
+void redispatch(const Operator& op, LayerSet layers, const Arg* args, Value* results);
+
+uint64_t new_call_id();
+
+}  // namespace facula

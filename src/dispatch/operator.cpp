@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dispatch/operator.h"
+
+#include <bit>
+#include <cstdio>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+namespace facula {
+namespace {
+
+LayerHandler handlers[32];
+uint64_t last_call_id = 0;
+
+struct Registry {
+  std::mutex mutex;
+  std::deque<Operator> operators;  // addresses never change
+  std::unordered_map<std::string, Operator*> by_name;
+  std::unordered_map<std::string, std::vector<Operator*>> by_base;
+};
+Registry& registry() {
+  static Registry& r = *new Registry;  // operators live for ever
+  return r;
+}
+
+}  // namespace
+
+constinit thread_local ThreadState tls_state;
+uint64_t new_call_id() { return __atomic_add_fetch(&last_call_id, 1, __ATOMIC_RELAXED); }
+
+void set_layer_handler(LayerSet bit, LayerHandler handler) { handlers[std::countr_zero(bit)] = handler; }
+
+LayerSet add_user_layer(LayerHandler handler) {
+  std::lock_guard lock(registry().mutex);
+  for (LayerSet bit : {layer::User0, layer::User1, layer::User2, layer::User3})
+    if (LayerHandler& h = handlers[std::countr_zero(bit)]; !h.fn) {
+      h = handler;
+      return bit;
+    }
+  raise<Error>("add_layer: all four slots for layers are taken");
+}
+
+void remove_user_layer(LayerSet bit) {
+  std::lock_guard lock(registry().mutex);
+  handlers[std::countr_zero(bit)] = {};
+}
+
+void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* results) {
+  for (;;) {
+    if ((set & ~layer::Backend) == 0) {
+      op.run_kernel(args, results);
+      return;
+    }
+    LayerSet bit = std::bit_floor(set);
+    const LayerHandler& h = handlers[std::countr_zero(bit)];
+    set &= layer::below(bit);
+    // A composite operator has no derivative of its own: it expands, and its parts are recorded.
+    if (op.composite() && bit <= layer::Trace) {
+      op.composite().fn(op.composite().context, op, args, results);
+      return;
+    }
+    if (h.fn) {
+      h.fn(h.context, op, set, args, results);
+      return;
+    }
+  }
+}
+
+Operator::Operator(Schema schema) : schema_(std::move(schema)), full_name_(schema_.full_name()) {
+  for (size_t i = 0; i < schema_.parameters.size(); ++i) {
+    const Type& t = schema_.parameters[i].type;
+    if (t.kind == Kind::Tensor) tensor_args_.push_back(static_cast<uint8_t>(i));
+    if (t.kind == Kind::Device && !t.list) device_arg_ = static_cast<int>(i);
+  }
+  is_out = schema_.is_out();
+  is_in_place = schema_.is_in_place();
+  is_view = schema_.is_view();
+  if (is_out || is_in_place || is_view) layers_ = layer::ViewInPlace;
+}
+
+LayerSet Operator::list_layers(const Arg& a) {
+  LayerSet set = 0;
+  for (const Tensor& t : a.tensors())
+    if (t.defined()) set |= t.impl().layers();
+  return set;
+}
+
+void Operator::set_all_devices(Kernel k) { all_devices_ = k; }
+
+void Operator::set_composite(Kernel k) {
+  composite_ = k;
+  layers_ = 0;  // its parts are looked at one by one
+}
+
+int Operator::pick_device(const Arg* args) const {
+  int device = -1;
+  auto see = [&](const Tensor& t) {
+    // A CPU number may accompany tensors of any device; otherwise the first accelerator decides, and the kernel's
+    // argument check names the tensor that is elsewhere.
+    if (t.defined() && (device < 0 || device == Device::CPU)) device = t.device().type;
+  };
+  for (uint8_t i : tensor_args_) {
+    if (args[i].is_tensor()) see(args[i].tensor());
+    else if (args[i].is_tensor_list())
+      for (const Tensor& t : args[i].tensors()) see(t);
+  }
+  if (device_arg_ >= 0 && args[device_arg_].tag() == Tag::Device) device = args[device_arg_].device().type;
+  return device < 0 ? static_cast<int>(Device::CPU) : device;
+}
+
+void Operator::run_kernel(const Arg* args, Value* results) const {
+  const int device = pick_device(args);
+  const Kernel& k = kernels_[device];
+  if (k) [[likely]]
+    k.fn(k.context, *this, args, results);
+  else if (all_devices_)
+    all_devices_.fn(all_devices_.context, *this, args, results);
+  else
+    missing_kernel(device, args, results);
+}
+
+void Operator::missing_kernel(int device, const Arg* args, Value* results) const {
+  for (const Kernel* k : {&composite_, &decomposition_})
+    if (*k) {
+      k->fn(k->context, *this, args, results);
+      return;
+    }
+  if (device != Device::CPU && device != Device::Meta && !is_view && kernels_[Device::CPU]) {
+    run_on_cpu(*this, device, args, results);
+    return;
+  }
+  raise<NotImplementedError>("Could not run '", full_name_, "' with arguments from the '", device_type_name(device),
+                             "' backend: it has no kernel there", is_view ? " (views never fall back)" : "");
+}
+
+Operator& define(std::string_view text) {
+  Schema schema = parse_schema(text);
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  std::string name = schema.full_name();
+  if (auto it = r.by_name.find(name); it != r.by_name.end()) {
+    FC_CHECK(to_string(it->second->schema()) == to_string(schema), "operator ", name, " is already defined as ",
+             to_string(it->second->schema()));
+    return *it->second;
+  }
+  std::string base = schema.base_name();
+  Operator& op = r.operators.emplace_back(std::move(schema));
+  r.by_name.emplace(std::move(name), &op);
+  r.by_base[base].push_back(&op);
+  return op;
+}
+
+Operator* find_operator(std::string_view full_name) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  auto it = r.by_name.find(std::string(full_name));
+  return it == r.by_name.end() ? nullptr : it->second;
+}
+
+const Operator& get_operator(std::string_view full_name) {
+  Operator* op = find_operator(full_name);
+  FC_CHECK(op, "no operator named ", full_name);
+  return *op;
+}
+
+std::span<Operator* const> overloads(std::string_view base_name) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  auto it = r.by_base.find(std::string(base_name));
+  if (it == r.by_base.end()) return {};
+  return it->second;
+}
+
+std::vector<Operator*> all_operators() {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  std::vector<Operator*> out;
+  for (Operator& op : r.operators) out.push_back(&op);
+  return out;
+}
+
+void (*warning_hook)(const std::string&) = nullptr;
+void warn(const std::string& message) {
+  if (warning_hook) warning_hook(message);
+  else std::fprintf(stderr, "facula: warning: %s\n", message.c_str());
+}
+
+}  // namespace facula

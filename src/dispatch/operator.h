@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operator: its schema, its kernels per device, and what the layers need to know of it. Operators live for ever
+// at one address, so a found reference may be kept. Tables are filled at start-up and by libraries loaded later;
+// readers take no lock.
+#pragma once
+#include "dispatch/layers.h"
+#include "dispatch/schema.h"
+
+namespace facula {
+
+// The one calling convention: borrowed arguments in schema order (defaults filled in), results written to slots.
+// `context` is what was given at registration (a table row, a plugin's function).
+using KernelFn = void (*)(void* context, const Operator& op, const Arg* args, Value* results);
+struct Kernel {
+  KernelFn fn = nullptr;
+  void* context = nullptr;
+  explicit operator bool() const { return fn != nullptr; }
+};
+
+struct GradRule;  // autograd/rule.h
+
+enum class Autocast : uint8_t { None, Lower, Float32, Promote };  // cast class under autocast
+
+class Operator {
+ public:
+  explicit Operator(Schema schema);
+  Operator(const Operator&) = delete;
+
+  const Schema& schema() const { return schema_; }
+  const std::string& name() const { return full_name_; }  // "aten::add.Tensor"
+  size_t num_args() const { return schema_.parameters.size(); }
+  size_t num_results() const { return schema_.returns.size(); }
+
+  // Runs the call through the layers. args: num_args() entries; results: num_results() empty slots.
+  void call(const Arg* args, Value* results) const {
+    LayerSet set = layers_ | thread_state().include;
+    for (uint8_t i : tensor_args_) {
+      const Arg& a = args[i];
+      if (a.is_tensor()) {
+        if (const Tensor& t = a.tensor(); t.defined()) set |= t.impl().layers();
+      } else if (a.is_tensor_list()) {
+        set |= list_layers(a);
+      }
+    }
+    set &= ~thread_state().exclude;
+    if (set == 0) [[likely]]
+      run_kernel(args, results);
+    else
+      redispatch(*this, set, args, results);
+  }
+  // Picks the device's kernel, or decomposes, or falls back, or throws NotImplementedError.
+  void run_kernel(const Arg* args, Value* results) const;
+
+  int pick_device(const Arg* args) const;  // the device type whose kernel runs
+  const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
+
+  // --- registration (not on the call path)
+  void set_kernel(int device_type, Kernel k) { kernels_[device_type] = k; }
+  void set_all_devices(Kernel k);          // a kernel that works on every device through dispatch/families.h
+  void set_composite(Kernel k);            // written in other operators, expands above autograd
+  void set_decomposition(Kernel k) { decomposition_ = k; }
+  const Kernel& composite() const { return composite_; }
+  const Kernel& all_devices() const { return all_devices_; }
+  const Kernel& decomposition() const { return decomposition_; }
+
+  const GradRule* grad = nullptr;
+  bool differentiable = true;     // false: results never carry a gradient (comparisons, argmax, factories)
+  bool random = false;            // draws random numbers
+  Autocast autocast = Autocast::None;
+  bool python_hidden = false;     // no torch.xxx function or method, only torch.ops.aten.xxx
+  const Operator* functional = nullptr;  // of an in-place or out= form: the operator without side effect
+  bool is_in_place = false, is_out = false, is_view = false;
+
+ private:
+  static LayerSet list_layers(const Arg& a);
+  void missing_kernel(int device_type, const Arg* args, Value* results) const;
+
+  Schema schema_;
+  std::string full_name_;
+  std::vector<uint8_t> tensor_args_;
+  int device_arg_ = -1;
+  LayerSet layers_ = 0;
+  Kernel kernels_[kMaxDeviceTypes];
+  Kernel composite_, all_devices_, decomposition_;
+};
+
+// --- the registry
+Operator& define(std::string_view schema);  // throws if the name exists with another schema
+Operator* find_operator(std::string_view full_name);        // null if unknown
+const Operator& get_operator(std::string_view full_name);   // throws
+// All overloads of a base name ("aten::add"), in order of definition.
+std::span<Operator* const> overloads(std::string_view base_name);
+std::vector<Operator*> all_operators();
+
+// --- fallback to the CPU, for devices without a kernel
+enum class FallbackMode : uint8_t { Count, Warn, Error };
+void set_fallback_mode(FallbackMode mode);
+FallbackMode fallback_mode();
+struct FallbackCount {
+  std::string op;
+  int device_type;
+  uint64_t count;
+};
+std::vector<FallbackCount> fallback_counts();
+void reset_fallback_counts();
+void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results);
+
+void warn(const std::string& message);  // to stderr, or to Python's warnings once the module is loaded
+extern void (*warning_hook)(const std::string& message);
+
+}  // namespace facula

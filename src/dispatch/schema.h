@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operator signatures, in PyTorch's schema language:
+//   add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
+// A schema is the one statement about an operator from which argument parsing, error texts, alias rules, stubs and
+// the TorchScript signature follow.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.h"
+
+namespace facula {
+
+enum class Kind : uint8_t {
+  Tensor,
+  Scalar,  // any number
+  Int,
+  Float,
+  Bool,
+  Str,
+  Device,
+  DType,
+  Layout,
+  MemoryFormat,
+  Generator,
+  Any,  // TorchScript values that only the interpreter looks into
+};
+
+struct Type {
+  Kind kind = Kind::Tensor;
+  bool list = false;           // int[]
+  int8_t length = 0;           // int[2]: a single int is accepted and repeated
+  bool optional = false;       // the argument may be None
+  bool optional_item = false;  // Tensor?[]
+  friend bool operator==(const Type&, const Type&) = default;
+};
+std::string to_string(const Type& t);
+
+struct Alias {
+  char set = 0;        // 0: no alias
+  bool write = false;  // (a!)
+  bool all = false;    // (*): may alias anything
+};
+
+struct Parameter {
+  std::string name;
+  Type type;
+  Alias alias;
+  bool keyword_only = false;
+  bool has_default = false;
+  Value default_value;
+};
+
+struct Schema {
+  std::string space;     // "aten"
+  std::string name;      // "add_"
+  std::string overload;  // "Tensor", or empty
+  std::vector<Parameter> parameters;
+  std::vector<Parameter> returns;  // name may be empty
+
+  std::string base_name() const { return space + "::" + name; }
+  std::string full_name() const { return overload.empty() ? base_name() : base_name() + "." + overload; }
+  int find(std::string_view parameter) const;  // index, or -1
+  size_t positional() const;                   // parameters that may be given by position
+  bool mutates() const;
+  bool is_out() const;      // writes into keyword-only arguments
+  bool is_in_place() const { return mutates() && !is_out(); }
+  bool is_view() const;     // returns an alias of an argument without writing
+};
+
+// Throws ValueError with the position of the first character that does not fit. A missing namespace means aten.
+Schema parse_schema(std::string_view text);
+std::string to_string(const Schema& s);  // parse_schema(to_string(s)) gives s again
+inline std::string dump(const Schema& s) { return to_string(s); }
+
+}  // namespace facula

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementary functions for the formulas: the library's where nothing faster with the same accuracy is known, our own
+// where the C library has none (erfinv, digamma, polygamma, Bessel i0).
+#pragma once
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <type_traits>
+
+namespace facula::math {
+
+#define FC_LIBRARY(name)      \
+  template <class T>          \
+  inline T name(T x) {        \
+    return std::name(x);      \
+  }
+FC_LIBRARY(exp)
+FC_LIBRARY(log)
+FC_LIBRARY(sin)
+FC_LIBRARY(cos)
+FC_LIBRARY(tan)
+FC_LIBRARY(asin)
+FC_LIBRARY(acos)
+FC_LIBRARY(atan)
+FC_LIBRARY(sinh)
+FC_LIBRARY(cosh)
+FC_LIBRARY(tanh)
+FC_LIBRARY(asinh)
+FC_LIBRARY(acosh)
+FC_LIBRARY(atanh)
+FC_LIBRARY(log10)
+FC_LIBRARY(erf)
+FC_LIBRARY(erfc)
+#undef FC_LIBRARY
+
+template <class T>
+inline constexpr bool is_real = std::is_floating_point_v<T>;
+
+template <class T>
+inline T exp2(T x) {
+  if constexpr (is_real<T>) return std::exp2(x);
+  else return std::exp(x * typename T::value_type(0.69314718055994530942));
+}
+template <class T>
+inline T expm1(T x) {
+  if constexpr (is_real<T>) return std::expm1(x);
+  else {
+    using R = typename T::value_type;
+    R a = x.real(), b = x.imag(), s = std::sin(b / 2);
+    return {std::expm1(a) * std::cos(b) - 2 * s * s, std::exp(a) * std::sin(b)};
+  }
+}
+template <class T>
+inline T log2(T x) {
+  if constexpr (is_real<T>) return std::log2(x);
+  else return std::log(x) * typename T::value_type(1.44269504088896340736);
+}
+template <class T>
+inline T log1p(T x) {
+  if constexpr (is_real<T>) return std::log1p(x);
+  else {
+    using R = typename T::value_type;
+    R a = x.real(), b = x.imag();
+    if (std::abs(x) < R(0.5)) return {std::log1p(a * (a + 2) + b * b) / 2, std::atan2(b, a + 1)};
+    return std::log(T(1) + x);
+  }
+}
+template <class T>
+inline T pow(T a, T b) {
+  return std::pow(a, b);
+}
+template <class T>
+inline T atan2(T a, T b) {
+  return std::atan2(a, b);
+}
+
+// lgamma without the C library's global sign, which is a data race.
+inline double lgamma(double x) {
+  int sign;
+  return ::lgamma_r(x, &sign);
+}
+inline float lgamma(float x) {
+  int sign;
+  return ::lgammaf_r(x, &sign);
+}
+
+// Inverse error function: Giles' polynomial approximation as a start, two Newton steps in the working precision.
+template <class T>
+inline T erfinv(T y) {
+  if (!(std::fabs(y) < T(1))) {
+    if (std::fabs(y) == T(1)) return std::copysign(std::numeric_limits<T>::infinity(), y);
+    return std::numeric_limits<T>::quiet_NaN();
+  }
+  double x, v = static_cast<double>(y), w = -std::log((1 - v) * (1 + v));
+  if (w < 5) {
+    w -= 2.5;
+    const double c[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                        -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+    x = c[0];
+    for (int i = 1; i < 9; ++i) x = c[i] + x * w;
+  } else {
+    w = std::sqrt(w) - 3;
+    const double c[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                        -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+    x = c[0];
+    for (int i = 1; i < 9; ++i) x = c[i] + x * w;
+  }
+  x *= v;
+  for (int i = 0; i < 2; ++i) x -= (std::erf(x) - v) / (1.12837916709551257390 * std::exp(-x * x));
+  return static_cast<T>(x);
+}
+
+// Reflection for negative x, upward recurrence to x >= 10, then the asymptotic series.
+template <class T>
+inline T digamma(T value) {
+  double x = static_cast<double>(value), result = 0;
+  if (x == 0) return static_cast<T>(std::copysign(std::numeric_limits<double>::infinity(), -x));
+  if (x < 0) {
+    if (x == std::trunc(x)) return std::numeric_limits<T>::quiet_NaN();
+    double whole, part = std::modf(x, &whole);
+    result = -3.14159265358979323846 / std::tan(3.14159265358979323846 * part);
+    x = 1 - x;
+  }
+  while (x < 10) {
+    result -= 1 / x;
+    x += 1;
+  }
+  double z = 1 / (x * x);
+  double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+  return static_cast<T>(result + std::log(x) - 0.5 / x - series);
+}
+
+// Hurwitz zeta by Euler-Maclaurin; polygamma(n, x) = (-1)^(n+1) n! zeta(n+1, x).
+inline double hurwitz(double s, double q) {
+  if (q <= 0) {
+    if (q == std::floor(q)) return std::numeric_limits<double>::infinity();
+    if (s != std::floor(s)) return std::numeric_limits<double>::quiet_NaN();
+  }
+  double sum = 0;
+  for (int i = 0; i < 12 || q < 10; ++i, q += 1) sum += std::pow(q, -s);
+  sum += std::pow(q, 1 - s) / (s - 1) + 0.5 * std::pow(q, -s);
+  const double b[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160};
+  double term = s * std::pow(q, -s - 1);
+  for (int i = 0; i < 5; ++i) {
+    sum += b[i] * term;
+    term *= (s + 2 * i + 1) * (s + 2 * i + 2) / (q * q);
+  }
+  return sum;
+}
+template <class T>
+inline T polygamma(int n, T x) {
+  if (n == 0) return digamma(x);
+  double sign = n % 2 ? 1 : -1;
+  return static_cast<T>(sign * std::tgamma(n + 1.0) * hurwitz(n + 1.0, static_cast<double>(x)));
+}
+
+// Modified Bessel function of order zero: power series below 15, asymptotic series above.
+template <class T>
+inline T i0(T value) {
+  double x = std::fabs(static_cast<double>(value)), sum = 1, term = 1;
+  if (x != x) return value;
+  if (x < 15) {
+    double q = x * x / 4;
+    for (int k = 1; k < 60 && term > sum * 1e-17; ++k) sum += term *= q / (static_cast<double>(k) * k);
+    return static_cast<T>(sum);
+  }
+  for (int k = 1; k < 25; ++k) {
+    double odd = 2 * k - 1, next = term * odd * odd / (8 * k * x);
+    if (next > term) break;
+    sum += term = next;
+  }
+  return static_cast<T>(std::exp(x) / std::sqrt(2 * 3.14159265358979323846 * x) * sum);
+}
+
+}  // namespace facula::math

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pointwise formulas, each written once, for every device and for generated code. A formula is a struct with the
+// opcode it implements, the element types it is made for, and `apply` on one element. Half types never appear here:
+// they are computed in float. Nothing but <cmath>, <complex> and kernels/math.h is needed.
+//
+// The last parameter of `apply` is the array of parameters (alpha, slope …) in the element type.
+#pragma once
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "facula/backend.h"
+#include "kernels/math.h"
+
+namespace facula::scalar {
+
+// Sets of element types.
+enum : unsigned { kBool = 1, kInt = 2, kReal = 4, kComplex = 8 };
+
+template <class T>
+inline constexpr bool is_complex_v = false;
+template <class U>
+inline constexpr bool is_complex_v<std::complex<U>> = true;
+template <class T>
+inline constexpr bool is_real_v = std::is_floating_point_v<T>;
+template <class T>
+inline constexpr bool is_int_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class U>
+struct RealOf<std::complex<U>> {
+  using type = U;
+};
+template <class T>
+using real_t = typename RealOf<T>::type;
+// Integers wrap around as in two's complement; signed overflow must not be undefined.
+template <class T>
+using wrap_t = typename std::conditional_t<is_int_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
+#define FC_UNARY(name, types, ...)                                \
+  struct name {                                                   \
+    static constexpr int code = FC_MAP_##name, arity = 1;         \
+    static constexpr unsigned accepts = types;                    \
+    template <class T>                                            \
+    static inline auto apply(T x, [[maybe_unused]] const T* p) {  \
+      using namespace math;                                       \
+      __VA_ARGS__                                                 \
+    }                                                             \
+  };
+#define FC_BINARY(name, types, ...)                                    \
+  struct name {                                                        \
+    static constexpr int code = FC_MAP_##name, arity = 2;              \
+    static constexpr unsigned accepts = types;                         \
+    template <class T>                                                 \
+    static inline auto apply(T a, T b, [[maybe_unused]] const T* p) {  \
+      using namespace math;                                            \
+      __VA_ARGS__                                                      \
+    }                                                                  \
+  };
+
+constexpr unsigned kNumbers = kInt | kReal | kComplex, kAll = kBool | kNumbers, kOrdered = kBool | kInt | kReal;
+constexpr unsigned kFloating = kReal | kComplex;
+
+// --- arithmetic
+FC_UNARY(neg, kNumbers, return static_cast<T>(-static_cast<wrap_t<T>>(x));)
+FC_UNARY(positive, kNumbers, return x;)
+FC_UNARY(abs, kNumbers,
+  if constexpr (is_complex_v<T>) return std::abs(x);
+  else if constexpr (is_int_v<T>) return static_cast<T>(x < 0 ? -static_cast<wrap_t<T>>(x) : static_cast<wrap_t<T>>(x));
+  else return std::fabs(x);)
+FC_UNARY(square, kAll,
+  if constexpr (std::is_same_v<T, bool>) return x;
+  else return static_cast<T>(static_cast<wrap_t<T>>(x) * static_cast<wrap_t<T>>(x));)
+FC_UNARY(reciprocal, kFloating, return T(1) / x;)
+FC_UNARY(sqrt, kFloating, return std::sqrt(x);)
+FC_UNARY(rsqrt, kFloating, return T(1) / std::sqrt(x);)
+FC_UNARY(sign, kOrdered,
+  if constexpr (std::is_same_v<T, bool>) return x;
+  else if constexpr (is_real_v<T>) return x != x ? x : static_cast<T>((T(0) < x) - (x < T(0)));
+  else return static_cast<T>((T(0) < x) - (x < T(0)));)
+FC_UNARY(sgn, kAll,
+  if constexpr (is_complex_v<T>) return x == T(0) ? T(0) : x / std::abs(x);
+  else return sign::apply(x, p);)
+// --- rounding
+FC_UNARY(floor, kInt | kReal, if constexpr (is_int_v<T>) return x; else return std::floor(x);)
+FC_UNARY(ceil, kInt | kReal, if constexpr (is_int_v<T>) return x; else return std::ceil(x);)
+FC_UNARY(trunc, kInt | kReal, if constexpr (is_int_v<T>) return x; else return std::trunc(x);)
+FC_UNARY(round, kInt | kReal, if constexpr (is_int_v<T>) return x; else return std::nearbyint(x);)
+FC_UNARY(frac, kReal, return x - std::trunc(x);)
+FC_UNARY(round_decimals, kReal,  // p[0]: ten to the power of |decimals|, negative for negative decimals
+  return p[0] < 0 ? std::nearbyint(x / -p[0]) * -p[0] : std::nearbyint(x * p[0]) / p[0];)
+// --- exponentials, logarithms, trigonometry
+FC_UNARY(exp, kFloating, return math::exp(x);)
+FC_UNARY(exp2, kFloating, return math::exp2(x);)
+FC_UNARY(expm1, kFloating, return math::expm1(x);)
+FC_UNARY(log, kFloating, return math::log(x);)
+FC_UNARY(log2, kFloating, return math::log2(x);)
+FC_UNARY(log10, kFloating, return math::log10(x);)
+FC_UNARY(log1p, kFloating, return math::log1p(x);)
+FC_UNARY(sin, kFloating, return math::sin(x);)
+FC_UNARY(cos, kFloating, return math::cos(x);)
+FC_UNARY(tan, kFloating, return math::tan(x);)
+FC_UNARY(asin, kFloating, return math::asin(x);)
+FC_UNARY(acos, kFloating, return math::acos(x);)
+FC_UNARY(atan, kFloating, return math::atan(x);)
+FC_UNARY(sinh, kFloating, return math::sinh(x);)
+FC_UNARY(cosh, kFloating, return math::cosh(x);)
+FC_UNARY(tanh, kFloating, return math::tanh(x);)
+FC_UNARY(asinh, kFloating, return math::asinh(x);)
+FC_UNARY(acosh, kFloating, return math::acosh(x);)
+FC_UNARY(atanh, kFloating, return math::atanh(x);)
+FC_UNARY(deg2rad, kReal, return x * T(0.017453292519943295);)
+FC_UNARY(rad2deg, kReal, return x * T(57.29577951308232);)
+FC_UNARY(sinc, kFloating, if (x == T(0)) return T(1); T y = x * T(3.14159265358979323846); return math::sin(y) / y;)
+// --- error function, gamma, Bessel
+FC_UNARY(erf, kReal, return math::erf(x);)
+FC_UNARY(erfc, kReal, return math::erfc(x);)
+FC_UNARY(erfinv, kReal, return math::erfinv(x);)
+FC_UNARY(lgamma, kReal, return math::lgamma(x);)
+FC_UNARY(digamma, kReal, return math::digamma(x);)
+FC_UNARY(polygamma, kReal, return math::polygamma(static_cast<int>(p[0]), x);)
+FC_UNARY(i0, kReal, return math::i0(x);)
+FC_UNARY(logit, kReal,  // p[0]: eps; negative: none
+  T z = p[0] < 0 ? x : (x < p[0] ? p[0] : (x > 1 - p[0] ? 1 - p[0] : x));
+  return math::log(z / (1 - z));)
+FC_BINARY(logit_backward, kReal,
+  bool inside = p[0] < 0 ? b >= 0 && b <= 1 : b >= p[0] && b <= 1 - p[0];
+  return inside ? a / (b * (1 - b)) : (p[0] < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0));)
+// --- tests and bits
+FC_UNARY(logical_not, kAll, return x == T(0);)
+FC_UNARY(isnan, kAll, return x != x;)
+FC_UNARY(isinf, kAll,
+  if constexpr (is_complex_v<T>) return std::isinf(x.real()) || std::isinf(x.imag());
+  else if constexpr (is_real_v<T>) return std::fabs(x) == std::numeric_limits<T>::infinity();
+  else return false;)
+FC_UNARY(isfinite, kAll,
+  if constexpr (is_complex_v<T>) return std::isfinite(x.real()) && std::isfinite(x.imag());
+  else if constexpr (is_real_v<T>) return std::fabs(x) < std::numeric_limits<T>::infinity();
+  else return true;)
+FC_UNARY(isposinf, kOrdered, if constexpr (is_real_v<T>) return x == std::numeric_limits<T>::infinity(); else return false;)
+FC_UNARY(isneginf, kOrdered, if constexpr (is_real_v<T>) return x == -std::numeric_limits<T>::infinity(); else return false;)
+FC_UNARY(signbit, kOrdered, if constexpr (is_real_v<T>) return std::signbit(x); else return x < T(0);)
+FC_UNARY(bitwise_not, kBool | kInt, if constexpr (std::is_same_v<T, bool>) return !x; else return static_cast<T>(~x);)
+// --- complex
+FC_UNARY(conj_physical, kAll, if constexpr (is_complex_v<T>) return std::conj(x); else return x;)
+FC_UNARY(angle, kFloating,
+  if constexpr (is_complex_v<T>) return std::arg(x);
+  else return x != x ? x : (x < 0 ? T(3.14159265358979323846) : T(0));)
+FC_UNARY(real, kAll, if constexpr (is_complex_v<T>) return x.real(); else return x;)
+FC_UNARY(imag, kComplex, return x.imag();)
+// --- activations
+FC_UNARY(relu, kInt | kReal, return x < T(0) ? T(0) : x;)
+FC_UNARY(sigmoid, kFloating, return T(1) / (T(1) + math::exp(-x));)
+FC_UNARY(silu, kFloating, return x / (T(1) + math::exp(-x));)
+FC_UNARY(mish, kReal, return x * math::tanh(math::log1p(math::exp(x)));)
+FC_UNARY(gelu, kReal, return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));)
+FC_UNARY(gelu_tanh, kReal,
+  T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
+  return T(0.5) * x * (T(1) + math::tanh(inner));)
+FC_UNARY(softplus, kReal, return x * p[0] > p[1] ? x : math::log1p(math::exp(x * p[0])) / p[0];)
+FC_UNARY(leaky_relu, kReal, return x > T(0) ? x : x * p[0];)
+FC_UNARY(elu, kReal,  // p: alpha, scale, input_scale
+  return x < T(0) ? math::expm1(x * p[2]) * (p[0] * p[1]) : x * p[1];)
+FC_UNARY(hardtanh, kInt | kReal, return x < p[0] ? p[0] : (x > p[1] ? p[1] : x);)
+FC_UNARY(hardswish, kReal, T c = x + T(3); c = c < 0 ? T(0) : (c > 6 ? T(6) : c); return x * c / T(6);)
+FC_UNARY(hardsigmoid, kReal, T c = x + T(3); c = c < 0 ? T(0) : (c > 6 ? T(6) : c); return c / T(6);)
+FC_UNARY(log_sigmoid, kReal, return (x < 0 ? x : T(0)) - math::log1p(math::exp(-std::fabs(x)));)
+FC_UNARY(threshold, kInt | kReal, return x <= p[0] ? p[1] : x;)
+FC_UNARY(nan_to_num, kOrdered,
+  if constexpr (is_real_v<T>)
+    return x != x ? p[0] : (x == std::numeric_limits<T>::infinity() ? p[1] : (x == -std::numeric_limits<T>::infinity() ? p[2] : x));
+  else return x;)
+// --- binary arithmetic
+template <class T>
+inline T wrap_mul(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) return a && b;
+  // Narrow types promote to int, whose overflow would be undefined: multiply in 64 bits.
+  else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else return a * b;
+}
+FC_BINARY(add, kAll,
+  if constexpr (std::is_same_v<T, bool>) return a || (b && p[0]);
+  else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) + static_cast<wrap_t<T>>(wrap_mul(b, p[0])));
+  else return a + p[0] * b;)
+FC_BINARY(sub, kAll,
+  if constexpr (std::is_same_v<T, bool>) return a != (b && p[0]);
+  else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) - static_cast<wrap_t<T>>(wrap_mul(b, p[0])));
+  else return a - p[0] * b;)
+FC_BINARY(rsub, kAll, return sub::apply(b, a, p);)
+FC_BINARY(mul, kAll, return wrap_mul(a, b);)
+FC_BINARY(div, kFloating, return a / b;)
+// Integer division by zero is reported by the kernel; here it must only not trap. INT_MIN / -1 wraps.
+template <class T>
+inline T safe_quotient(T a, T b) {
+  if (b == 0) return 0;
+  if constexpr (std::is_signed_v<T>)
+    if (b == -1) return static_cast<T>(-static_cast<wrap_t<T>>(a));
+  return static_cast<T>(a / b);
+}
+template <class T>
+inline T safe_remainder(T a, T b) {
+  if (b == 0) return 0;
+  if constexpr (std::is_signed_v<T>)
+    if (b == -1) return 0;
+  return static_cast<T>(a % b);
+}
+FC_BINARY(div_trunc, kInt | kReal, if constexpr (is_int_v<T>) return safe_quotient(a, b); else return std::trunc(a / b);)
+FC_BINARY(div_floor, kInt | kReal,
+  if constexpr (is_int_v<T>) {
+    T q = safe_quotient(a, b);
+    return static_cast<T>(q - (safe_remainder(a, b) != 0 && ((a < 0) != (b < 0)) ? 1 : 0));
+  } else {
+    if (b == 0) return a / b;
+    T r = std::fmod(a, b);
+    T q = (a - r) / b;
+    if (r != 0 && (b < 0) != (r < 0)) q -= T(1);
+    if (q == 0) return std::copysign(T(0), a / b);
+    T f = std::floor(q);
+    return q - f > T(0.5) ? f + T(1) : f;
+  })
+FC_BINARY(floor_divide, kInt | kReal, return div_floor::apply(a, b, p);)
+FC_BINARY(remainder, kInt | kReal,
+  if constexpr (is_int_v<T>) {
+    T r = safe_remainder(a, b);
+    return static_cast<T>(r != 0 && ((r < 0) != (b < 0)) ? r + b : r);
+  } else {
+    T r = std::fmod(a, b);
+    return r != 0 && ((b < 0) != (r < 0)) ? r + b : r;
+  })
+FC_BINARY(fmod, kInt | kReal, if constexpr (is_int_v<T>) return safe_remainder(a, b); else return std::fmod(a, b);)
+FC_BINARY(pow, kNumbers,
+  if constexpr (is_int_v<T>) {
+    if (b < 0) return a == 1 ? T(1) : (std::is_signed_v<T> && a == T(-1) ? (b % 2 ? T(-1) : T(1)) : T(0));
+    T result = 1;
+    for (T base = a, e = b; e > 0; e = static_cast<T>(e >> 1), base = wrap_mul(base, base))
+      if (e & 1) result = wrap_mul(result, base);
+    return result;
+  } else return math::pow(a, b);)
+FC_BINARY(maximum, kOrdered,
+  if constexpr (is_real_v<T>) return a != a ? a : (b != b ? b : (a < b ? b : a));
+  else return a < b ? b : a;)
+FC_BINARY(minimum, kOrdered,
+  if constexpr (is_real_v<T>) return a != a ? a : (b != b ? b : (b < a ? b : a));
+  else return b < a ? b : a;)
+FC_BINARY(fmax, kOrdered, if constexpr (is_real_v<T>) return a != a ? b : (b != b ? a : (a < b ? b : a)); else return a < b ? b : a;)
+FC_BINARY(fmin, kOrdered, if constexpr (is_real_v<T>) return a != a ? b : (b != b ? a : (b < a ? b : a)); else return b < a ? b : a;)
+FC_BINARY(clamp_min, kOrdered, return maximum::apply(a, b, p);)
+FC_BINARY(clamp_max, kOrdered, return minimum::apply(a, b, p);)
+FC_BINARY(atan2, kReal, return math::atan2(a, b);)
+FC_BINARY(hypot, kReal, return std::hypot(a, b);)
+FC_BINARY(copysign, kReal, return std::copysign(a, b);)
+FC_BINARY(nextafter, kReal, return std::nextafter(a, b);)
+FC_BINARY(logaddexp, kReal,
+  if (std::fabs(a) == std::numeric_limits<T>::infinity() && a == b) return a;
+  T m = a < b ? b : a;
+  return m + math::log1p(math::exp(-std::fabs(a - b)));)
+FC_BINARY(logaddexp2, kReal,
+  if (std::fabs(a) == std::numeric_limits<T>::infinity() && a == b) return a;
+  T m = a < b ? b : a;
+  return m + math::log1p(math::exp2(-std::fabs(a - b))) * T(1.44269504088896340736);)
+FC_BINARY(xlogy, kReal, if (b != b) return b; return a == 0 ? T(0) : a * math::log(b);)
+FC_BINARY(xlog1py, kReal, if (b != b) return b; return a == 0 ? T(0) : a * math::log1p(b);)
+FC_BINARY(ldexp, kReal, return a * math::exp2(b);)
+FC_BINARY(heaviside, kOrdered, return a == 0 ? b : static_cast<T>(a > 0);)
+FC_BINARY(gcd, kInt,
+  wrap_t<T> x = static_cast<wrap_t<T>>(a < 0 ? -static_cast<wrap_t<T>>(a) : a);
+  wrap_t<T> y = static_cast<wrap_t<T>>(b < 0 ? -static_cast<wrap_t<T>>(b) : b);
+  while (y != 0) { wrap_t<T> r = static_cast<wrap_t<T>>(x % y); x = y; y = r; }
+  return static_cast<T>(x);)
+FC_BINARY(lcm, kInt, T d = gcd::apply(a, b, p); return d == 0 ? T(0) : abs::apply(wrap_mul(static_cast<T>(safe_quotient(a, d)), b), p);)
+// --- comparisons, logic, bits
+FC_BINARY(eq, kAll, return a == b;)
+FC_BINARY(ne, kAll, return a != b;)
+FC_BINARY(lt, kOrdered, return a < b;)
+FC_BINARY(le, kOrdered, return a <= b;)
+FC_BINARY(gt, kOrdered, return a > b;)
+FC_BINARY(ge, kOrdered, return a >= b;)
+FC_BINARY(logical_and, kAll, return a != T(0) && b != T(0);)
+FC_BINARY(logical_or, kAll, return a != T(0) || b != T(0);)
+FC_BINARY(logical_xor, kAll, return (a != T(0)) != (b != T(0));)
+FC_BINARY(bitwise_and, kBool | kInt, return static_cast<T>(a & b);)
+FC_BINARY(bitwise_or, kBool | kInt, return static_cast<T>(a | b);)
+FC_BINARY(bitwise_xor, kBool | kInt, return static_cast<T>(a ^ b);)
+FC_BINARY(bitwise_left_shift, kInt,
+  constexpr int bits = 8 * sizeof(T);
+  return b < 0 || b >= bits ? T(0) : static_cast<T>(static_cast<wrap_t<T>>(a) << b);)
+FC_BINARY(bitwise_right_shift, kInt,
+  constexpr int bits = 8 * sizeof(T);
+  return b < 0 || b >= bits ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> b);)
+FC_BINARY(complex, kReal, return std::complex<T>(a, b);)
+// --- derivatives; a: incoming gradient, b: input or result
+FC_BINARY(sigmoid_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj((T(1) - b) * b); else return a * (T(1) - b) * b;)
+FC_BINARY(tanh_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj(T(1) - b * b); else return a * (T(1) - b * b);)
+FC_BINARY(silu_backward, kReal, T s = T(1) / (T(1) + math::exp(-b)); return a * s * (T(1) + b * (T(1) - s));)
+FC_BINARY(mish_backward, kReal,
+  T s = T(1) / (T(1) + math::exp(-b)); T t = math::tanh(math::log1p(math::exp(b)));
+  return a * (t + b * s * (T(1) - t * t));)
+FC_BINARY(gelu_backward, kReal,
+  T cdf = T(0.5) * (T(1) + math::erf(b * T(0.70710678118654752440)));
+  T pdf = math::exp(T(-0.5) * b * b) * T(0.39894228040143267794);
+  return a * (cdf + b * pdf);)
+FC_BINARY(gelu_tanh_backward, kReal,
+  constexpr T k = T(0.79788456080286535588); constexpr T c = T(0.044715);
+  T t = math::tanh(k * (b + c * b * b * b));
+  return a * (T(0.5) * (T(1) + t) + T(0.5) * b * (T(1) - t * t) * k * (T(1) + T(3) * c * b * b));)
+FC_BINARY(threshold_backward, kInt | kReal, return b <= p[0] ? T(0) : a;)
+FC_BINARY(leaky_relu_backward, kReal, return b > T(0) ? a : a * p[0];)
+FC_BINARY(elu_backward, kReal, return b <= T(0) ? a * p[2] * p[0] * p[1] * math::exp(b * p[2]) : a * p[1];)
+FC_BINARY(hardtanh_backward, kReal, return b <= p[0] || b >= p[1] ? T(0) : a;)
+FC_BINARY(hardswish_backward, kReal, return b < T(-3) ? T(0) : (b <= T(3) ? a * (b / T(3) + T(0.5)) : a);)
+FC_BINARY(hardsigmoid_backward, kReal, return b > T(-3) && b < T(3) ? a / T(6) : T(0);)
+FC_BINARY(softplus_backward, kReal, T z = b * p[0]; return z > p[1] ? a : a / (T(1) + math::exp(-z));)
+FC_BINARY(log_sigmoid_backward, kReal, return a / (T(1) + math::exp(b));)
+FC_BINARY(smooth_l1, kReal, T d = std::fabs(a - b); return d < p[0] ? T(0.5) * d * d / p[0] : d - T(0.5) * p[0];)
+FC_BINARY(huber, kReal, T d = std::fabs(a - b); return d <= p[0] ? T(0.5) * d * d : p[0] * (d - T(0.5) * p[0]);)
+
+// --- three inputs
+struct clamp {
+  static constexpr int code = FC_MAP_clamp, arity = 3;
+  static constexpr unsigned accepts = kOrdered;
+  template <class T>
+  static inline T apply(T x, T lo, T hi, const T* p) {
+    return minimum::apply(static_cast<T>(maximum::apply(x, lo, p)), hi, p);
+  }
+};
+struct lerp {  // exact at both ends
+  static constexpr int code = FC_MAP_lerp, arity = 3;
+  static constexpr unsigned accepts = kFloating;
+  template <class T>
+  static inline T apply(T a, T b, T w, const T*) {
+    return std::abs(w) < real_t<T>(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
+  }
+};
+struct addcmul {
+  static constexpr int code = FC_MAP_addcmul, arity = 3;
+  static constexpr unsigned accepts = kNumbers;
+  template <class T>
+  static inline T apply(T a, T b, T c, const T* p) {
+    if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) + static_cast<wrap_t<T>>(wrap_mul(wrap_mul(p[0], b), c)));
+    else return a + p[0] * b * c;
+  }
+};
+struct addcdiv {
+  static constexpr int code = FC_MAP_addcdiv, arity = 3;
+  static constexpr unsigned accepts = kFloating;
+  template <class T>
+  static inline T apply(T a, T b, T c, const T* p) {
+    return a + p[0] * b / c;
+  }
+};
+
+template <class... Op>
+struct op_list {};
+// The only enumeration of formulas. `where` and `masked_fill` have a condition of another type and kernels apart.
+using unary_ops = op_list<neg, positive, abs, square, reciprocal, sqrt, rsqrt, sign, sgn, floor, ceil, trunc, round, frac,
+                          round_decimals, deg2rad, rad2deg, logical_not, isnan, isinf, isfinite, isposinf, isneginf,
+                          signbit, bitwise_not, conj_physical, angle, real, imag, relu, leaky_relu, hardtanh, hardswish,
+                          hardsigmoid, threshold, nan_to_num>;
+using math_ops = op_list<exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh,
+                         asinh, acosh, atanh, sinc, erf, erfc, erfinv, lgamma, digamma, polygamma, i0, logit, sigmoid,
+                         silu, mish, gelu, gelu_tanh, softplus, elu, log_sigmoid>;
+using binary_ops = op_list<add, sub, rsub, mul, div, div_trunc, div_floor, floor_divide, remainder, fmod, pow, maximum,
+                           minimum, fmax, fmin, clamp_min, clamp_max, atan2, hypot, copysign, nextafter, logaddexp,
+                           logaddexp2, xlogy, xlog1py, ldexp, heaviside, gcd, lcm, complex, smooth_l1, huber>;
+using compare_ops = op_list<eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_xor, bitwise_and, bitwise_or,
+                            bitwise_xor, bitwise_left_shift, bitwise_right_shift>;
+using derivative_ops = op_list<sigmoid_backward, tanh_backward, silu_backward, mish_backward, gelu_backward,
+                               gelu_tanh_backward, threshold_backward, leaky_relu_backward, elu_backward,
+                               hardtanh_backward, hardswish_backward, hardsigmoid_backward, softplus_backward,
+                               log_sigmoid_backward, logit_backward>;
+using ternary_ops = op_list<clamp, lerp, addcmul, addcdiv>;
+
+#undef FC_UNARY
+#undef FC_BINARY
+
+}  // namespace facula::scalar

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies, casts and fills: the operators that move elements without computing.
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace facula {
+namespace {
+
+// dst and src on one device.
+void copy_here(const Tensor& dst, const Tensor& src) {
+  if (dst.numel() == 0 || dst.device().is_meta()) return;
+  ByteStrides ds(dst), ss(src);
+  fc_copy c{};
+  c.size = sizeof c;
+  c.ndim = static_cast<int32_t>(dst.dim());
+  c.shape = dst.sizes().data();
+  c.dst = operand(dst, ds);
+  c.src = operand(src, ss);
+  const Families& f = families(dst.device().type);
+  if (device_supports(f, FC_FAMILY_COPY, &c)) {
+    f.copy(f.context, c);
+    return;
+  }
+  // The device only moves bytes: do it on the CPU and send the whole storage range back.
+  Tensor host = empty_strided_tensor(dst.sizes(), dst.strides(), dst.dtype(), Device{});
+  copy_(host, dst);
+  copy_(host, src);
+  copy_(dst, host);
+}
+
+// Between devices only dense blocks of the same type travel; anything else is made so on its own device first.
+void copy_across(const Tensor& dst, const Tensor& src) {
+  bool same_layout = dst.dtype() == src.dtype() && dst.impl().is_dense() && src.impl().is_dense() && Dims::same(dst.strides(), src.strides());
+  if (same_layout) {
+    copy_bytes(dst.data(), dst.device(), src.data(), src.device(), checked_bytes(dst.numel(), dst.dtype()));
+    return;
+  }
+  // A strided range that the other side can hold as it is: move the bytes it spans.
+  auto span_bytes = [](const Tensor& t) { return storage_bytes_needed(t.sizes(), t.strides(), 0, t.dtype()); };
+  if (src.device().is_cpu()) {
+    Tensor host = empty_strided_tensor(dst.sizes(), dst.strides(), dst.dtype(), Device{});
+    if (!dst.impl().is_dense()) copy_bytes(host.data(), Device{}, dst.data(), dst.device(), span_bytes(dst));  // keep the gaps
+    copy_here(host, src);
+    copy_bytes(dst.data(), dst.device(), host.data(), Device{}, span_bytes(dst));
+  } else if (dst.device().is_cpu()) {
+    Tensor host = empty_strided_tensor(src.sizes(), src.strides(), src.dtype(), Device{});
+    copy_bytes(host.data(), Device{}, src.data(), src.device(), span_bytes(src));
+    copy_here(dst, host);
+  } else {
+    Tensor host = empty_tensor(src.sizes(), src.dtype(), Device{});
+    copy_(host, src);
+    copy_(dst, host);
+  }
+}
+
+Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
+  FC_CHECK(self.defined() && src.defined(), "copy_: self and src must be tensors");
+  if (self.same(src)) return self;
+  Tensor from = src;
+  if (!Dims::same(self.sizes(), src.sizes())) {
+    Dims shape = broadcast_shapes("copy_", self.sizes(), src.sizes());
+    FC_CHECK(Dims::same(shape, self.sizes()), "copy_: output with shape ", self.sizes(), " doesn't match the broadcast shape ", shape);
+    size_t lead = shape.size() - static_cast<size_t>(src.dim());
+    Dims strides(shape.size());
+    for (size_t d = lead; d < shape.size(); ++d) strides[d] = src.sizes()[d - lead] == 1 ? 0 : src.strides()[d - lead];
+    from = make_view(src, shape, strides, src.offset());
+  }
+  for (size_t i = 0; i < self.sizes().size(); ++i)
+    FC_CHECK(self.sizes()[i] <= 1 || self.strides()[i] != 0,
+             "copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
+             "location. Please clone() the tensor before performing the operation.");
+  if (self.numel() == 0 || self.device().is_meta()) return self;
+  FC_CHECK(!src.device().is_meta(), "copy_: Cannot copy out of meta tensor; no data!");
+  if (self.device() == from.device()) {
+    bool shared = self.impl().storage().get() == from.impl().storage().get();
+    copy_here(self, shared ? clone(from) : from);
+  } else {
+    copy_across(self, from);
+  }
+  return self;
+}
+
+Tensor clone_kernel(const Tensor& self, std::optional<MemoryFormat> format) {
+  MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  Tensor out;
+  if (f != MemoryFormat::Preserve) out = empty_tensor(self.sizes(), self.dtype(), self.device(), f);
+  else if (self.is_contiguous()) out = empty_tensor(self.sizes(), self.dtype(), self.device());
+  else if (self.impl().is_dense()) out = empty_strided_tensor(self.sizes(), self.strides(), self.dtype(), self.device());
+  else {
+    MapInput in{&self, {}};
+    out = empty_strided_tensor(self.sizes(), result_strides(self.sizes(), {&in, 1}), self.dtype(), self.device());
+  }
+  copy_kernel(out, self, false);
+  return out;
+}
+
+Tensor to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Layout>, std::optional<Device> device,
+               std::optional<bool>, bool, std::optional<MemoryFormat> format) {
+  MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  DType t = dtype.value_or(self.dtype());
+  Device d = device.value_or(self.device());
+  Tensor out;
+  if (f != MemoryFormat::Preserve) {
+    out = empty_tensor(self.sizes(), t, d, f);
+  } else if (self.impl().is_dense()) {
+    out = empty_strided_tensor(self.sizes(), self.strides(), t, d);
+  } else {
+    MapInput in{&self, {}};
+    out = empty_strided_tensor(self.sizes(), result_strides(self.sizes(), {&in, 1}), t, d);
+  }
+  copy_(out, self);
+  return out;
+}
+
+Tensor to_dtype_layout(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                       std::optional<Device> device, std::optional<bool> pin, bool non_blocking, bool copy,
+                       std::optional<MemoryFormat> format) {
+  Device d = device.value_or(self.device());
+  if (!d.is_cpu() && !d.is_meta() && d.index < 0) d.index = 0;
+  DType t = dtype.value_or(self.dtype());
+  MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  if (!copy && t == self.dtype() && d == self.device() && (f == MemoryFormat::Preserve || self.is_contiguous(f))) return self;
+  return call<"aten::_to_copy", Tensor>(self, std::optional(t), layout, std::optional(d), pin, non_blocking, format);
+}
+
+Tensor to_dtype_kernel(const Tensor& self, DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {
+  return to_dtype_layout(self, dtype, {}, {}, {}, non_blocking, copy, format);
+}
+Tensor to_device(const Tensor& self, Device device, DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {
+  return to_dtype_layout(self, dtype, {}, device, {}, non_blocking, copy, format);
+}
+Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {
+  return to_dtype_layout(self, other.dtype(), {}, other.device(), {}, non_blocking, copy, format);
+}
+
+Tensor contiguous_kernel(const Tensor& self, MemoryFormat format) {
+  FC_CHECK(format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+  return self.is_contiguous(format) ? self : clone(self, format);
+}
+
+void fill_with(const Tensor& self, const Scalar& value) {
+  if (self.numel() == 0 || self.device().is_meta()) return;
+  FC_CHECK(is_complex(self.dtype()) || !value.is_complex() || value.to_complex().im == 0,
+           "fill_: value cannot be converted to type ", self.dtype(), " without overflow");
+  ByteStrides s(self);
+  fc_copy c{};
+  c.size = sizeof c;
+  c.ndim = static_cast<int32_t>(self.dim());
+  c.shape = self.sizes().data();
+  c.dst = operand(self, s);
+  c.src.value = to_number(value);
+  c.src.dtype = c.dst.dtype;
+  const Families& f = families(self.device().type);
+  if (device_supports(f, FC_FAMILY_COPY, &c)) {
+    f.copy(f.context, c);
+    return;
+  }
+  Tensor host = empty_strided_tensor(self.sizes(), self.strides(), self.dtype(), Device{});
+  fill_with(host, value);
+  copy_(self, host);
+}
+
+Tensor fill_scalar(const Tensor& self, const Scalar& value) {
+  fill_with(self, value);
+  return self;
+}
+Tensor fill_tensor(const Tensor& self, const Tensor& value) {
+  FC_CHECK(value.dim() == 0, "fill_: only supports a 0-dimensional value tensor, but got a tensor with ", value.dim(), " dimensions.");
+  return copy_kernel(self, value, false);
+}
+Tensor zero_kernel(const Tensor& self) {
+  fill_with(self, 0);
+  return self;
+}
+
+Scalar item_kernel(const Tensor& self) {
+  FC_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
+  FC_CHECK(!self.device().is_meta(), "Tensor.item() cannot be called on meta tensors");
+  if (!self.device().is_cpu()) {
+    Tensor host = empty_tensor({}, self.dtype(), Device{});
+    copy_bytes(host.data(), Device{}, self.data(), self.device(), item_size(self.dtype()));
+    return item_kernel(host);
+  }
+  switch (info(self.dtype()).kind) {
+    case 'b': return *self.data_as<bool>();
+    case 'f':
+    case 'c': {
+      Tensor wide = empty_tensor({}, DType::Complex128, Device{});
+      copy_here(wide, make_view(self, {}, {}, self.offset()));
+      const auto* v = wide.data_as<double>();
+      if (is_complex(self.dtype())) return ComplexDouble{v[0], v[1]};
+      return v[0];
+    }
+    default: {
+      Tensor wide = empty_tensor({}, DType::Int64, Device{});
+      copy_here(wide, make_view(self, {}, {}, self.offset()));
+      return *wide.data_as<int64_t>();
+    }
+  }
+}
+
+constexpr OpDef defs[] = {
+    {.schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+     .all = kernel<&copy_kernel>(),
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, zeros_like(g.out()));
+       if (g.needs(1)) g.set(1, g.out());
+     }},
+    {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+     .all = kernel<&clone_kernel>(),
+     .grad = [](Grad& g) { g.set(0, g.out()); }},
+    {.schema = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+               "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+     .all = kernel<&to_copy>(),
+     .grad = [](Grad& g) {  // the engine casts to the input's type; the device is ours to restore
+       g.set(0, call<"aten::to.device", Tensor>(g.out(), g.device(0), g.out().dtype(), false, false, std::optional<MemoryFormat>()));
+     },
+     .hidden = true},
+    {.schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+               "memory_format=None) -> Tensor(a)",
+     .composite = kernel<&to_dtype_kernel>()},
+    {.schema = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+     .composite = kernel<&to_dtype_layout>()},
+    {.schema = "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+               "MemoryFormat? memory_format=None) -> Tensor(a)",
+     .composite = kernel<&to_device>()},
+    {.schema = "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
+               "memory_format=None) -> Tensor(a)",
+     .composite = kernel<&to_other>()},
+    {.schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+     .composite = kernel<&contiguous_kernel>()},
+    {.schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+     .all = kernel<&fill_scalar>(),
+     .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); }},
+    {.schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+     .all = kernel<&fill_tensor>(),
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, zeros_like(g.out()));
+       if (g.needs(1)) g.set(1, sum(g.out()));
+     }},
+    {.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
+     .all = kernel<&zero_kernel>(),
+     .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); }},
+    {.schema = "_local_scalar_dense(Tensor self) -> Scalar",
+     .all = kernel<&item_kernel>(),
+     .differentiable = false,
+     .hidden = true},
+};
+
+}  // namespace
+
+void define_copy() { define_all(defs); }
+
+}  // namespace facula

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/define.h"
+
+#include "ops/calls.h"
+
+namespace facula {
+namespace {
+
+// In-place and out= forms of an operator that has none of its own: run the functional one, then copy.
+void run_in_place(void* functional, const Operator&, const Arg* args, Value* results) {
+  const auto& op = *static_cast<const Operator*>(functional);
+  Value result[8];
+  op.run_kernel(args, result);
+  const Tensor& self = args[0].tensor();
+  const Tensor& value = result[0].tensor();
+  FC_CHECK(can_cast(value.dtype(), self.dtype()), "result type ", info(value.dtype()).legacy,
+           " can't be cast to the desired output type ", info(self.dtype()).legacy);
+  FC_CHECK(Dims::same(value.sizes(), self.sizes()), op.schema().name, "_: the result has shape ", value.sizes(),
+           ", which is not that of self: ", self.sizes());
+  copy_(self, value);
+  results[0] = Value(Tensor(self));
+}
+
+void run_out(void* functional, const Operator& out_op, const Arg* args, Value* results) {
+  const auto& op = *static_cast<const Operator*>(functional);
+  size_t n = op.num_args(), n_results = op.num_results();
+  Value computed[8];
+  op.run_kernel(args, computed);
+  for (size_t i = 0; i < n_results; ++i) {
+    const Tensor& out = args[n + i].tensor();
+    write_out(out_op.schema().name.c_str(), out, computed[i].tensor());
+    results[i] = Value(Tensor(out));
+  }
+}
+
+void attach(Operator& op, const OpDef& def) {
+  if (def.composite) op.set_composite(def.composite);
+  if (def.all) op.set_all_devices(def.all);
+  if (def.cpu) op.set_kernel(Device::CPU, def.cpu);
+  if (def.meta) op.set_kernel(Device::Meta, def.meta);
+  if (def.decomposition) op.set_decomposition(def.decomposition);
+  op.differentiable = def.differentiable;
+  op.autocast = def.autocast;
+  op.random = def.random;
+  op.python_hidden = def.hidden;
+  if (def.grad) op.grad = make_rule(op.schema(), def.saves, def.grad).release();
+}
+
+}  // namespace
+
+Operator& define(const OpDef& def) {
+  Operator& op = define(std::string_view(def.schema));
+  attach(op, def);
+  if (def.in_place) {
+    Operator& form = define(to_string(in_place_schema(op.schema())));
+    form.set_all_devices({run_in_place, &op});
+    form.functional = &op;
+    form.differentiable = def.differentiable;
+    if (def.grad) form.grad = make_rule(form.schema(), def.saves, def.grad).release();
+  }
+  if (def.out) {
+    Operator& form = define(to_string(out_schema(op.schema())));
+    form.set_all_devices({run_out, &op});
+    form.functional = &op;
+  }
+  return op;
+}
+
+Schema in_place_schema(const Schema& f) {
+  Schema s = f;
+  s.name += '_';
+  s.parameters[0].alias = {'a', true, false};
+  s.returns[0].alias = {'a', true, false};
+  s.returns.resize(1);
+  return s;
+}
+
+Schema out_schema(const Schema& f) {
+  Schema s = f;
+  s.overload = f.overload.empty() || f.overload == "Tensor" ? "out" : f.overload + "_out";
+  for (size_t i = 0; i < f.returns.size(); ++i) {
+    Parameter out = f.returns[i];
+    if (f.returns.size() == 1) out.name = "out";
+    else if (out.name.empty()) out.name = str("out", i);
+    out.keyword_only = true;
+    out.alias = {static_cast<char>('a' + i), true, false};
+    s.parameters.push_back(out);
+    s.returns[i].alias = out.alias;
+  }
+  return s;
+}
+
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_dtype) {
+  FC_CHECK(can_cast(result_dtype, out.dtype()), op, ": result type ", info(result_dtype).legacy,
+           " can't be cast to the desired output type ", info(out.dtype()).legacy);
+  if (Dims::same(out.sizes(), sizes)) return;
+  if (out.numel() != 0)
+    warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
+             ", which does not match the required output shape ", sizes, ". (", op,
+             ") This behavior is deprecated: resize it to zero elements with t.resize_(0) first."));
+  resize_tensor(out, sizes);
+}
+
+void write_out(const char* op, const Tensor& out, const Tensor& result) {
+  FC_CHECK(out.device() == result.device(), op, ": expected out on ", result.device(), ", but it is on ", out.device());
+  prepare_out(op, out, result.sizes(), result.dtype());
+  copy_(out, result);
+}
+
+std::unique_ptr<GradRule> make_rule(const Schema& schema, const char* saves, GradFormula formula) {
+  auto rule = std::make_unique<GradRule>();
+  rule->formula = formula;
+  std::string_view text = saves;
+  while (!text.empty()) {
+    size_t end = std::min(text.find(' '), text.size());
+    std::string_view item = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (item.empty()) continue;
+    size_t colon = item.find(':');
+    std::string_view what = item.substr(0, colon);
+    GradRule::Save save;
+    if (what.starts_with("result")) {
+      save.result = static_cast<int8_t>(what.size() > 6 ? what[6] - '0' : 0);
+    } else {
+      save.arg = static_cast<int8_t>(schema.find(what));
+      FC_CHECK(save.arg >= 0, schema.full_name(), ": its rule saves '", what, "', which is no parameter");
+    }
+    if (colon != item.npos) {
+      save.when = 0;
+      std::string_view names = item.substr(colon + 1);
+      while (!names.empty()) {
+        size_t comma = std::min(names.find(','), names.size());
+        int arg = schema.find(names.substr(0, comma));
+        FC_CHECK(arg >= 0, schema.full_name(), ": its rule names '", names, "', which is no parameter");
+        save.when |= uint64_t{1} << arg;
+        names.remove_prefix(std::min(comma + 1, names.size()));
+      }
+    }
+    rule->saves.push_back(save);
+  }
+  return rule;
+}
+
+}  // namespace facula

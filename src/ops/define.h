@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table form of operators. A family's file holds a constexpr array of OpDef, one row per operator, and one
+// function that defines them all; ops/register.cpp calls these functions. Regular families (unary, binary) have
+// shorter rows of their own and make OpDefs in a loop.
+#pragma once
+#include "dispatch/call.h"
+#include "ops/rule.h"
+
+namespace facula {
+
+struct OpDef {
+  const char* schema;
+  // How it runs; one of:
+  Kernel composite{};      // in other operators, above autograd: needs no rule
+  Kernel all{};            // on every device, through families
+  Kernel cpu{};            // on the CPU only, with
+  Kernel meta{};           //   its shape rule: makes the results without computing
+  Kernel decomposition{};  // in other operators, below autograd, for devices without a kernel
+  // What its backward needs and does (rule.h).
+  const char* saves = "";
+  GradFormula grad = nullptr;
+  bool differentiable = true;  // false: results never need a gradient
+  // Forms made from this one: `name_` writing into the first argument, `name.out` with keyword-only out arguments.
+  bool in_place = false, out = false;
+  Autocast autocast = Autocast::None;
+  bool random = false;
+  bool hidden = false;  // only as torch.ops.aten.x
+};
+
+Operator& define(const OpDef& def);
+inline void define_all(std::span<const OpDef> defs) {
+  for (const OpDef& d : defs) define(d);
+}
+
+// Schemas of derived forms: "add.Tensor(Tensor self, …)" -> "add_.Tensor(Tensor(a!) self, …) -> Tensor(a!)" and
+// "add.out(…, *, Tensor(a!) out) -> Tensor(a!)" ("add.Scalar" -> "add.Scalar_out"; the overload Tensor becomes out).
+Schema in_place_schema(const Schema& functional);
+Schema out_schema(const Schema& functional);
+
+// Writes a computed result into a caller's `out`: checks the type can hold it, resizes, copies.
+void write_out(const char* op, const Tensor& out, const Tensor& result);
+// Prepares `out` before computing into it: same checks, then out has these sizes. Warns when it had other elements.
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_dtype);
+
+}  // namespace facula

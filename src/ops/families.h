@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per file of operators, called once by ops/register.cpp. Registration is an ordinary call: nothing runs
+// before main.
+#pragma once
+
+namespace facula {
+
+void define_unary();
+void define_binary();
+void define_activation();
+void define_ternary();
+void define_copy();
+void define_creation();
+void define_view();
+
+void define_all_operators();  // all of them, thread-safe, does its work once
+
+}  // namespace facula

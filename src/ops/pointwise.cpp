@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pointwise.h"
+
+#include <algorithm>
+
+namespace facula {
+namespace {
+
+// PyTorch's three ranks: tensors with dimensions, 0-d tensors, numbers. A lower rank matters only if its category
+// (bool < integer < floating < complex) is higher than that of the ranks above.
+struct Ranks {
+  DType dims = DType::Undefined, zero = DType::Undefined, number = DType::Undefined;
+};
+
+int category(DType t) {
+  if (is_complex(t)) return 3;
+  if (is_floating(t)) return 2;
+  return t == DType::Bool ? 0 : 1;
+}
+
+DType combine(DType higher, DType lower) {
+  if (lower == DType::Undefined) return higher;
+  if (higher == DType::Undefined) return lower;
+  if (category(lower) <= category(higher)) return higher;
+  return promote(higher, lower);
+}
+
+DType number_type(const Scalar& s) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: return DType::Bool;
+    case Scalar::Kind::Int: return DType::Int64;
+    case Scalar::Kind::Double: return default_dtype();
+    default: return complex_of(default_dtype());
+  }
+}
+
+[[noreturn, gnu::cold]] void not_broadcastable(const char* op, IntSpan a, IntSpan b, size_t from_end) {
+  size_t n = std::max(a.size(), b.size());
+  raise<Error>(op, ": The size of tensor a (", a[a.size() - 1 - from_end], ") must match the size of tensor b (",
+               b[b.size() - 1 - from_end], ") at non-singleton dimension ", n - 1 - from_end, ": a is ", a, ", b is ", b);
+}
+
+// Does writing `out` disturb reading `in`? Exactly the same elements in the same order is fine.
+void check_overlap(const char* op, const Tensor& out, const Tensor& in, bool partial_only) {
+  if (out.same(in) || out.impl().storage().get() != in.impl().storage().get()) return;
+  if (out.numel() == 0 || in.numel() == 0) return;
+  bool same = out.offset() == in.offset() && Dims::same(out.sizes(), in.sizes()) && Dims::same(out.strides(), in.strides());
+  if (same && partial_only) return;
+  auto range = [](const Tensor& t) {
+    int64_t item = static_cast<int64_t>(item_size(t.dtype())), lo = t.offset() * item, hi = lo + item;
+    for (size_t i = 0; i < t.sizes().size(); ++i) hi += (t.sizes()[i] - 1) * t.strides()[i] * item;
+    return std::pair(lo, hi);
+  };
+  auto [a, b] = range(out);
+  auto [c, d] = range(in);
+  if (b <= c || d <= a) return;
+  if (!out.impl().is_dense() || !in.impl().is_dense()) return;  // undecided: PyTorch lets these pass as well
+  raise<Error>(op, ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                   "single memory location. Please clone() the tensor before performing the operation.");
+}
+
+void check_internal_overlap(const char* op, const Tensor& out) {
+  for (size_t i = 0; i < out.sizes().size(); ++i)
+    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, op,
+             ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+             "location. Please clone() the tensor before performing the operation.");
+}
+
+Tensor allocate(IntSpan shape, std::span<const MapInput> inputs, DType dtype, Device device) {
+  bool all_contiguous = true;
+  for (const MapInput& in : inputs)
+    if (in.tensor && in.tensor->dim() != 0)
+      all_contiguous &= in.tensor->is_contiguous() && Dims::same(in.tensor->sizes(), shape);
+  if (all_contiguous) return empty_tensor(shape, dtype, device);
+  return empty_strided_tensor(shape, result_strides(shape, inputs), dtype, device);
+}
+
+}  // namespace
+
+DType result_type(std::span<const MapInput> inputs) {
+  Ranks r;
+  for (const MapInput& in : inputs) {
+    if (!in.tensor) r.number = promote(r.number, number_type(in.number));
+    else if (in.tensor->impl().is_wrapped_number()) {
+      DType t = in.tensor->dtype();
+      if (is_complex(t)) t = complex_of(default_dtype());
+      else if (is_floating(t)) t = default_dtype();
+      r.number = promote(r.number, t);
+    } else if (in.tensor->dim() == 0) r.zero = promote(r.zero, in.tensor->dtype());
+    else r.dims = promote(r.dims, in.tensor->dtype());
+  }
+  return combine(combine(r.dims, r.zero), r.number);
+}
+
+Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b) {
+  if (Dims::same(a, b)) return a;
+  Dims out(a.size() >= b.size() ? a : b);
+  size_t shorter = std::min(a.size(), b.size());
+  for (size_t i = 0; i < shorter; ++i) {
+    int64_t x = a[a.size() - 1 - i], y = b[b.size() - 1 - i];
+    if (x != y && x != 1 && y != 1) not_broadcastable(op, a, b, i);
+    out[out.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+Dims result_strides(IntSpan shape, std::span<const MapInput> inputs) {
+  size_t n = shape.size();
+  // Same shape and same dense layout everywhere: keep it.
+  const Tensor* first = nullptr;
+  bool same = true;
+  for (const MapInput& in : inputs) {
+    if (!in.tensor || in.tensor->dim() == 0) continue;
+    if (!Dims::same(in.tensor->sizes(), shape)) same = false;
+    else if (!first) first = in.tensor;
+    else same &= Dims::same(first->strides(), in.tensor->strides());
+  }
+  if (same && first && first->impl().is_dense()) return first->strides();
+  // Otherwise order the dimensions by the inputs' strides, first input first; ties keep the order of dimensions.
+  auto stride_of = [&](const Tensor& t, size_t d) -> int64_t {
+    size_t lead = n - static_cast<size_t>(t.dim());
+    if (d < lead || (t.sizes()[d - lead] == 1 && shape[d] != 1)) return 0;
+    return t.strides()[d - lead];
+  };
+  Dims order(n);  // innermost first
+  for (size_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(n - 1 - i);
+  auto compare = [&](int64_t a, int64_t b) {  // 1: a is further out than b
+    for (const MapInput& in : inputs) {
+      if (!in.tensor || in.tensor->dim() == 0) continue;
+      int64_t sa = stride_of(*in.tensor, static_cast<size_t>(a)), sb = stride_of(*in.tensor, static_cast<size_t>(b));
+      if (sa == 0 || sb == 0) continue;
+      if (sa != sb) return sa < sb ? -1 : 1;
+      if (shape[static_cast<size_t>(a)] > shape[static_cast<size_t>(b)]) return 1;
+    }
+    return 0;
+  };
+  for (size_t i = 1; i < n; ++i) {
+    size_t at = i;
+    for (size_t j = i; j-- > 0;) {
+      int c = compare(order[j], order[at]);
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  Dims out(n);
+  int64_t step = 1;
+  for (size_t i = 0; i < n; ++i) {
+    size_t d = static_cast<size_t>(order[i]);
+    out[d] = step;
+    step *= std::max<int64_t>(shape[d], 1);
+  }
+  return out;
+}
+
+bool try_map(const MapRequest& r, Tensor& result) {
+  // --- types
+  DType common = r.compute != DType::Undefined ? r.compute : result_type(r.inputs);
+  DType compute = common, natural = common;
+  switch (r.promote) {
+    case Promote::Same: break;
+    case Promote::Float:
+    case Promote::RealFloat:
+      if (is_integral(common, true)) compute = default_dtype();
+      natural = r.promote == Promote::Float ? compute : real_of(compute);
+      break;
+    case Promote::Compare:
+    case Promote::Predicate: natural = DType::Bool; break;
+    case Promote::Real: natural = real_of(common); break;
+  }
+
+  // --- shape and device
+  const Tensor* lead = nullptr;
+  const Tensor* anchor = nullptr;  // decides the device: any tensor that is not a CPU number
+  bool one_shape = true;
+  for (const MapInput& in : r.inputs) {
+    if (!in.tensor) continue;
+    if (!anchor || (anchor->device().is_cpu() && anchor->dim() == 0)) anchor = in.tensor;
+    if (!lead) lead = in.tensor;
+    else one_shape &= Dims::same(lead->sizes(), in.tensor->sizes());
+  }
+  if (r.out) anchor = r.out;
+  const Device device = anchor->device();
+  Dims shape(lead->sizes());
+  if (!one_shape)
+    for (const MapInput& in : r.inputs)
+      if (in.tensor) shape = broadcast_shapes(r.op, shape, in.tensor->sizes());
+  for (const MapInput& in : r.inputs)
+    if (in.tensor && !(in.tensor->device() == device))
+      FC_CHECK(in.tensor->device().is_cpu() && in.tensor->dim() == 0, r.op,
+               ": Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+               in.tensor->device(), "!");
+
+  // --- the call, first without memory, so that an unsupported one costs nothing
+  fc_map c{};
+  c.size = sizeof c;
+  c.opcode = r.opcode;
+  c.n_in = static_cast<int32_t>(r.inputs.size());
+  c.n_params = static_cast<int32_t>(r.params.size());
+  c.ndim = static_cast<int32_t>(shape.size());
+  c.shape = shape.data();
+  c.compute = static_cast<int32_t>(compute_type(compute));
+  for (size_t i = 0; i < r.params.size(); ++i) c.params[i] = to_number(r.params[i]);
+  Dims strides[FC_MAX_INPUTS + 1];
+  auto bind = [&](fc_operand& o, const Tensor& t, Dims& s) {
+    size_t nd = shape.size(), lead_dims = nd - static_cast<size_t>(t.dim());
+    s.resize(nd);
+    int64_t item = static_cast<int64_t>(item_size(t.dtype()));
+    for (size_t d = 0; d < nd; ++d)
+      s[d] = d < lead_dims || (t.sizes()[d - lead_dims] == 1 && shape[d] != 1) ? 0 : t.strides()[d - lead_dims] * item;
+    o.strides = s.data();
+    o.dtype = static_cast<int32_t>(t.dtype());
+    o.data = t.data();
+  };
+  for (size_t i = 0; i < r.inputs.size(); ++i) {
+    const MapInput& in = r.inputs[i];
+    if (in.tensor && in.tensor->device().type == device.type) {
+      bind(c.in[i], *in.tensor, strides[i]);
+    } else {
+      Scalar v = in.number;
+      if (in.tensor) {  // a CPU number beside tensors of another device
+        Value item[1];
+        const Arg args[] = {*in.tensor};
+        get_operator("aten::_local_scalar_dense").run_kernel(args, item);
+        v = item[0].arg().scalar();
+      }
+      c.in[i].value = to_number(v);
+      c.in[i].dtype = static_cast<int32_t>(compute_type(compute));
+    }
+  }
+  c.out.dtype = static_cast<int32_t>(r.out ? r.out->dtype() : natural);
+  const Families& f = families(device.type);
+  bool nothing = device.is_meta();
+  if (!nothing && !device_supports(f, FC_FAMILY_MAP, &c)) return false;
+
+  // --- the result
+  if (r.out) {
+    const Tensor& out = *r.out;
+    FC_CHECK(can_cast(natural, out.dtype()), "result type ", info(natural).legacy,
+             " can't be cast to the desired output type ", info(out.dtype()).legacy);
+    if (!Dims::same(out.sizes(), shape)) {
+      FC_CHECK(!r.in_place, r.op, "_: output with shape ", out.sizes(), " doesn't match the broadcast shape ", shape);
+      if (out.numel() != 0)
+        warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
+                 ", which does not match the required output shape ", IntSpan(shape), ". (", r.op,
+                 ") This behavior is deprecated: resize it to zero elements with t.resize_(0) first."));
+      resize_tensor(out, shape);
+    }
+    check_internal_overlap(r.op, out);
+    for (const MapInput& in : r.inputs)
+      if (in.tensor && in.tensor->device() == device) check_overlap(r.op, out, *in.tensor, true);
+    result = out;
+  } else {
+    result = allocate(shape, r.inputs, natural, device);
+  }
+  if (nothing || result.numel() == 0) return true;
+  bind(c.out, result, strides[FC_MAX_INPUTS]);
+  f.map(f.context, c);
+  return true;
+}
+
+void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results) {
+  Tensor result;
+  if (try_map(r, result)) results[0] = Value(std::move(result));
+  else if (op.decomposition()) op.decomposition().fn(op.decomposition().context, op, args, results);
+  else run_on_cpu(op, op.pick_device(args), args, results);
+}
+
+}  // namespace facula

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning of pointwise operators: broadcasting, type promotion, the layout of the result; then one call of the
+// device's `map` family. Kernels of unary, binary and ternary operators are all this function with another opcode.
+#pragma once
+#include "dispatch/families.h"
+#include "dispatch/operator.h"
+
+namespace facula {
+
+// An input: a tensor, or a number (which ranks below tensors in promotion).
+struct MapInput {
+  const Tensor* tensor = nullptr;
+  Scalar number;
+};
+
+enum class Promote : uint8_t {
+  Same,      // computed and returned in the promoted type
+  Float,     // integers become the default float type
+  Compare,   // computed in the promoted type, returns bool
+  Predicate, // unary test: computed in the input's type, returns bool
+  Real,      // abs, angle, real, imag: complex gives its real type
+  RealFloat, // the same, integers become the default float type
+};
+
+struct MapRequest {
+  const char* op;                 // for messages: "add"
+  int opcode;
+  Promote promote = Promote::Same;
+  std::span<const MapInput> inputs;
+  std::span<const Scalar> params = {};
+  const Tensor* out = nullptr;    // write here (in-place or out=); its shape is checked or resized
+  bool in_place = false;          // out is the first input and must not change shape
+  DType compute = DType::Undefined;  // overrides promotion when set
+};
+
+// Runs it; the result is `out` if given. False: the device does not do this call, and nothing was computed.
+bool try_map(const MapRequest& r, Tensor& result);
+
+// The same for kernels: falls back to the CPU with the operator's own arguments.
+void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results);
+
+DType result_type(std::span<const MapInput> inputs);
+Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b);  // throws RuntimeError naming the dimension
+// Strides a pointwise result of these inputs has: the inputs' common layout, as PyTorch lays results out.
+Dims result_strides(IntSpan shape, std::span<const MapInput> inputs);
+
+}  // namespace facula

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <mutex>
+
+#include "ops/families.h"
+
+namespace facula {
+
+void define_all_operators() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    define_unary();
+    define_binary();
+    define_copy();
+    define_creation();
+  });
+}
+
+}  // namespace facula

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every fact about the unary pointwise operators: one row each. The formula itself is in kernels/scalar.h under the
+// same name. From a row follow `x(self)`, `x_(self)` and `x.out(self, *, out)`.
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace facula {
+namespace {
+
+// In formulas: g is the incoming gradient, x the input, y the result; each is saved only if the row says so.
+#define G (g.out())
+#define X (g.in(0))
+#define Y (g.result())
+
+struct UnaryRow {
+  const char* name;
+  int opcode;
+  Promote promote = Promote::Same;
+  const char* refuses = "";  // kinds of element type: b bool, i integers, f floating, c complex
+  const char* saves = "";
+  GradFormula grad = nullptr;  // null: no derivative flows (steps, tests)
+  Autocast autocast = Autocast::None;
+};
+
+constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };
+constexpr double two_over_sqrt_pi = 1.12837916709551257390, ln2 = 0.69314718055994530942, ln10 = 2.30258509299404568402;
+
+constexpr UnaryRow rows[] = {
+    // --- arithmetic
+    {"neg", FC_MAP_neg, Promote::Same, "b", "", [](Grad& g) { g.set(0, neg(G)); }},
+    {"positive", FC_MAP_positive, Promote::Same, "b", "", [](Grad& g) { g.set(0, G); }},
+    {"abs", FC_MAP_abs, Promote::Real, "b", "self", [](Grad& g) { g.set(0, mul(G, sgn(X))); }},
+    {"square", FC_MAP_square, Promote::Same, "", "self", [](Grad& g) { g.set(0, mul(G, mul(conj(X), 2.0))); }},
+    {"reciprocal", FC_MAP_reciprocal, Promote::Float, "", "result", [](Grad& g) { g.set(0, neg(mul(G, conj(mul(Y, Y))))); }, Autocast::Float32},
+    {"sqrt", FC_MAP_sqrt, Promote::Float, "", "result", [](Grad& g) { g.set(0, div(G, conj(mul(Y, 2)))); }},
+    {"rsqrt", FC_MAP_rsqrt, Promote::Float, "", "result", [](Grad& g) { g.set(0, mul(mul(G, -0.5), conj(mul(Y, mul(Y, Y))))); }, Autocast::Float32},
+    {"sign", FC_MAP_sign, Promote::Same, "c", "", zero_grad},
+    {"sgn", FC_MAP_sgn, Promote::Same, "", "", zero_grad},
+    // --- rounding
+    {"floor", FC_MAP_floor, Promote::Same, "bc", "", zero_grad},
+    {"ceil", FC_MAP_ceil, Promote::Same, "bc", "", zero_grad},
+    {"trunc", FC_MAP_trunc, Promote::Same, "bc", "", zero_grad},
+    {"round", FC_MAP_round, Promote::Same, "bc", "", zero_grad},
+    {"frac", FC_MAP_frac, Promote::Same, "bic", "", [](Grad& g) { g.set(0, G); }},
+    // --- exponentials and logarithms
+    {"exp", FC_MAP_exp, Promote::Float, "", "result", [](Grad& g) { g.set(0, mul(G, conj(Y))); }, Autocast::Float32},
+    {"exp2", FC_MAP_exp2, Promote::Float, "", "result", [](Grad& g) { g.set(0, mul(mul(G, conj(Y)), ln2)); }, Autocast::Float32},
+    {"expm1", FC_MAP_expm1, Promote::Float, "", "result", [](Grad& g) { g.set(0, mul(G, add(conj(Y), 1))); }, Autocast::Float32},
+    {"log", FC_MAP_log, Promote::Float, "", "self", [](Grad& g) { g.set(0, div(G, conj(X))); }, Autocast::Float32},
+    {"log2", FC_MAP_log2, Promote::Float, "", "self", [](Grad& g) { g.set(0, div(G, conj(mul(X, ln2)))); }, Autocast::Float32},
+    {"log10", FC_MAP_log10, Promote::Float, "", "self", [](Grad& g) { g.set(0, div(G, conj(mul(X, ln10)))); }, Autocast::Float32},
+    {"log1p", FC_MAP_log1p, Promote::Float, "", "self", [](Grad& g) { g.set(0, div(G, conj(add(X, 1)))); }, Autocast::Float32},
+    // --- trigonometry
+    {"sin", FC_MAP_sin, Promote::Float, "", "self", [](Grad& g) { g.set(0, mul(G, conj(cos(X)))); }},
+    {"cos", FC_MAP_cos, Promote::Float, "", "self", [](Grad& g) { g.set(0, neg(mul(G, conj(sin(X))))); }},
+    {"tan", FC_MAP_tan, Promote::Float, "", "result", [](Grad& g) { g.set(0, mul(G, conj(add(mul(Y, Y), 1)))); }, Autocast::Float32},
+    {"asin", FC_MAP_asin, Promote::Float, "", "self", [](Grad& g) { g.set(0, mul(G, conj(rsqrt(rsub(mul(X, X), 1))))); }, Autocast::Float32},
+    {"acos", FC_MAP_acos, Promote::Float, "", "self", [](Grad& g) { g.set(0, neg(mul(G, conj(rsqrt(rsub(mul(X, X), 1)))))); }, Autocast::Float32},
+    {"atan", FC_MAP_atan, Promote::Float, "", "self", [](Grad& g) { g.set(0, div(G, conj(add(mul(X, X), 1)))); }},
+    {"sinh", FC_MAP_sinh, Promote::Float, "", "self", [](Grad& g) { g.set(0, mul(G, conj(cosh(X)))); }, Autocast::Float32},
+    {"cosh", FC_MAP_cosh, Promote::Float, "", "self", [](Grad& g) { g.set(0, mul(G, conj(sinh(X)))); }, Autocast::Float32},
+    {"tanh", FC_MAP_tanh, Promote::Float, "", "result", [](Grad& g) { g.set(0, call<"aten::tanh_backward", Tensor>(G, Y)); }},
+    {"asinh", FC_MAP_asinh, Promote::Float, "", "self", [](Grad& g) { g.set(0, mul(G, conj(rsqrt(add(mul(X, X), 1))))); }},
+    {"acosh", FC_MAP_acosh, Promote::Float, "", "self", [](Grad& g) { g.set(0, mul(G, conj(rsqrt(sub(mul(X, X), 1))))); }},
+    {"atanh", FC_MAP_atanh, Promote::Float, "", "self", [](Grad& g) { g.set(0, div(G, conj(rsub(mul(X, X), 1)))); }},
+    {"deg2rad", FC_MAP_deg2rad, Promote::Float, "c", "", [](Grad& g) { g.set(0, mul(G, 0.017453292519943295)); }},
+    {"rad2deg", FC_MAP_rad2deg, Promote::Float, "c", "", [](Grad& g) { g.set(0, mul(G, 57.29577951308232)); }},
+    {"sinc", FC_MAP_sinc, Promote::Float, "", "self result", [](Grad& g) {
+       Tensor px = mul(X, 3.14159265358979323846), d = div(sub(cos(px), Y), X);
+       g.set(0, mul(G, masked_fill(d, eq(X, 0), 0)));
+     }},
+    // --- error function and gamma
+    {"erf", FC_MAP_erf, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, mul(exp(neg(mul(X, X))), two_over_sqrt_pi))); }},
+    {"erfc", FC_MAP_erfc, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, mul(exp(neg(mul(X, X))), -two_over_sqrt_pi))); }},
+    {"erfinv", FC_MAP_erfinv, Promote::Float, "c", "result", [](Grad& g) { g.set(0, mul(G, mul(exp(mul(Y, Y)), 1 / two_over_sqrt_pi))); }, Autocast::Float32},
+    {"lgamma", FC_MAP_lgamma, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, digamma(X))); }},
+    {"digamma", FC_MAP_digamma, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, call<"aten::polygamma", Tensor>(1, X))); }},
+    {"i0", FC_MAP_i0, Promote::Float, "c"},
+    // --- tests and bits
+    {"logical_not", FC_MAP_logical_not, Promote::Predicate},
+    {"isnan", FC_MAP_isnan, Promote::Predicate},
+    {"isinf", FC_MAP_isinf, Promote::Predicate},
+    {"isfinite", FC_MAP_isfinite, Promote::Predicate},
+    {"isposinf", FC_MAP_isposinf, Promote::Predicate, "c"},
+    {"isneginf", FC_MAP_isneginf, Promote::Predicate, "c"},
+    {"signbit", FC_MAP_signbit, Promote::Predicate, "c"},
+    {"bitwise_not", FC_MAP_bitwise_not, Promote::Same, "fc"},
+    // --- complex
+    {"conj_physical", FC_MAP_conj_physical, Promote::Same, "", "", [](Grad& g) { g.set(0, conj(G)); }},
+    {"angle", FC_MAP_angle, Promote::RealFloat, "", "self", [](Grad& g) {
+       FC_CHECK_AS(NotImplementedError, !is_complex(g.dtype(0)), "angle: the derivative for complex inputs is missing");
+       g.set(0, zeros_like(G));
+     }},
+    // --- activations
+    {"relu", FC_MAP_relu, Promote::Same, "bc", "result", [](Grad& g) { g.set(0, call<"aten::threshold_backward", Tensor>(G, Y, Scalar(0))); }},
+    {"sigmoid", FC_MAP_sigmoid, Promote::Float, "", "result", [](Grad& g) { g.set(0, call<"aten::sigmoid_backward", Tensor>(G, Y)); }},
+    {"silu", FC_MAP_silu, Promote::Same, "bi", "self", [](Grad& g) { g.set(0, call<"aten::silu_backward", Tensor>(G, X)); }},
+    {"mish", FC_MAP_mish, Promote::Same, "bi", "self", [](Grad& g) { g.set(0, call<"aten::mish_backward", Tensor>(G, X)); }},
+    {"hardswish", FC_MAP_hardswish, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::hardswish_backward", Tensor>(G, X)); }},
+    {"hardsigmoid", FC_MAP_hardsigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::hardsigmoid_backward", Tensor>(G, X)); }},
+    {"log_sigmoid", FC_MAP_log_sigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::log_sigmoid_backward", Tensor>(G, X)); }},
+};
+
+void check_kind(const UnaryRow& row, DType t) {
+  char kind = info(t).kind == 'u' ? 'i' : info(t).kind;
+  if (std::string_view(row.refuses).find(kind) == std::string_view::npos && !is_barebones(t)) [[likely]]
+    return;
+  raise<NotImplementedError>("\"", row.name, "\" not implemented for '", info(t).legacy, "'");
+}
+
+enum class Form { Functional, InPlace, Out };
+
+template <Form form>
+void run(void* context, const Operator& op, const Arg* args, Value* results) {
+  const auto& row = *static_cast<const UnaryRow*>(context);
+  const MapInput input{&args[0].tensor(), {}};
+  check_kind(row, input.tensor->dtype());
+  MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = {&input, 1}};
+  if constexpr (form == Form::InPlace) {
+    r.out = input.tensor;
+    r.in_place = true;
+  }
+  if constexpr (form == Form::Out) r.out = &args[1].tensor();
+  map_or_fall_back(r, op, args, results);
+}
+
+#undef G
+#undef X
+#undef Y
+
+}  // namespace
+
+void define_unary() {
+  for (const UnaryRow& row : rows) {
+    auto* context = const_cast<UnaryRow*>(&row);
+    Operator& f = define(str(row.name, "(Tensor self) -> Tensor"));
+    f.set_all_devices({run<Form::Functional>, context});
+    Operator& i = define(str(row.name, "_(Tensor(a!) self) -> Tensor(a!)"));
+    i.set_all_devices({run<Form::InPlace>, context});
+    Operator& o = define(str(row.name, ".out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"));
+    o.set_all_devices({run<Form::Out>, context});
+    i.functional = o.functional = &f;
+    f.autocast = row.autocast;
+    f.differentiable = i.differentiable = o.differentiable = row.grad != nullptr;
+    if (row.grad) {
+      f.grad = make_rule(f.schema(), row.saves, row.grad).release();
+      i.grad = make_rule(i.schema(), row.saves, row.grad).release();
+    }
+  }
+}
+
+}  // namespace facula

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime.h"
+
+#include <mutex>
+
+#include "autograd/autograd.h"
+#include "backends/cpu/cpu.h"
+#include "ops/families.h"
+
+namespace facula {
+
+void initialise() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    define_all_operators();
+    cpu::register_cpu();
+    autograd::install_layers();
+  });
+}
+
+}  // namespace facula
