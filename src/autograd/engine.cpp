@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backward engine. Iterative: a heap of ready nodes, newest first; a node is ready when every node that sends it
+// a gradient has run. Runs on the calling thread. Several threads may run over one graph: a node is locked while it
+// runs, and each run keeps its own counts and buffers.
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/autograd.h"
+#include "autograd/meta.h"
+#include "core/error.h"
+#include "dispatch/layers.h"
+#include "ops/calls.h"
+
+namespace facula::autograd {
+namespace {
+
+struct State {
+  uint32_t waiting_for = 0;
+  bool needed = true;   // on a path to a requested input
+  bool counted = false;
+  std::vector<Tensor> buffer;
+  std::vector<std::pair<uint32_t, size_t>> captures;  // (input number, position in the answer)
+};
+
+struct Newer {
+  bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
+};
+
+class Task {
+ public:
+  Task(const BackwardOptions& o, size_t n_inputs) : options_(o), answers_(n_inputs) {}
+
+  std::vector<Tensor> run(std::vector<Edge>& roots, std::vector<Tensor>&& grads, const std::vector<Edge>& targets) {
+    for (size_t i = 0; i < targets.size(); ++i)
+      if (targets[i]) state_[targets[i].node].captures.emplace_back(targets[i].nr, i);
+    std::vector<Node*> order = count(roots);
+    if (!targets.empty()) mark_needed(order, targets);
+    std::priority_queue<Node*, std::vector<Node*>, Newer> ready;
+    for (size_t i = 0; i < roots.size(); ++i) {
+      grads[i] = fit(std::move(grads[i]), roots[i].node->inputs[roots[i].nr], "the root", i);
+      deliver(state_[roots[i].node], *roots[i].node, roots[i].nr, std::move(grads[i]));
+    }
+    std::unordered_set<Node*> started;
+    for (const Edge& r : roots)
+      if (state_[r.node].waiting_for == 0 && started.insert(r.node).second) ready.push(r.node);
+    while (!ready.empty()) {
+      Node* node = ready.top();
+      ready.pop();
+      step(*node, ready);
+    }
+    return std::move(answers_);
+  }
+
+ private:
+  // Counts, for every reachable node, how many edges lead to it.
+  std::vector<Node*> count(const std::vector<Edge>& roots) {
+    std::vector<Node*> order, stack;
+    auto visit = [&](Node* n) {
+      State& s = state_[n];
+      if (s.counted) return;
+      s.counted = true;
+      order.push_back(n);
+      stack.push_back(n);
+    };
+    for (const Edge& r : roots) visit(r.node);
+    while (!stack.empty()) {
+      Node* n = stack.back();
+      stack.pop_back();
+      for (const Edge& e : n->edges)
+        if (e) {
+          visit(e.node);
+          ++state_[e.node].waiting_for;
+        }
+    }
+    return order;
+  }
+
+  // A node is needed if it is captured from or leads to a needed node. Nodes are newer than those they lead to,
+  // leaves aside, so one pass from old to new settles it.
+  void mark_needed(std::vector<Node*>& order, const std::vector<Edge>& targets) {
+    for (Node* n : order) state_[n].needed = false;
+    for (const Edge& t : targets)
+      if (t) state_[t.node].needed = true;
+    std::sort(order.begin(), order.end(), [](Node* a, Node* b) {
+      uint64_t x = a->sequence == UINT64_MAX ? 0 : a->sequence + 1, y = b->sequence == UINT64_MAX ? 0 : b->sequence + 1;
+      return x < y;
+    });
+    // Rebuilt view nodes may be younger than their users: repeat until nothing changes (almost always once).
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Node* n : order) {
+        State& s = state_[n];
+        if (s.needed) continue;
+        for (const Edge& e : n->edges)
+          if (e && state_[e.node].needed) {
+            s.needed = changed = true;
+            break;
+          }
+      }
+    }
+  }
+
+  void deliver(State& s, Node& node, uint32_t nr, Tensor&& g) {
+    if (s.buffer.size() < node.inputs.size()) s.buffer.resize(node.inputs.size());
+    Tensor& slot = s.buffer[nr];
+    if (!g.defined()) return;
+    if (!slot.defined()) slot = std::move(g);
+    else if (!grad_enabled() && slot.impl().use_count() == 1 && slot.impl().storage()->use_count() == 1 && slot.dtype() == g.dtype() && slot.impl().is_dense()) add_(slot, g);
+    else slot = add(slot, g);
+  }
+
+  void step(Node& node, std::priority_queue<Node*, std::vector<Node*>, Newer>& ready) {
+    State& s = state_[&node];
+    std::vector<Tensor> in = std::move(s.buffer);
+    in.resize(node.inputs.size());
+    std::vector<Tensor> out;
+    if (s.needed) {
+      std::lock_guard lock(node.mutex);
+      for (auto& h : node.tensor_hooks) run_hook(node, h, in);
+      for (auto& h : node.retain_hooks)
+        if (in[h.nr].defined()) h.hook->call(in[h.nr]);
+      for (auto& [nr, at] : s.captures)
+        if (in[nr].defined()) answers_[at] = answers_[at].defined() ? add(answers_[at], in[nr]) : in[nr];
+      bool is_leaf_node = node.edges.empty();
+      if (!is_leaf_node || options_.accumulate) out = apply(node, std::move(in));
+    }
+    out.resize(node.edges.size());
+    for (size_t i = 0; i < node.edges.size(); ++i) {
+      const Edge& e = node.edges[i];
+      if (!e) continue;
+      State& next = state_[e.node];
+      if (out[i].defined() && next.needed) {
+        Tensor g = fit(std::move(out[i]), e.node->inputs[e.nr], node, i);
+        deliver(next, *e.node, e.nr, std::move(g));
+      }
+      if (--next.waiting_for == 0) ready.push(e.node);
+    }
+  }
+
+  void run_hook(Node& node, const HookEntry<TensorHook>& h, std::vector<Tensor>& in) {
+    if (!in[h.nr].defined()) return;
+    Tensor changed = h.hook->call(in[h.nr]);
+    if (!changed.defined()) return;
+    FC_CHECK(Dims::same(changed.sizes(), in[h.nr].sizes()), "hook has changed the size of value: it was ", in[h.nr].sizes(), ", the hook of ", node.name(), " returned ", changed.sizes());
+    FC_CHECK(changed.dtype() == in[h.nr].dtype(), "hook has changed the type of value (was ", in[h.nr].dtype(), " got ", changed.dtype(), ")");
+    in[h.nr] = std::move(changed);
+  }
+
+  std::vector<Tensor> apply(Node& node, std::vector<Tensor>&& in) {
+    std::vector<Tensor> kept;
+    if (!node.pre_hooks.empty()) {
+      std::vector<Tensor> none;
+      for (auto& h : node.pre_hooks) h.hook->call(none, in);
+    }
+    if (!node.post_hooks.empty()) kept = in;
+    std::vector<Tensor> out;
+    try {
+      out = node.apply(std::move(in));
+    } catch (...) {
+      if (thread_state().anomaly_mode) report_anomaly(node);
+      throw;
+    }
+    for (auto& h : node.post_hooks) h.hook->call(out, kept);
+    if (thread_state().anomaly_mode && thread_state().anomaly_check_nan) check_nan(node, out);
+    if (!options_.keep_graph) node.release_saved();
+    return out;
+  }
+
+  static void report_anomaly(const Node& node) {
+    warn(str("Error detected in ", node.name(), ". ",
+             node.forward_trace.empty() ? std::string("No forward pass information available. Enable detect anomaly during forward pass for more information.")
+                                        : "Traceback of forward call that caused the error:\n" + node.forward_trace));
+  }
+
+  static void check_nan(const Node& node, const std::vector<Tensor>& out) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (!out[i].defined() || out[i].device().is_meta() || !(is_floating(out[i].dtype()) || is_complex(out[i].dtype()))) continue;
+      Tensor any = call<"aten::any", Tensor>(call<"aten::isnan", Tensor>(out[i]));
+      if (call<"aten::_local_scalar_dense", Scalar>(any).to_bool()) {
+        report_anomaly(node);
+        raise<Error>("Function '", node.name(), "' returned nan values in its ", i, "th output.");
+      }
+    }
+  }
+
+  // Makes a gradient fit what it flows into: undoes broadcasting, casts, checks.
+  template <class Where>
+  Tensor fit(Tensor g, const InputMeta& m, const Where& from, size_t index) {
+    if (!g.defined()) return g;
+    if (!Dims::same(g.sizes(), m.sizes)) {
+      bool reducible = g.sizes().size() >= m.sizes.size();
+      for (size_t i = 0; reducible && i < m.sizes.size(); ++i) {
+        int64_t have = g.sizes()[g.sizes().size() - 1 - i], want = m.sizes[m.sizes.size() - 1 - i];
+        reducible = have == want || want == 1;
+      }
+      FC_CHECK(reducible, "Function ", name_of(from), " returned an invalid gradient at index ", index, " - got ", g.sizes(), " but expected shape compatible with ", m.sizes);
+      g = sum_to_size(g, m.sizes);
+    }
+    if (g.dtype() != m.dtype) {
+      if (is_complex(g.dtype()) && !is_complex(m.dtype)) g = call<"aten::real", Tensor>(g);
+      if (g.dtype() != m.dtype) g = to_dtype(g, m.dtype);
+    }
+    FC_CHECK(g.device() == m.device || g.dim() == 0, "Function ", name_of(from), " returned an invalid gradient at index ", index, " - expected device ", m.device, " but got ", g.device());
+    return g;
+  }
+  static std::string name_of(const Node& n) { return n.name(); }
+  static std::string name_of(const char* s) { return s; }
+
+  const BackwardOptions& options_;
+  std::unordered_map<Node*, State> state_;
+  std::vector<Tensor> answers_;
+};
+
+}  // namespace
+
+std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, TensorSpan inputs, const BackwardOptions& o) {
+  FC_CHECK(!thread_state().inference_mode, "backward: cannot run inside inference mode");
+  std::vector<Edge> edges;
+  std::vector<Tensor> grads;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const Tensor& root = roots[i];
+    Edge e = gradient_edge(root);
+    FC_CHECK(e, "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    Tensor g = i < root_grads.size() ? root_grads[i] : Tensor();
+    if (!g.defined()) {
+      FC_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
+      FC_CHECK(is_floating(root.dtype()), "grad can be implicitly created only for real scalar outputs but got ", root.dtype());
+      g = ones_like(root);
+    }
+    FC_CHECK(Dims::same(g.sizes(), root.sizes()), "Mismatch in shape: grad_output[", i, "] has a shape of ", g.sizes(), " and output[", i, "] has a shape of ", root.sizes(), ".");
+    edges.push_back(std::move(e));
+    grads.push_back(std::move(g));
+  }
+  std::vector<Edge> targets;
+  for (const Tensor& t : inputs) {
+    FC_CHECK(requires_grad(t), "One of the differentiated Tensors does not require grad");
+    targets.push_back(gradient_edge(t));
+  }
+  GradMode mode(o.create_graph);
+  ExcludeLayers none(0);
+  Task task(o, inputs.size());
+  std::vector<Tensor> answers = task.run(edges, std::move(grads), targets);
+  if (!inputs.empty() && !o.accumulate)
+    for (size_t i = 0; i < answers.size(); ++i)
+      FC_CHECK(o.allow_unused || answers[i].defined(),
+               "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+               "this is the desired behavior.");
+  return answers;
+}
+
+void backward(const Tensor& root, const Tensor& grad, bool keep_graph, bool create_graph) {
+  run_backward({&root, 1}, {&grad, 1}, {}, {.keep_graph = keep_graph, .create_graph = create_graph});
+}
+
+}  // namespace facula::autograd

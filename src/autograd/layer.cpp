@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// The autograd layer: one function that records any operator, driven by its schema and rule; and the view/in-place
+// layer below it, which bumps versions and remembers view bases (also under no_grad).
+#include "autograd/autograd.h"
+#include "autograd/meta.h"
+#include "autograd/saved.h"
+#include "dispatch/operator.h"
+#include "ops/calls.h"
+#include "ops/rule.h"
+
+namespace facula::autograd {
+namespace {
+
+std::string camel(std::string_view name) {
+  std::string out;
+  bool upper = true;
+  for (char c : name) {
+    if (c == '_') {
+      upper = true;
+      if (out.empty()) out += '_', upper = true;
+      continue;
+    }
+    out += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+    upper = false;
+  }
+  return out[0] == '_' ? out.substr(1) : out;
+}
+
+// A recorded operator. Holds exactly what the rule asked for.
+class OpNode final : public Node, public Grad {
+ public:
+  explicit OpNode(const Operator& op) : op_(op), rule_(op.grad) {}
+
+  std::string name() const override {
+    const Operator& f = op_.functional ? *op_.functional : op_;
+    return camel(f.schema().name) + "Backward0";
+  }
+  const Operator& op() const { return op_; }
+
+  // Edges of every tensor argument in schema order; a list contributes one per item.
+  void connect(const Arg* args, uint64_t needs) {
+    size_t n = op_.num_args();
+    first_edge_.assign(n, -1);
+    for (size_t i = 0; i < n; ++i) {
+      if (op_.schema().parameters[i].type.kind != Kind::Tensor) continue;
+      first_edge_[i] = static_cast<int16_t>(edges.size());
+      if (args[i].is_tensor_list()) {
+        for (const Tensor& t : args[i].tensors()) edges.push_back(gradient_edge(t));
+      } else {
+        edges.push_back(args[i].is_none() ? Edge() : gradient_edge(args[i].tensor()));
+      }
+    }
+    needs_ = needs;
+  }
+
+  void save_args(const Arg* args, bool self_is_overwritten) {
+    if (!rule_) return;
+    saved_.resize(rule_->saves.size());
+    for (size_t k = 0; k < saved_.size(); ++k) {
+      const GradRule::Save& s = rule_->saves[k];
+      if (s.arg < 0 || !(s.when & needs_)) continue;
+      const Arg& a = args[s.arg];
+      if (a.is_tensor()) {
+        // An in-place operator destroys the value that its backward wants: keep a copy.
+        if (s.arg == 0 && self_is_overwritten) {
+          GradMode off(false);
+          saved_[k].tensor = SavedTensor(clone(a.tensor()), false);
+        } else {
+          saved_[k].tensor = SavedTensor(a.tensor(), false);
+        }
+      } else if (a.is_tensor_list()) {
+        for (const Tensor& t : a.tensors()) saved_[k].list.emplace_back(t, false);
+      } else {
+        saved_[k].value = Value(a);
+      }
+    }
+  }
+
+  void save_results(Value* results) {
+    if (!rule_) return;
+    for (size_t k = 0; k < saved_.size(); ++k) {
+      const GradRule::Save& s = rule_->saves[k];
+      if (s.result >= 0 && (s.when & needs_)) saved_[k].tensor = SavedTensor(results[s.result].tensor(), true);
+    }
+  }
+
+  std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
+    FC_CHECK(rule_, "derivative for ", op_.name(), " is not implemented");
+    FC_CHECK(!released_ || rule_->saves.empty(),
+             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+             "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+             "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+             "you need to access saved tensors after calling backward.");
+    grads_ = std::move(grads);
+    out_.assign(edges.size(), Tensor());
+    bool any = false;
+    for (const Tensor& g : grads_) any |= g.defined();
+    if (any) rule_->formula(*this);
+    grads_.clear();
+    unpacked_.clear();
+    return std::move(out_);
+  }
+
+  void release_saved() override {
+    saved_.clear();
+    released_ = true;
+  }
+
+  // --- Grad
+  const Tensor& out(int i) override { return grads_[static_cast<size_t>(i)]; }
+  bool needs(int arg) override { return needs_ >> arg & 1; }
+  Tensor in(int arg) override {
+    Saved& s = find(arg, -1);
+    if (s.value.tag() != Tag::None) return wrapped_number(s.value.arg().scalar());
+    return s.tensor.unpack(Ref<Node>(this));
+  }
+  TensorSpan list(int arg) override {
+    Saved& s = find(arg, -1);
+    unpacked_.clear();
+    for (SavedTensor& t : s.list) unpacked_.push_back(t.unpack(Ref<Node>(this)));
+    return unpacked_;
+  }
+  Tensor result(int i) override { return find(-1, i).tensor.unpack(Ref<Node>(this)); }
+  Arg arg(int arg) override { return find(arg, -1).value.arg(); }
+  const InputMeta& target(int arg, int item) {
+    const Edge& e = edges[static_cast<size_t>(first_edge_[static_cast<size_t>(arg)] + item)];
+    FC_CHECK(e, op_.name(), ": its derivative asks about an input that needs no gradient");
+    return e.node->inputs[e.nr];
+  }
+  IntSpan sizes(int arg, int item) override { return target(arg, item).sizes; }
+  DType dtype(int arg, int item) override { return target(arg, item).dtype; }
+  Device device(int arg, int item) override { return target(arg, item).device; }
+  int list_size(int arg) override {
+    size_t i = static_cast<size_t>(arg);
+    int start = first_edge_[i];
+    for (size_t j = i + 1; j < first_edge_.size(); ++j)
+      if (first_edge_[j] >= 0) return first_edge_[j] - start;
+    return static_cast<int>(edges.size()) - start;
+  }
+  void set(int arg, Tensor gradient, int item) override {
+    size_t e = static_cast<size_t>(first_edge_[static_cast<size_t>(arg)] + item);
+    if (edges[e]) out_[e] = std::move(gradient);
+  }
+
+ private:
+  struct Saved {
+    SavedTensor tensor;
+    std::vector<SavedTensor> list;
+    Value value;
+  };
+  Saved& find(int arg, int result) {
+    for (size_t k = 0; k < saved_.size(); ++k)
+      if (rule_->saves[k].arg == arg && rule_->saves[k].result == result) return saved_[k];
+    raise<Error>("internal: the derivative of ", op_.name(), " reads what its rule does not save");
+  }
+
+  const Operator& op_;
+  const GradRule* rule_;
+  std::vector<Saved> saved_;
+  std::vector<int16_t> first_edge_;
+  std::vector<Tensor> grads_, out_, unpacked_;
+  uint64_t needs_ = 0;
+  bool released_ = false;
+};
+
+bool may_need(const Tensor& t) { return t.defined() && (t.impl().layers() & layer::Autograd) && requires_grad(t); }
+
+// Which arguments need gradients, as bits.
+uint64_t needed(const Operator& op, const Arg* args) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < op.num_args(); ++i) {
+    if (args[i].is_tensor()) {
+      if (may_need(args[i].tensor())) bits |= uint64_t{1} << i;
+    } else if (args[i].is_tensor_list()) {
+      for (const Tensor& t : args[i].tensors())
+        if (may_need(t)) bits |= uint64_t{1} << i;
+    }
+  }
+  return bits;
+}
+
+void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  uint64_t needs = grad_enabled() ? needed(op, args) : 0;
+  if (needs == 0 || (!op.differentiable && !op.is_in_place)) {
+    ExcludeLayers guard(layer::Autograd);
+    redispatch(op, below, args, results);
+    return;
+  }
+  FC_CHECK(!op.is_out, op.schema().name, "(): functions with out=... arguments don't support automatic differentiation, "
+           "but one of the arguments requires grad.");
+  const Tensor* self = op.is_in_place ? &args[0].tensor() : nullptr;
+  if (self) {
+    check_in_place(op.schema().name.c_str(), *self);
+    FC_CHECK(op.differentiable || !requires_grad(*self), op.name(), " is not differentiable and would overwrite a tensor that requires grad");
+    if (!op.differentiable) {
+      ExcludeLayers guard(layer::Autograd);
+      redispatch(op, below, args, results);
+      return;
+    }
+  }
+  auto node = make_ref<OpNode>(op);
+  node->connect(args, needs);
+  node->call_id = thread_state().call_id;
+  if (thread_state().anomaly_mode && stack_trace_hook) node->forward_trace = stack_trace_hook();
+  node->save_args(args, self != nullptr);
+  {
+    ExcludeLayers guard(layer::Autograd);
+    redispatch(op, below, args, results);
+  }
+  if (self) {
+    rebase_history(*self, node);
+  } else {
+    for (size_t r = 0; r < op.num_results(); ++r) {
+      if (results[r].is_tensor()) set_history(results[r].tensor(), node);
+      else if (results[r].tag() == Tag::TensorList)
+        for (const Tensor& t : results[r].arg().tensors()) set_history(t, node);
+    }
+  }
+  node->save_results(results);
+}
+
+// Below autograd, above the kernels; also when nothing needs a gradient.
+void view_in_place_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  redispatch(op, below, args, results);
+  const Schema& s = op.schema();
+  if (op.is_view) {
+    const Tensor& base = args[0].tensor();
+    for (size_t r = 0; r < op.num_results(); ++r) {
+      if (results[r].is_tensor()) make_view_of(results[r].tensor(), base, op.num_results() > 1);
+      else if (results[r].tag() == Tag::TensorList)
+        for (const Tensor& t : results[r].arg().tensors()) make_view_of(t, base, true);
+    }
+    return;
+  }
+  for (size_t i = 0; i < s.parameters.size(); ++i) {
+    if (!s.parameters[i].alias.write) continue;
+    auto bump = [&](const Tensor& t) {
+      if (!t.defined()) return;
+      FC_CHECK(!t.impl().is_inference() || thread_state().inference_mode,
+               "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
+               "normal tensor before doing inplace update.");
+      t.impl().bump_version();
+    };
+    if (args[i].is_tensor()) bump(args[i].tensor());
+    else if (args[i].is_tensor_list())
+      for (const Tensor& t : args[i].tensors()) bump(t);
+  }
+}
+
+}  // namespace
+
+void install_layers() {
+  set_layer_handler(layer::Autograd, {autograd_layer, nullptr, "autograd"});
+  set_layer_handler(layer::ViewInPlace, {view_in_place_layer, nullptr, "view/in-place"});
+}
+
+}  // namespace facula::autograd

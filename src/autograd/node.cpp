@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/node.h"
+
+namespace facula::autograd {
+namespace {
+
+uint64_t sequence_counter = 0, hook_counter = 0;
+
+// Nodes waiting to be deleted by the outermost destroy() on this thread.
+struct Graveyard {
+  std::vector<Node*> waiting;
+  bool active = false;
+};
+thread_local Graveyard* graveyard = nullptr;
+
+}  // namespace
+
+uint64_t next_hook_id() { return __atomic_add_fetch(&hook_counter, 1, __ATOMIC_RELAXED); }
+uint64_t peek_sequence() { return __atomic_load_n(&sequence_counter, __ATOMIC_RELAXED); }
+
+Node::Node() : sequence(__atomic_fetch_add(&sequence_counter, 1, __ATOMIC_RELAXED)) {}
+Node::~Node() = default;
+
+void Node::destroy() noexcept {
+  if (graveyard) {
+    graveyard->waiting.push_back(this);
+    return;
+  }
+  Graveyard here;
+  graveyard = &here;
+  delete this;
+  while (!here.waiting.empty()) {
+    Node* next = here.waiting.back();
+    here.waiting.pop_back();
+    delete next;
+  }
+  graveyard = nullptr;
+}
+
+uint32_t Node::add_input(const Tensor& result) {
+  inputs.push_back({Dims(result.sizes()), result.dtype(), result.device()});
+  return static_cast<uint32_t>(inputs.size() - 1);
+}
+
+}  // namespace facula::autograd

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/saved.h"
+
+#include "autograd/autograd.h"
+#include "autograd/meta.h"
+#include "core/error.h"
+#include "dispatch/layers.h"
+
+namespace facula::autograd {
+namespace {
+
+struct Packed final : RefCounted {
+  Ref<SavedTensorHooks> hooks;
+  Ref<RefCounted> content;
+};
+thread_local std::vector<Ref<SavedTensorHooks>>* hook_stack = nullptr;
+
+}  // namespace
+
+void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) {
+  if (!hook_stack) hook_stack = new std::vector<Ref<SavedTensorHooks>>;
+  hook_stack->push_back(std::move(hooks));
+}
+void pop_saved_tensor_hooks() {
+  hook_stack->pop_back();
+  if (hook_stack->empty()) delete std::exchange(hook_stack, nullptr);
+}
+
+SavedTensor::SavedTensor(const Tensor& t, bool is_result) {
+  if (!t.defined()) return;
+  FC_CHECK(!t.impl().is_inference() || thread_state().inference_mode,
+           "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+           "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+           "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  version_ = t.impl().version();
+  is_result_ = is_result;
+  if (is_result) {
+    output_nr_ = autograd::output_nr(t);
+    is_leaf_result_ = is_leaf(t);
+    data_ = shallow_copy(t, true);
+  } else {
+    data_ = t;
+  }
+  if (hook_stack) {
+    auto packed = make_ref<Packed>();
+    packed->hooks = hook_stack->back();
+    packed->content = packed->hooks->pack(shallow_copy(t, true));
+    packed_ = std::move(packed);
+    if (is_result) data_.reset();
+  }
+}
+
+Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
+  if (packed_) {
+    auto& p = static_cast<Packed&>(*packed_);
+    Tensor t = p.hooks->unpack(*p.content);
+    if (is_result_ && !is_leaf_result_) {
+      t = shallow_copy(t, true);
+      AutogradMeta& m = make_meta(t);
+      m.grad_fn = owner;
+      m.output_nr = output_nr_;
+      t.impl().set_layer(layer::Autograd, true);
+      return t;
+    }
+    if (!is_result_ && requires_grad(data_)) {
+      Tensor out = shallow_copy(t, true);
+      AutogradMeta& m = make_meta(out);
+      Edge e = gradient_edge(data_);
+      if (is_leaf(data_)) return data_;
+      m.grad_fn = Ref<Node>(e.node);
+      m.output_nr = e.nr;
+      out.impl().set_layer(layer::Autograd, true);
+      return out;
+    }
+    return t;
+  }
+  if (!data_.defined()) return {};
+  uint32_t now = data_.impl().version();
+  if (now != version_) {
+    std::string maker;
+    Ref<Node> fn = is_result_ ? owner : grad_fn(data_);
+    if (fn) maker = str(", which is output ", is_result_ ? output_nr_ : autograd::output_nr(data_), " of ", fn->name(), ",");
+    raise<Error>("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+                 info(data_.dtype()).legacy, "Tensor ", data_.sizes(), "]", maker, " is at version ", now,
+                 "; expected version ", version_,
+                 " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+                 "with torch.autograd.set_detect_anomaly(True).");
+  }
+  if (!is_result_ || is_leaf_result_) return data_;
+  Tensor t = shallow_copy(data_, true);
+  AutogradMeta& m = make_meta(t);
+  m.grad_fn = owner;
+  m.output_nr = output_nr_;
+  t.impl().set_layer(layer::Autograd, true);
+  return t;
+}
+
+}  // namespace facula::autograd

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tensor kept for backward. It remembers the version it had; reading it after an in-place change throws an error
+// that names the tensor and its maker. Results are kept without their history (they would own their own node).
+#pragma once
+#include "autograd/node.h"
+
+namespace facula::autograd {
+
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  SavedTensor(const Tensor& t, bool is_result);
+  Tensor unpack(const Ref<Node>& owner) const;  // owner: the node that saved it
+  void reset() { *this = SavedTensor(); }
+  bool empty() const { return !data_.defined() && !packed_; }
+
+ private:
+  Tensor data_;
+  Ref<RefCounted> packed_;  // what a pack hook made of it
+  uint32_t version_ = 0;
+  uint32_t output_nr_ = 0;
+  bool is_result_ = false;
+  bool is_leaf_result_ = false;
+};
+
+// saved_tensors_hooks: while set, saved tensors are packed on save and unpacked on use.
+struct SavedTensorHooks : RefCounted {
+  virtual Ref<RefCounted> pack(const Tensor& t) = 0;
+  virtual Tensor unpack(RefCounted& packed) = 0;
+};
+void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);
+void pop_saved_tensor_hooks();
+
+}  // namespace facula::autograd
