@@ -18,6 +18,7 @@ def module_of(config):
     """Imported once, when the first test asks for it."""
     if config.module_under_test is None:
         config.module_under_test = importlib.import_module(config.getoption("--module"))
+        config.module_under_test.set_num_threads(1)  # tiny tensors; tests of threads set their own number
     return config.module_under_test
 
 
