@@ -6,10 +6,7 @@
 #include <cstdlib>
 
 #include "core/cpu.h"
-
-#if FC_HAVE_OPENMP
-#include <omp.h>
-#endif
+#include "core/threads.h"
 
 namespace facula {
 
@@ -47,19 +44,15 @@ std::string show_config() {
 
 std::string parallel_info() {
   std::string page = "Facula parallel info:\n";
-#if FC_HAVE_OPENMP
-  line(page, "pool", "OpenMP");
-  line(page, "threads", std::to_string(omp_get_max_threads()));
-#else
-  line(page, "pool", "own");
-#endif
+  line(page, "pool", thread_pool_name());
+  line(page, "threads", std::to_string(num_threads()));
   for (const ConfigRow& row : library_rows) {
     if (std::string_view(row.name) != "CUDA" && std::string_view(row.name) != "LLVM") line(page, row.name, row.value);
   }
   line(page, "cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
   line(page, "CPU", cpu_model());
   line(page, "CPU capability", cpu_capability());
-  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "FACULA_CPU_CAPABILITY", "ATEN_CPU_CAPABILITY"}) {
+  for (const char* name : {"FACULA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FACULA_CPU_CAPABILITY", "ATEN_CPU_CAPABILITY"}) {
     const char* value = std::getenv(name);
     line(page, name, value ? value : "[not set]");
   }

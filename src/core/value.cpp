@@ -123,7 +123,7 @@ const Tensor& Value::tensor() const {
   if (tag_ == Tag::None) return undefined();
   FC_CHECK(tag_ == Tag::Tensor, "internal: a value of type ", to_string(tag_), " was read as Tensor");
   static_assert(sizeof(Tensor) == sizeof(void*));
-  return *reinterpret_cast<const Tensor*>(&u_.ref);  // a handle is exactly the pointer it holds
+  return *static_cast<const Tensor*>(static_cast<const void*>(&u_.impl));  // a handle is exactly the pointer it holds
 }
 
 Tensor Value::take_tensor() {
@@ -197,5 +197,7 @@ std::string to_string(const Arg& a) {
   }
   return "?";
 }
+
+std::string dump(const Value& v) { return to_string(v); }
 
 }  // namespace facula

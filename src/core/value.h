@@ -132,7 +132,7 @@ static_assert(sizeof(Arg) == 24);
 class Value {
  public:
   Value() : tag_(Tag::None) {}
-  Value(Tensor t) : tag_(Tag::Tensor) { u_.ref = t.ref().detach(); }
+  Value(Tensor t) : tag_(Tag::Tensor) { u_.impl = t.ref().detach(); }
   Value(bool v) : tag_(Tag::Bool) { u_.i = v; }
   Value(int64_t v) : tag_(Tag::Int) { u_.i = v; }
   Value(int v) : Value(static_cast<int64_t>(v)) {}
@@ -191,6 +191,7 @@ class Value {
     double d;
     Device device;
     RefCounted* ref;
+    TensorImpl* impl;  // of a tensor: tensor() reads it in place as a handle
   } u_;
 };
 static_assert(sizeof(Value) == 16);
@@ -199,6 +200,6 @@ inline std::span<const Value> Arg::values() const { return expect(Tag::List), st
 
 std::string to_string(const Arg& a);
 inline std::string to_string(const Value& v) { return to_string(v.arg()); }
-inline std::string dump(const Value& v) { return to_string(v); }
+std::string dump(const Value& v);  // for debuggers
 
 }  // namespace facula

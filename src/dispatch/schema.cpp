@@ -331,4 +331,6 @@ std::string to_string(const Schema& s) {
   return out;
 }
 
+std::string dump(const Schema& s) { return to_string(s); }
+
 }  // namespace facula

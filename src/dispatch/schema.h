@@ -72,6 +72,6 @@ struct Schema {
 // Throws ValueError with the position of the first character that does not fit. A missing namespace means aten.
 Schema parse_schema(std::string_view text);
 std::string to_string(const Schema& s);  // parse_schema(to_string(s)) gives s again
-inline std::string dump(const Schema& s) { return to_string(s); }
+std::string dump(const Schema& s);  // for debuggers
 
 }  // namespace facula

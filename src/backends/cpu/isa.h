@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that are compiled once per instruction set (baseline, AVX2, AVX-512): the files in isa/. Each set fills one
-// KernelTable; which one is used is decided once, by what the processor can do and ATEN_CPU_CAPABILITY.
+// KernelTable; core/cpu.h decides once which one is used.
 #pragma once
 #include "backends/cpu/walk.h"
 #include "facula/backend.h"
@@ -34,6 +34,5 @@ FC_DECLARE(avx512)
 #undef FC_DECLARE
 
 const KernelTable& kernels();
-const char* cpu_capability();  // "DEFAULT", "AVX2", "AVX512"
 
 }  // namespace facula::cpu

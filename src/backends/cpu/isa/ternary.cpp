@@ -17,7 +17,7 @@ void where_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, cons
       auto* x = reinterpret_cast<const T*>(a);
       auto* y = reinterpret_cast<const T*>(b);
       const int64_t sx = s[2] ? 1 : 0, sy = s[3] ? 1 : 0;
-#pragma GCC ivdep
+FC_IVDEP
       for (int64_t i = 0; i < n0; ++i) r[i] = c[i] ? x[i * sx] : y[i * sy];
     } else {
       for (int64_t i = 0; i < n0; ++i)

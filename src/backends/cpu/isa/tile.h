@@ -5,6 +5,13 @@
 #include "backends/cpu/isa.h"
 #include "kernels/scalar.h"
 
+// The loop below carries nothing from one turn to the next.
+#if defined(__clang__)
+#define FC_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define FC_IVDEP _Pragma("GCC ivdep")
+#endif
+
 namespace facula::cpu::FC_ISA {
 namespace {
 
@@ -32,7 +39,7 @@ void unary_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, cons
     if (s[0] == sizeof(R) && s[1] == sizeof(T)) {
       auto* __restrict r = reinterpret_cast<R*>(out);  // in-place calls read each element before they write it
       auto* x = reinterpret_cast<const T*>(in);
-#pragma GCC ivdep
+FC_IVDEP
       for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(x[i], p);
     } else {
       for (int64_t i = 0; i < n0; ++i)
@@ -54,15 +61,15 @@ void binary_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, con
     auto* a = reinterpret_cast<const T*>(in0);
     auto* b = reinterpret_cast<const T*>(in1);
     if (s[0] == sizeof(R) && s[1] == step && s[2] == step) {
-#pragma GCC ivdep
+FC_IVDEP
       for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], b[i], p);
     } else if (s[0] == sizeof(R) && s[1] == step && s[2] == 0) {
       const T y = *b;
-#pragma GCC ivdep
+FC_IVDEP
       for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], y, p);
     } else if (s[0] == sizeof(R) && s[1] == 0 && s[2] == step) {
       const T x = *a;
-#pragma GCC ivdep
+FC_IVDEP
       for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(x, b[i], p);
     } else {
       for (int64_t i = 0; i < n0; ++i)
@@ -83,12 +90,12 @@ void ternary_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, co
     auto* a = reinterpret_cast<const T*>(in[0]);
     if (s[0] == step && s[1] == step && s[2] == 0 && s[3] == 0) {
       const T y = *reinterpret_cast<const T*>(in[1]), z = *reinterpret_cast<const T*>(in[2]);
-#pragma GCC ivdep
+FC_IVDEP
       for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], y, z, p);
     } else if (s[0] == step && s[1] == step && s[2] == step && s[3] == step) {
       auto* b = reinterpret_cast<const T*>(in[1]);
       auto* c = reinterpret_cast<const T*>(in[2]);
-#pragma GCC ivdep
+FC_IVDEP
       for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], b[i], c[i], p);
     } else {
       for (int64_t i = 0; i < n0; ++i)
