@@ -33,3 +33,7 @@ else()
     -D build=${PROJECT_BINARY_DIR} -D source=${PROJECT_SOURCE_DIR} -D compiler=${CMAKE_CXX_COMPILER}
     -P ${PROJECT_SOURCE_DIR}/cmake/test_find_package.cmake)
 endif()
+
+# Counted and timed by tools/build_stats.py.
+add_executable(facula_call_cost EXCLUDE_FROM_ALL tools/call_cost.cpp)
+target_link_libraries(facula_call_cost PRIVATE facula facula_flags)

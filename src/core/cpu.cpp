@@ -9,18 +9,18 @@
 
 namespace facula {
 
+// The kernels are compiled for whole levels, x86-64-v3 and v4; their rarer features come with these.
 CpuLevel cpu_level_present() {
 #if defined(FC_HAVE_AVX512)
-  // All of x86-64-v3 and v4: the kernels are compiled for the whole level.
-  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-            __builtin_cpu_supports("bmi2");
-  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512cd");
-  return v4 ? CpuLevel::AVX512 : v3 ? CpuLevel::AVX2 : CpuLevel::Baseline;
-#else
-  return CpuLevel::Baseline;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+    return CpuLevel::AVX512;
 #endif
+#if defined(FC_HAVE_AVX2)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    return CpuLevel::AVX2;
+#endif
+  return CpuLevel::Baseline;
 }
 
 static CpuLevel choose_level() {

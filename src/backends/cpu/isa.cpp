@@ -11,10 +11,12 @@ const KernelTable& kernels() {
     auto* t = new KernelTable{};
     auto fill = [&](auto... steps) { (steps(*t), ...); };
     switch (cpu_level()) {
-#if defined(__x86_64__)
+#if defined(FC_HAVE_AVX512)
       case CpuLevel::AVX512:
         fill(avx512::fill_unary, avx512::fill_math, avx512::fill_binary, avx512::fill_compare, avx512::fill_ternary, avx512::fill_cast);
         break;
+#endif
+#if defined(FC_HAVE_AVX2)
       case CpuLevel::AVX2:
         fill(avx2::fill_unary, avx2::fill_math, avx2::fill_binary, avx2::fill_compare, avx2::fill_ternary, avx2::fill_cast);
         break;

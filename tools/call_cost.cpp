@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one operator call costs from C++: aten::add of two one-element tensors.
+//   facula_call_cost time          nanoseconds per call, best of 20 runs
+//   facula_call_cost never N       N calls, no observer was ever there     (counted by callgrind)
+//   facula_call_cost off N         N calls after an observer came and went
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "dispatch/call.h"
+#include "ops/calls.h"
+#include "runtime.h"
+
+using namespace facula;
+
+static void add_many(const Tensor& a, const Tensor& b, long n) {
+  for (long i = 0; i < n; ++i) add(a, b);
+}
+
+static void observe(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  redispatch(op, below, args, results);
+}
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "time";
+  long n = argc > 2 ? std::atol(argv[2]) : 200000;
+  initialise();
+  Tensor a = full(IntSpan(Dims{1}), 1.0, DType::Float32, Device{});
+  Tensor b = full(IntSpan(Dims{1}), 2.0, DType::Float32, Device{});
+  add_many(a, b, 100);
+  if (!std::strcmp(mode, "off")) {
+    LayerSet bit = add_user_layer({observe, nullptr, "observer"});
+    {
+      IncludeLayers on(bit);
+      add_many(a, b, 100);
+    }
+    remove_user_layer(bit);
+  }
+  if (std::strcmp(mode, "time") != 0) {
+    add_many(a, b, n);
+    return 0;
+  }
+  double best = 1e9;
+  for (int run = 0; run < 20; ++run) {
+    auto start = std::chrono::steady_clock::now();
+    add_many(a, b, n);
+    std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+    best = std::min(best, spent.count() / static_cast<double>(n));
+  }
+  std::printf("%.1f\n", best);
+}
