@@ -247,9 +247,15 @@ void view_in_place_layer(void*, const Operator& op, LayerSet below, const Arg* a
   }
 }
 
+Tensor detach_kernel(const Tensor& self) {
+  detach_in_place(self);
+  return self;
+}
+
 }  // namespace
 
 void install_layers() {
+  define("detach_(Tensor(a!) self) -> Tensor(a!)").set_composite(kernel<&detach_kernel>());
   set_layer_handler(layer::Autograd, {autograd_layer, nullptr, "autograd"});
   set_layer_handler(layer::ViewInPlace, {view_in_place_layer, nullptr, "view/in-place"});
 }

@@ -12,6 +12,8 @@ void define_all_operators() {
     define_binary();
     define_copy();
     define_creation();
+    define_view();
+    define_part();
   });
 }
 
