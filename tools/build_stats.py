@@ -114,15 +114,20 @@ def kernel_rebuild(tree, found):
     found["details"]["kernel_rebuild"] = {k: round(v, 2) for k, v in times.items()}
 
 
+# A new operator as docs/add-an-operator.md adds one: a row in its family's table.
+FAMILY = "src/ops/copy.cpp"
+ROW = """constexpr OpDef defs[] = {
+    {.schema = "twice(Tensor self) -> Tensor", .composite = kernel<+[](const Tensor& a) { return add(a, a); }>()},"""
+
+
 def operator_rebuild(tree, found):
-    """Follows docs/add-an-operator.md: a new operator in one file."""
-    example = tree.folder / "tools/example_operator.patch"
-    tree.run("patch", "-p1", "-i", str(example))
+    tree.edit(FAMILY, lambda text: text.replace("constexpr OpDef defs[] = {", ROW, 1))
     seconds, compiled = tree.make()
     found["operator_rebuild"] = seconds + tree.importing()
-    library = [k for k in compiled if "facula_tests" not in k]
-    found["operator_files"] = len({source_of(k) for k in library})
-    found["details"]["operator_objects"] = sorted(compiled)
+    # What a user of the library waits for; programs that include the C++ front's list of operators follow.
+    library = {source_of(k) for k in compiled if "facula_tests" not in k}
+    found["operator_files"] = len(library)
+    found["details"]["operator_files"] = sorted(library)
     tree.run(tree.python, "-c", "import facula; assert facula.twice(facula.ones(2)).tolist() == [2.0, 2.0]")
 
 
