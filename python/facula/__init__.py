@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facula: a deep-learning framework with PyTorch's shape. `import facula as torch` is the usual way to use it."""
+
+from facula import _C
+from facula._C import *  # noqa: F403 -- dtype, device, Size, Generator and the element types
+from facula.version import __version__
+
+for _name, _function in _C._functions.items():
+    if not _name.startswith("__"):
+        globals()[_name] = _function
+del _name, _function
+
+from facula._tensor import Tensor  # noqa: E402
+from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
+from facula.functional import *  # noqa: E402, F403
+from facula import __config__, autograd, nn, overrides, return_types  # noqa: E402
+from facula._ops import ops  # noqa: E402
+from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
+
+float = _C.float32
+double = _C.float64
+half = _C.float16
+short = _C.int16
+int = _C.int32
+long = _C.int64
+cfloat = _C.complex64
+cdouble = _C.complex128
+bool = _C.bool
+is_grad_enabled = _C.is_grad_enabled
+is_inference_mode_enabled = _C.is_inference_mode_enabled
+result_type = _C.result_type
+promote_types = _C.promote_types
+can_cast = _C.can_cast
+get_default_dtype = _C.get_default_dtype
+get_num_threads = _C.get_num_threads
+set_num_threads = _C.set_num_threads
+default_generator = _C.default_generator
+inf = __import__("math").inf
+nan = __import__("math").nan
+pi = __import__("math").pi
+e = __import__("math").e
+newaxis = None
+
+
+def __getattr__(name: str):
+    raise AttributeError(f"module 'facula' has no attribute '{name}': this part of torch does not exist here (yet)")

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy, loaded when it is first needed."""
+
+_ARRAY_TYPES = {
+    "uint8": "u1", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "float16": "f2", "float32": "f4",
+    "float64": "f8", "complex64": "c8", "complex128": "c16", "bool": "b1", "uint16": "u2", "uint32": "u4", "uint64": "u8",
+}  # fmt: skip
+
+
+class _ArrayView:
+    """Offers a tensor's memory by NumPy's array interface and keeps the tensor alive."""
+
+    def __init__(self, tensor, typestr):
+        self.tensor = tensor
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(tensor.shape),
+            "strides": tuple(s * tensor.element_size() for s in tensor.stride()),
+            "typestr": typestr,
+            "data": (tensor.data_ptr(), False),
+        }
+
+
+def to_numpy(tensor, force=False):
+    import numpy
+
+    if force:
+        tensor = tensor.detach().cpu()
+    if tensor.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if tensor.device.type != "cpu":
+        raise TypeError(
+            f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+    code = _ARRAY_TYPES.get(str(tensor.dtype).removeprefix("torch."))
+    if code is None:
+        raise TypeError(f"Got unsupported ScalarType {_scalar_name(tensor.dtype)}")
+    if tensor.numel() == 0:
+        return numpy.empty(tuple(tensor.shape), dtype=code)
+    return numpy.asarray(_ArrayView(tensor, ("|" if tensor.element_size() == 1 else "<") + code))
+
+
+def _scalar_name(dtype):
+    return {"bfloat16": "BFloat16"}.get(str(dtype).removeprefix("torch."), str(dtype))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.ops: every operator of the registry under its namespace, name and overload."""
+
+from facula import _C
+
+
+class _Packet:
+    """All overloads of one operator; calling it picks one, `.Tensor` names one."""
+
+    def __init__(self, space, name):
+        self._name = f"{space}::{name}"
+        self.__name__ = name
+
+    def overloads(self):
+        return [o or "default" for o in _C._overloads(self._name)]
+
+    def __getattr__(self, overload):
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        full = self._name if overload == "default" else f"{self._name}.{overload}"
+        op = _C._find_operator(full)
+        if op is None:
+            raise AttributeError(f"The underlying op of 'facula.ops.{self._name.replace('::', '.')}' has no overload name '{overload}'")
+        setattr(self, overload, op)
+        return op
+
+    def __call__(self, *args, **kwargs):
+        names = _C._overloads(self._name)
+        error = None
+        for name in names:
+            try:
+                return getattr(self, name or "default")(*args, **kwargs)
+            except TypeError as e:
+                error = error or e
+        raise error
+
+    def __repr__(self):
+        return f"<OpOverloadPacket(op='{self._name.replace('::', '.')}')>"
+
+
+class _Namespace:
+    def __init__(self, name):
+        self._space = name
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not _C._overloads(f"{self._space}::{name}"):
+            raise AttributeError(f"'facula.ops.{self._space}' object has no attribute '{name}'")
+        packet = _Packet(self._space, name)
+        setattr(self, name, packet)
+        return packet
+
+
+class _Ops:
+    def __getattr__(self, space):
+        if space.startswith("__"):
+            raise AttributeError(space)
+        namespace = _Namespace(space)
+        setattr(self, space, namespace)
+        return namespace
+
+
+ops = _Ops()

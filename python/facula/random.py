@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The default random generator."""
+
+from facula import _C
+
+
+def manual_seed(seed):
+    """Seed the default generator of every device; returns it."""
+    return _C.default_generator.manual_seed(int(seed))
+
+
+def seed():
+    """Draw a seed from the system, use and return it."""
+    return _C.default_generator.seed()
+
+
+def initial_seed():
+    return _C.default_generator.initial_seed()
+
+
+def get_rng_state():
+    return _C.default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    _C.default_generator.set_state(new_state)

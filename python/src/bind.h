@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each file binds into the module, through nanobind.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include "py.h"
+
+namespace facula {
+
+void bind_config(nanobind::module_& m);
+void bind_tensor(nanobind::module_& m);    // making tensors, NumPy, threads, memory
+void bind_autograd(nanobind::module_& m);  // modes, backward, hooks, graph
+void bind_dispatch(nanobind::module_& m);  // operators by name, layers
+
+namespace py {
+void add_override_functions(PyObject* module);
+}
+
+}  // namespace facula
+
+namespace nanobind::detail {
+// Tensors cross nanobind's functions as the hand-written type; None is the undefined tensor.
+template <>
+struct type_caster<facula::Tensor> {
+  NB_TYPE_CASTER(facula::Tensor, const_name("facula.Tensor"))
+  bool from_python(handle src, uint8_t, cleanup_list*) noexcept {
+    if (src.is_none()) {
+      value.reset();
+      return true;
+    }
+    if (!facula::py::is_tensor(src.ptr())) return false;
+    value = facula::py::tensor_of(src.ptr());
+    return true;
+  }
+  static handle from_cpp(const facula::Tensor& t, rv_policy, cleanup_list*) noexcept {
+    return facula::py::guarded([&] { return facula::py::wrap(facula::Tensor(t)); });
+  }
+};
+}  // namespace nanobind::detail

@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calling operators from Python: torch.add, Tensor.add and torch.ops.aten.add.Tensor are objects of the types here.
+// A call matches its arguments against the schemas of the operator's overloads, first fit wins, straight into the
+// array of borrowed arguments that the dispatcher takes: no tuple, no boxing, no copy on the way.
+#include "py.h"
+
+#include <structmember.h>
+
+#include <cstring>
+#include <unordered_map>
+
+#include "autograd/autograd.h"
+#include "call.h"
+#include "dispatch/operator.h"
+#include "ops/calls.h"
+
+namespace facula::py {
+namespace {
+
+constexpr size_t kMaxArgs = 24;
+
+// Room for what arguments borrow from: converted numbers, lists.
+struct Scratch {
+  Arg args[kMaxArgs];
+  Scalar scalars[kMaxArgs];
+  Dims ints[4];
+  std::vector<Tensor> tensors[3];
+  std::vector<double> doubles;
+  std::basic_string<bool> bools;
+  std::vector<Scalar> scalar_list;
+  int n_ints = 0, n_tensors = 0;
+  bool big = false;            // worth giving other Python threads a turn
+  bool requires_grad = false;  // of a factory
+};
+
+struct OverloadInfo {
+  const Operator* op;
+  size_t positional;       // parameters by position
+  bool varargs_function;   // torch.zeros(2, 3)
+  bool varargs_method;     // x.view(2, 3)
+  bool factory;            // takes requires_grad
+  std::vector<PyObject*> names;  // interned; "input" for self
+};
+
+struct FunctionObject {
+  PyObject_HEAD
+  vectorcallfunc call;
+  std::vector<OverloadInfo>* overloads;
+  PyObject* name;    // "add"
+  PyObject* result_type;  // named tuple class, or null
+  bool method;
+};
+PyTypeObject *function_type, *method_type;
+PyObject* functions = nullptr;  // name -> function
+PyObject* methods = nullptr;    // name -> method
+
+FunctionObject* fn(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
+
+// --- one argument
+bool is_tensor_like_number(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0; }
+
+bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
+  if (s.n_ints == 4) return false;
+  if (PyLong_Check(o) || (PyIndex_Check(o) && !PySequence_Check(o) && !is_tensor(o)) || (is_tensor_like_number(o) && is_integral(tensor_of(o).dtype(), false))) {
+    if (type.length == 0 || PyBool_Check(o)) return false;
+    int64_t v = to_int(o);
+    s.ints[s.n_ints] = Dims(static_cast<size_t>(type.length), v);
+    out = s.ints[s.n_ints++];
+    return true;
+  }
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  Dims& v = s.ints[s.n_ints];
+  v.resize(0);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = items[i];
+    if (PyLong_Check(item)) v.push_back(to_int(item));
+    else if (is_tensor(item) ? tensor_of(item).numel() == 1 && is_integral(tensor_of(item).dtype(), false) : PyIndex_Check(item)) v.push_back(to_int(item));
+    else return false;
+  }
+  ++s.n_ints;
+  out = v;
+  return true;
+}
+
+bool convert_tensors(PyObject* o, const Type& type, Scratch& s, Arg& out) {
+  if ((!PyTuple_Check(o) && !PyList_Check(o)) || s.n_tensors == 3) return false;
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  auto& list = s.tensors[s.n_tensors];
+  list.clear();
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (is_tensor(items[i])) list.push_back(tensor_of(items[i]));
+    else if (items[i] == Py_None && type.optional_item) list.emplace_back();
+    else return false;
+    if (list.back().defined()) s.big |= list.back().numel() > 1024;
+  }
+  ++s.n_tensors;
+  out = list;
+  return true;
+}
+
+bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number) {
+  if (o == Py_None) {
+    if (!type.optional) return type.kind == Kind::Generator;
+    out = Arg();
+    return true;
+  }
+  if (type.list) {
+    switch (type.kind) {
+      case Kind::Int: return convert_ints(o, type, s, out);
+      case Kind::Tensor: return convert_tensors(o, type, s, out);
+      case Kind::Float: {
+        if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+        s.doubles.clear();
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+          PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+          if (!is_number(item)) return false;
+          s.doubles.push_back(to_scalar(item).to_double());
+        }
+        out = std::span<const double>(s.doubles);
+        return true;
+      }
+      case Kind::Bool: {
+        if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+        s.bools.clear();
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+          PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+          if (!PyBool_Check(item)) return false;
+          s.bools += item == Py_True;
+        }
+        out = std::span<const bool>(s.bools);
+        return true;
+      }
+      case Kind::Scalar: {
+        if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+        s.scalar_list.clear();
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+          PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+          if (!is_number(item)) return false;
+          s.scalar_list.push_back(to_scalar(item));
+        }
+        out = std::span<const Scalar>(s.scalar_list);
+        return true;
+      }
+      default: return false;
+    }
+  }
+  switch (type.kind) {
+    case Kind::Tensor:
+      if (!is_tensor(o)) return false;
+      out = tensor_of(o);
+      s.big |= tensor_of(o).numel() > 1024;
+      return true;
+    case Kind::Scalar:
+      if (is_number(o)) number = to_scalar(o);
+      else if (is_tensor_like_number(o) && !autograd::requires_grad(tensor_of(o))) number = call<"aten::_local_scalar_dense", Scalar>(tensor_of(o));
+      else return false;
+      out = number;
+      return true;
+    case Kind::Int:
+      if (PyBool_Check(o) || PyFloat_Check(o)) return false;
+      if (!PyLong_Check(o) && !(is_tensor(o) ? tensor_of(o).numel() == 1 && is_integral(tensor_of(o).dtype(), false) : PyIndex_Check(o) != 0)) return false;
+      out = to_int(o);
+      return true;
+    case Kind::Float:
+      if (is_number(o)) {
+        Scalar v = to_scalar(o);
+        if (v.is_complex() || v.is_bool()) return false;
+        out = v.to_double();
+      } else if (is_tensor_like_number(o) && !autograd::requires_grad(tensor_of(o))) {
+        out = call<"aten::_local_scalar_dense", Scalar>(tensor_of(o)).to_double();
+      } else {
+        return false;
+      }
+      return true;
+    case Kind::Bool:
+      if (PyBool_Check(o)) out = o == Py_True;
+      else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0) out = PyObject_IsTrue(o) == 1;
+      else return false;
+      return true;
+    case Kind::Str:
+      if (!PyUnicode_Check(o)) return false;
+      out = utf8(o);
+      return true;
+    case Kind::Device:
+      if (!is_device(o)) return false;
+      out = to_device(o);
+      return true;
+    case Kind::DType:
+      if (!is_dtype(o)) return false;
+      out = to_dtype(o);
+      return true;
+    case Kind::Layout:
+      if (!is_layout(o)) return false;
+      out = Layout::Strided;
+      return true;
+    case Kind::MemoryFormat:
+      if (!is_memory_format(o)) return false;
+      out = to_memory_format(o);
+      return true;
+    case Kind::Generator:
+      if (Generator* g = to_generator(o)) {
+        out = g;
+        return true;
+      }
+      return false;
+    case Kind::Any: return false;
+  }
+  return false;
+}
+
+// --- one overload
+// Why a call did not fit, for the error text when there is only one overload.
+struct Misfit {
+  enum { None, Type, Missing, TooMany, Unknown, Twice } what = None;
+  size_t parameter = 0;
+  PyObject* given = nullptr;
+};
+
+bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s, Misfit* why) {
+  const auto& params = o.op->schema().parameters;
+  const size_t total = params.size();
+  s.n_ints = s.n_tensors = 0;
+  s.requires_grad = false;
+  uint64_t filled = 0;
+  size_t given = n;
+  bool varargs = method ? o.varargs_method : o.varargs_function;
+  size_t list_at = method ? 1 : 0;
+  if (varargs && n > list_at && (PyLong_Check(args[list_at]) || (is_tensor(args[list_at]) && n >= list_at + 1 && tensor_of(args[list_at]).dim() == 0 && is_integral(tensor_of(args[list_at]).dtype(), false)) ||
+                                 (PyIndex_Check(args[list_at]) && !is_tensor(args[list_at])))) {
+    Dims& v = s.ints[s.n_ints++];
+    v.resize(0);
+    for (size_t i = list_at; i < n; ++i) {
+      if (!PyLong_Check(args[i]) && !PyIndex_Check(args[i])) return false;
+      v.push_back(to_int(args[i]));
+    }
+    s.args[list_at] = v;
+    filled |= uint64_t{1} << list_at;
+    given = list_at;
+  }
+  if (given > o.positional) {
+    if (why) *why = {Misfit::TooMany, given, nullptr};
+    return false;
+  }
+  for (size_t i = 0; i < given; ++i) {
+    if (!convert(args[i], params[i].type, s, s.args[i], s.scalars[i])) {
+      if (why) *why = {Misfit::Type, i, args[i]};
+      return false;
+    }
+    filled |= uint64_t{1} << i;
+  }
+  if (kwnames) {
+    Py_ssize_t n_kw = PyTuple_GET_SIZE(kwnames);
+    for (Py_ssize_t k = 0; k < n_kw; ++k) {
+      PyObject* key = PyTuple_GET_ITEM(kwnames, k);
+      PyObject* value = args[n + static_cast<size_t>(k)];
+      size_t i = 0;
+      while (i < total && o.names[i] != key) ++i;
+      if (i == total)  // not interned, or another spelling
+        for (i = 0; i < total; ++i)
+          if (PyUnicode_Compare(o.names[i], key) == 0 || (params[i].name == "self" && PyUnicode_CompareWithASCIIString(key, "self") == 0) ||
+              (params[i].name == "dim" && PyUnicode_CompareWithASCIIString(key, "axis") == 0) || (params[i].name == "keepdim" && PyUnicode_CompareWithASCIIString(key, "keepdims") == 0))
+            break;
+      if (i == total) {
+        if (o.factory && PyUnicode_CompareWithASCIIString(key, "requires_grad") == 0 && PyBool_Check(value)) {
+          s.requires_grad = value == Py_True;
+          continue;
+        }
+        if (value == Py_None && PyUnicode_CompareWithASCIIString(key, "out") == 0) continue;
+        if (why) *why = {Misfit::Unknown, 0, key};
+        return false;
+      }
+      if (filled >> i & 1) {
+        if (why) *why = {Misfit::Twice, i, key};
+        return false;
+      }
+      if (!convert(value, params[i].type, s, s.args[i], s.scalars[i])) {
+        if (value == Py_None && params[i].has_default) continue;
+        if (why) *why = {Misfit::Type, i, value};
+        return false;
+      }
+      filled |= uint64_t{1} << i;
+    }
+  }
+  for (size_t i = 0; i < total; ++i) {
+    if (filled >> i & 1) continue;
+    if (!params[i].has_default) {
+      if (why) *why = {Misfit::Missing, i, nullptr};
+      return false;
+    }
+    s.args[i] = params[i].default_value.arg();
+  }
+  return true;
+}
+
+// --- texts
+std::string type_name(const Type& t) {
+  constexpr const char* names[] = {"Tensor", "Number", "int", "float", "bool", "str", "torch.device", "torch.dtype", "torch.layout", "torch.memory_format", "torch.Generator", "object"};
+  std::string n = names[static_cast<int>(t.kind)];
+  if (!t.list) return n;
+  return str("tuple of ", n, "s");
+}
+
+std::string signature(const OverloadInfo& o, bool method) {
+  const auto& params = o.op->schema().parameters;
+  std::string out = "(";
+  bool star = false;
+  for (size_t i = method ? 1 : 0; i < params.size(); ++i) {
+    const Parameter& p = params[i];
+    if (out.size() > 1) out += ", ";
+    if (p.keyword_only && !star) {
+      out += "*, ";
+      star = true;
+    }
+    out += str(type_name(p.type), ' ', utf8(o.names[i]));
+    if (p.has_default) out += str(" = ", to_string(p.default_value));
+  }
+  return out + ")";
+}
+
+[[noreturn]] void no_overload(FunctionObject* f, PyObject* const* args, size_t n, PyObject* kwnames) {
+  std::string_view name = utf8(f->name);
+  if (f->overloads->size() == 1) {
+    Scratch s;
+    Misfit why;
+    const OverloadInfo& o = f->overloads->front();
+    match(o, f->method, args, n, kwnames, s, &why);
+    const auto& params = o.op->schema().parameters;
+    auto parameter = [&] { return utf8(o.names[why.parameter]); };
+    switch (why.what) {
+      case Misfit::Type: {
+        std::string position = why.parameter < n ? str(" (position ", why.parameter + (f->method ? 0 : 1), ")") : std::string();
+        raise<TypeError>(name, "(): argument '", parameter(), "'", position, " must be ", type_name(params[why.parameter].type), ", not ", Py_TYPE(why.given)->tp_name);
+      }
+      case Misfit::Missing: raise<TypeError>(name, "() missing 1 required positional arguments: \"", parameter(), "\"");
+      case Misfit::TooMany: raise<TypeError>(name, "() takes ", o.positional - (f->method ? 1 : 0), " positional argument", o.positional == 1 ? "" : "s", " but ", n - (f->method ? 1 : 0), " were given");
+      case Misfit::Unknown: raise<TypeError>(name, "() got an unexpected keyword argument '", utf8(why.given), "'");
+      case Misfit::Twice: raise<TypeError>(name, "() got multiple values for argument '", utf8(why.given), "'");
+      case Misfit::None: break;
+    }
+  }
+  std::string got;
+  for (size_t i = f->method ? 1 : 0; i < n; ++i) got += str(got.empty() ? "" : ", ", Py_TYPE(args[i])->tp_name);
+  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
+    got += str(got.empty() ? "" : ", ", utf8(PyTuple_GET_ITEM(kwnames, k)), "=", Py_TYPE(args[n + static_cast<size_t>(k)])->tp_name);
+  std::string text = str(name, "() received an invalid combination of arguments - got (", got, "), but expected one of:\n");
+  for (const OverloadInfo& o : *f->overloads) text += str(" * ", signature(o, f->method), "\n");
+  raise<TypeError>(text);
+}
+
+// --- the call
+PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, const Scratch& s) {
+  size_t n = op.num_results();
+  if (n == 1) {
+    if (s.requires_grad) autograd::set_requires_grad(results[0].tensor(), true);
+    return wrap(std::move(results[0]));
+  }
+  if (n == 0) Py_RETURN_NONE;
+  Own tuple(check(PyTuple_New(static_cast<Py_ssize_t>(n))));
+  for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), check(wrap(std::move(results[i]))));
+  if (op.schema().returns[0].name.empty() || !f) return tuple.release();
+  if (!f->result_type) f->result_type = make_result_type(op);
+  return PyObject_CallFunctionObjArgs(f->result_type, tuple.get(), nullptr);
+}
+
+PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s) {
+  Value results[8];
+  {
+    ReleaseGil release(s.big);
+    o.op->call(s.args, results);
+  }
+  return results_of(f, *o.op, results, s);
+}
+
+// Does any argument want to handle the call itself (__torch_function__)?
+bool overrides(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  if (type == tensor_class || type == &PyLong_Type || type == &PyFloat_Type || type == &PyTuple_Type || type == &PyBool_Type || o == Py_None || type == &PyUnicode_Type) return false;
+  return has_torch_function(o);
+}
+bool any_overrides(PyObject* const* args, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    if (overrides(args[i])) return true;
+    if (PyTuple_Check(args[i]) || PyList_Check(args[i]))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
+        if (overrides(PySequence_Fast_GET_ITEM(args[i], k))) return true;
+  }
+  return false;
+}
+
+PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    FunctionObject* f = fn(self);
+    size_t n = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    size_t all = n + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
+    if (torch_function_mode_active() || any_overrides(args, all)) [[unlikely]] {
+      if (PyObject* r = call_torch_function(self, args, n, kwnames)) return r;
+    }
+    Scratch s;
+    for (const OverloadInfo& o : *f->overloads)
+      if (match(o, f->method, args, n, kwnames, s, nullptr)) return run(f, o, s);
+    no_overload(f, args, n, kwnames);
+  });
+}
+
+PyObject* descr_get(PyObject* self, PyObject* object, PyObject*) {
+  if (!object) return Py_NewRef(self);
+  return PyMethod_New(self, object);
+}
+
+void function_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete fn(self)->overloads;
+  Py_XDECREF(fn(self)->name);
+  Py_XDECREF(fn(self)->result_type);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* function_repr(PyObject* self) {
+  return PyUnicode_FromFormat(fn(self)->method ? "<method '%U' of 'torch._C.TensorBase' objects>" : "<built-in method %U of type object>", fn(self)->name);
+}
+PyObject* function_doc(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    std::string out;
+    for (const OverloadInfo& o : *fn(self)->overloads) out += str(utf8(fn(self)->name), signature(o, fn(self)->method), "\n");
+    out += "\n";
+    for (const OverloadInfo& o : *fn(self)->overloads) out += str(to_string(o.op->schema()), "\n");
+    return PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
+  });
+}
+PyObject* function_overloads(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    Own list(check(PyList_New(0)));
+    for (const OverloadInfo& o : *fn(self)->overloads) {
+      Own name(check(PyUnicode_FromString(o.op->schema().overload.empty() ? "default" : o.op->schema().overload.c_str())));
+      check(PyList_Append(list.get(), name.get()));
+    }
+    return list.release();
+  });
+}
+PyObject* function_schemas(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    Own list(check(PyList_New(0)));
+    for (const OverloadInfo& o : *fn(self)->overloads) {
+      Own text(check(PyUnicode_FromString(to_string(o.op->schema()).c_str())));
+      check(PyList_Append(list.get(), text.get()));
+    }
+    return list.release();
+  });
+}
+PyObject* function_name(PyObject* self, void*) { return Py_NewRef(fn(self)->name); }
+PyObject* function_module(PyObject*, void*) { return PyUnicode_FromString("torch"); }
+PyObject* function_qualname(PyObject* self, void*) { return PyUnicode_FromFormat(fn(self)->method ? "TensorBase.%U" : "%U", fn(self)->name); }
+PyObject* function_reduce(PyObject* self, PyObject*) {  // getattr(facula, "add") or getattr(facula.Tensor, "add")
+  return guarded([&]() -> PyObject* {
+    Own owner(check(PyImport_ImportModule("facula")));
+    if (fn(self)->method) owner.reset(check(PyObject_GetAttrString(owner.get(), "Tensor")));
+    Own builtins(check(PyImport_ImportModule("builtins")));
+    Own getattr(check(PyObject_GetAttrString(builtins.get(), "getattr")));
+    if (!fn(self)->method) return Py_NewRef(fn(self)->name);
+    return Py_BuildValue("O(OO)", getattr.get(), owner.get(), fn(self)->name);
+  });
+}
+PyGetSetDef function_getset[] = {{"__doc__", function_doc, nullptr, nullptr, nullptr},
+                                 {"__name__", function_name, nullptr, nullptr, nullptr},
+                                 {"__qualname__", function_qualname, nullptr, nullptr, nullptr},
+                                 {"__module__", function_module, nullptr, nullptr, nullptr},
+                                 {"_overload_names", function_overloads, nullptr, nullptr, nullptr},
+                                 {"_schemas", function_schemas, nullptr, nullptr, nullptr},
+                                 {}};
+PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr}, {}};
+PyMemberDef function_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, call), READONLY, nullptr}, {}};
+
+bool is_int_list(const Parameter& p) { return p.type.kind == Kind::Int && p.type.list && !p.keyword_only; }
+
+OverloadInfo describe(const Operator& op) {
+  OverloadInfo o{&op, op.schema().positional(), false, false, false, {}};
+  const auto& params = op.schema().parameters;
+  o.varargs_function = o.positional == 1 && is_int_list(params[0]);
+  o.varargs_method = o.positional == 2 && is_int_list(params[1]) && params[0].type.kind == Kind::Tensor;
+  o.factory = op.schema().find("dtype") >= 0 && op.schema().find("layout") >= 0 && op.schema().find("pin_memory") >= 0;
+  for (const Parameter& p : params)
+    o.names.push_back(PyUnicode_InternFromString(p.name == "self" ? "input" : p.name.c_str()));
+  return o;
+}
+
+PyObject* make_function(PyTypeObject* type, const char* name, std::span<Operator* const> ops, bool method) {
+  auto* f = reinterpret_cast<FunctionObject*>(check(type->tp_alloc(type, 0)));
+  f->call = vectorcall;
+  f->overloads = new std::vector<OverloadInfo>;
+  f->name = PyUnicode_InternFromString(name);
+  f->method = method;
+  for (Operator* op : ops)
+    if (op->num_args() <= kMaxArgs && (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{}))) f->overloads->push_back(describe(*op));
+  return reinterpret_cast<PyObject*>(f);
+}
+
+}  // namespace
+
+PyObject* make_result_type(const Operator& op) {
+  Own module(check(PyImport_ImportModule("facula.return_types")));
+  Own names(check(PyTuple_New(static_cast<Py_ssize_t>(op.num_results()))));
+  for (size_t i = 0; i < op.num_results(); ++i)
+    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), check(PyUnicode_FromString(op.schema().returns[i].name.c_str())));
+  return check(PyObject_CallMethod(module.get(), "_make", "sO", op.schema().name.c_str(), names.get()));
+}
+
+PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames) {
+  Scratch s;
+  OverloadInfo o = describe(op);
+  Misfit why;
+  if (!match(o, false, args, n, kwnames, s, &why)) {
+    std::vector<OverloadInfo> one{o};
+    FunctionObject f{};
+    f.overloads = &one;
+    Own name(PyUnicode_FromString(op.name().c_str()));
+    f.name = name.get();
+    no_overload(&f, args, n, kwnames);
+  }
+  return run(nullptr, o, s);
+}
+
+PyObject* find_function(const char* name) { return PyDict_GetItemString(functions, name); }
+
+PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t n) {
+  PyObject* m = PyDict_GetItemString(methods, name);
+  if (!m) {
+    PyErr_Format(PyExc_AttributeError, "'Tensor' object has no attribute '%s'", name);
+    return nullptr;
+  }
+  return vectorcall(m, args, static_cast<size_t>(n), nullptr);
+}
+
+// One function object per base name in a namespace, and a method where the first parameter is a tensor.
+void publish_operators(std::string_view space) {
+  std::unordered_map<std::string, std::vector<Operator*>> groups;
+  std::vector<std::string> order;
+  for (Operator* op : all_operators()) {
+    if (op->schema().space != space || op->python_hidden) continue;
+    auto& g = groups[op->schema().name];
+    if (g.empty()) order.push_back(op->schema().name);
+    g.push_back(op);
+  }
+  for (const std::string& name : order) {
+    const auto& ops = groups[name];
+    Own f(make_function(function_type, name.c_str(), ops, false));
+    check(PyDict_SetItemString(functions, name.c_str(), f.get()));
+    Own m(make_function(method_type, name.c_str(), ops, true));
+    if (!fn(m.get())->overloads->empty()) check(PyDict_SetItemString(methods, name.c_str(), m.get()));
+  }
+}
+
+void add_function_types(PyObject* module) {
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
+                         {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
+                         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                         {Py_tp_getset, function_getset},
+                         {Py_tp_methods, function_methods},
+                         {Py_tp_members, function_members},
+                         {0, nullptr},
+                         {0, nullptr}};
+  PyType_Spec spec{"facula._C.Function", sizeof(FunctionObject), 0, static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION), slots};
+  function_type = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&spec)));
+  slots[6] = {Py_tp_descr_get, reinterpret_cast<void*>(descr_get)};
+  PyType_Spec method_spec{"facula._C.Method", sizeof(FunctionObject), 0,
+                          static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION), slots};
+  method_type = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&method_spec)));
+  check(PyModule_AddObjectRef(module, "Function", reinterpret_cast<PyObject*>(function_type)));
+  check(PyModule_AddObjectRef(module, "Method", reinterpret_cast<PyObject*>(method_type)));
+  functions = check(PyDict_New());
+  methods = check(PyDict_New());
+  publish_operators("aten");
+  check(PyModule_AddObjectRef(module, "_functions", functions));
+  check(PyModule_AddObjectRef(module, "_methods", methods));
+}
+
+}  // namespace facula::py

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the call path and the overriding machinery (override.cpp).
+#pragma once
+#include "py.h"
+
+namespace facula::py {
+
+PyObject* make_result_type(const Operator& op);  // torch.return_types.<name>
+PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames);  // one overload
+void publish_operators(std::string_view space);  // fills _functions and _methods with operators defined since
+
+bool has_torch_function(PyObject* o);
+bool torch_function_mode_active();
+// Calls the overriding argument or mode; null without an error set: nobody wants the call.
+PyObject* call_torch_function(PyObject* function, PyObject* const* args, size_t n, PyObject* kwnames);
+
+}  // namespace facula::py

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+
+#include <new>
+
+#include "py.h"
+
+namespace facula::py {
+
+void set_python_error() {
+  auto kind_of = [](std::string_view kind) {
+    if (kind == "IndexError") return PyExc_IndexError;
+    if (kind == "ValueError") return PyExc_ValueError;
+    if (kind == "TypeError") return PyExc_TypeError;
+    if (kind == "AttributeError") return PyExc_AttributeError;
+    if (kind == "BufferError") return PyExc_BufferError;
+    if (kind == "NotImplementedError") return PyExc_NotImplementedError;
+    return PyExc_RuntimeError;
+  };
+  try {
+    throw;
+  } catch (const PythonError&) {
+  } catch (nanobind::python_error& e) {
+    e.restore();
+  } catch (const Error& e) {
+    PyErr_SetString(kind_of(e.kind()), e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an unknown error");
+  }
+}
+
+}  // namespace facula::py

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension module: types, operators, then what the other files bind.
+#include "py.h"
+
+#include <nanobind/nanobind.h>
+
+#include "bind.h"
+#include "dispatch/operator.h"
+#include "runtime.h"
+
+namespace nb = nanobind;
+
+namespace facula {
+namespace {
+
+void python_warning(const std::string& message) {
+  py::TakeGil gil;
+  PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1);
+  if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);  // warnings turned into errors cannot unwind C++ here
+}
+
+}  // namespace
+}  // namespace facula
+
+NB_MODULE(_C, m) {
+  using namespace facula;
+  initialise();
+  warning_hook = python_warning;
+  nb::set_leak_warnings(false);
+  // Errors of ours that pass through nanobind become the same Python exceptions as on the hand-written paths.
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const py::PythonError&) {
+    } catch (const Error&) {
+      py::set_python_error();
+    }
+  });
+  try {
+    py::add_value_types(m.ptr());
+    py::add_tensor_type(m.ptr());
+    py::add_override_functions(m.ptr());
+    py::add_function_types(m.ptr());
+  } catch (...) {
+    py::set_python_error();
+    throw nb::python_error();
+  }
+  bind_config(m);
+  bind_tensor(m);
+  bind_autograd(m);
+  bind_dispatch(m);
+}

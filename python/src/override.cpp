@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// __torch_function__: arguments whose class overrides it, and modes that see every call of a thread. The order of
+// asking is PyTorch's: the innermost mode first, then arguments from left to right, subclasses before their bases.
+#include "py.h"
+
+#include "call.h"
+
+namespace facula::py {
+namespace {
+
+PyObject *name_torch_function, *disabled_implementation;
+thread_local int disabled = 0;              // depth of DisableTorchFunction
+thread_local PyObject* mode_stack = nullptr;  // list of TorchFunctionMode objects, or null
+
+bool overridden(PyObject* o) {
+  if (disabled) return false;
+  // Looked up on the type, as Python does with special methods.
+  PyObject* f = _PyType_Lookup(Py_TYPE(o), name_torch_function);
+  if (!f) return false;
+  if (Py_TYPE(o) == tensor_class) return false;
+  Own attribute(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), name_torch_function));
+  if (!attribute) {
+    PyErr_Clear();
+    return false;
+  }
+  return attribute.get() != disabled_implementation;
+}
+
+void collect(PyObject* o, std::vector<PyObject*>& found) {
+  if (!has_torch_function(o)) return;
+  for (PyObject* f : found)
+    if (Py_TYPE(f) == Py_TYPE(o)) return;
+  size_t at = found.size();
+  for (size_t i = 0; i < found.size(); ++i)
+    if (PyType_IsSubtype(Py_TYPE(o), Py_TYPE(found[i]))) {
+      at = i;
+      break;
+    }
+  found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), o);
+}
+
+PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
+  Own method(check(PyObject_GetAttr(who, name_torch_function)));
+  return check(PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr));
+}
+
+}  // namespace
+
+bool has_torch_function(PyObject* o) { return overridden(o); }
+bool torch_function_mode_active() { return mode_stack && !disabled && PyList_GET_SIZE(mode_stack) > 0; }
+
+PyObject* call_torch_function(PyObject* function, PyObject* const* args, size_t n, PyObject* kwnames) {
+  std::vector<PyObject*> found;
+  size_t all = n + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
+  for (size_t i = 0; i < all; ++i) {
+    collect(args[i], found);
+    if (PyTuple_Check(args[i]) || PyList_Check(args[i]))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k) collect(PySequence_Fast_GET_ITEM(args[i], k), found);
+  }
+  bool mode = torch_function_mode_active();
+  if (found.empty() && !mode) return nullptr;
+  Own tuple(check(PyTuple_New(static_cast<Py_ssize_t>(n))));
+  for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
+  Own kwargs(check(PyDict_New()));
+  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
+    check(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, k), args[n + static_cast<size_t>(k)]));
+  Own types(check(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
+  for (size_t i = 0; i < found.size(); ++i) PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+  if (mode) {  // the mode itself runs with the modes below it
+    PyObject* stack = mode_stack;
+    Py_ssize_t top = PyList_GET_SIZE(stack) - 1;
+    Own innermost(Py_NewRef(PyList_GET_ITEM(stack, top)));
+    check(PyList_SetSlice(stack, top, top + 1, nullptr));
+    PyObject* r = nullptr;
+    try {
+      r = ask(innermost.get(), function, types.get(), tuple.get(), kwargs.get());
+    } catch (...) {
+      PyObject *type, *value, *trace;
+      PyErr_Fetch(&type, &value, &trace);
+      PyList_Append(stack, innermost.get());
+      PyErr_Restore(type, value, trace);
+      throw;
+    }
+    check(PyList_Append(stack, innermost.get()));
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+  }
+  for (PyObject* who : found) {
+    PyObject* r = ask(who, function, types.get(), tuple.get(), kwargs.get());
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+  }
+  Own text(PyObject_Repr(function));
+  raise<TypeError>("no implementation found for ", text ? utf8(text.get()) : "this function", " on types that implement __torch_function__");
+}
+
+void add_override_functions(PyObject* module) {
+  name_torch_function = PyUnicode_InternFromString("__torch_function__");
+  static PyMethodDef defs[] = {
+      // The implementation that means "treat me as a plain tensor" (Parameter has it).
+      {"_disabled_torch_function_impl", [](PyObject*, PyObject* args) -> PyObject* {
+         PyObject *function, *types, *call_args, *kwargs = nullptr;
+         if (!PyArg_UnpackTuple(args, "_disabled_torch_function_impl", 3, 4, &function, &types, &call_args, &kwargs)) return nullptr;
+         ++disabled;
+         PyObject* r = PyObject_Call(function, call_args, kwargs && kwargs != Py_None ? kwargs : nullptr);
+         --disabled;
+         return r;
+       }, METH_VARARGS, nullptr},
+      {"_torch_function_disable", [](PyObject*, PyObject* on) -> PyObject* {
+         disabled += on == Py_True ? 1 : -1;
+         Py_RETURN_NONE;
+       }, METH_O, nullptr},
+      {"_is_torch_function_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(disabled == 0); }, METH_NOARGS, nullptr},
+      {"_function_mode_stack", [](PyObject*, PyObject*) -> PyObject* {  // this thread's list, changed by overrides.py
+         if (!mode_stack) mode_stack = PyList_New(0);
+         return Py_XNewRef(mode_stack);
+       }, METH_NOARGS, nullptr},
+      {"_has_torch_function", [](PyObject*, PyObject* args) -> PyObject* {
+         Own items(PySequence_Fast(args, "expected a sequence of arguments"));
+         if (!items) return nullptr;
+         if (torch_function_mode_active()) Py_RETURN_TRUE;
+         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+           if (has_torch_function(PySequence_Fast_GET_ITEM(items.get(), i))) Py_RETURN_TRUE;
+         Py_RETURN_FALSE;
+       }, METH_O, nullptr},
+      {}};
+  check(PyModule_AddFunctions(module, defs));
+  disabled_implementation = check(PyObject_GetAttrString(module, "_disabled_torch_function_impl"));
+}
+
+}  // namespace facula::py

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the Python module share: the small value types (dtype, device, Size …), the tensor object, and
+// the rule that no C++ exception crosses into the interpreter (`guarded`).
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <memory>
+#include <optional>
+
+#include "core/error.h"
+#include "core/generator.h"
+#include "core/value.h"
+
+namespace facula {
+class Operator;
+}
+
+namespace facula::py {
+
+struct Decref {
+  void operator()(PyObject* o) const { Py_XDECREF(o); }
+};
+using Own = std::unique_ptr<PyObject, Decref>;  // a reference that is given back
+
+// Thrown when the interpreter already holds the error.
+struct PythonError {};
+inline PyObject* check(PyObject* o) {
+  if (!o) throw PythonError{};
+  return o;
+}
+inline void check(int status) {
+  if (status < 0) throw PythonError{};
+}
+void set_python_error();  // call in a catch block: turns the current exception into a Python one
+
+template <class F>
+auto guarded(F&& f) noexcept -> decltype(f()) {
+  using R = decltype(f());
+  try {
+    return f();
+  } catch (...) {
+    set_python_error();
+    if constexpr (std::is_pointer_v<R>) return nullptr;
+    else return static_cast<R>(-1);
+  }
+}
+
+class ReleaseGil {
+ public:
+  explicit ReleaseGil(bool on = true) : state_(on ? PyEval_SaveThread() : nullptr) {}
+  ~ReleaseGil() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  ReleaseGil(const ReleaseGil&) = delete;
+  ReleaseGil& operator=(const ReleaseGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+class TakeGil {
+ public:
+  TakeGil() : state_(PyGILState_Ensure()) {}
+  ~TakeGil() { PyGILState_Release(state_); }
+  TakeGil(const TakeGil&) = delete;
+  TakeGil& operator=(const TakeGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+inline std::string_view utf8(PyObject* o) {  // of a str
+  Py_ssize_t n = 0;
+  const char* p = PyUnicode_AsUTF8AndSize(o, &n);
+  if (!p) throw PythonError{};
+  return {p, static_cast<size_t>(n)};
+}
+
+// --- small value types
+PyObject* wrap(DType t);  // new references throughout
+PyObject* wrap(Device d);
+PyObject* wrap(MemoryFormat f);
+PyObject* wrap(Layout l);
+PyObject* wrap_size(IntSpan sizes);
+PyObject* wrap_ints(IntSpan v);  // a tuple
+PyObject* wrap(const Scalar& s);
+PyObject* wrap(const Ref<Generator>& g);
+bool is_dtype(PyObject* o);  // a dtype object, or the types float, int, bool, complex
+DType to_dtype(PyObject* o);
+bool is_device(PyObject* o);
+Device to_device(PyObject* o);  // device, str, int; throws
+bool is_memory_format(PyObject* o);
+MemoryFormat to_memory_format(PyObject* o);
+bool is_layout(PyObject* o);
+Generator* to_generator(PyObject* o);  // null if it is none
+void add_value_types(PyObject* module);
+
+// --- tensors
+struct TensorObject {
+  PyObject_HEAD
+  Tensor tensor;     // while the C++ side owns this object, a plain pointer without a count (see tensor_object.cpp)
+  PyObject* dict;
+  PyObject* weakrefs;
+};
+extern PyTypeObject* tensor_base;   // facula._C.TensorBase
+extern PyTypeObject* tensor_class;  // facula.Tensor
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_class || PyObject_TypeCheck(o, tensor_base); }
+inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
+PyObject* wrap(Tensor t);  // the one object of this tensor; None for an undefined one
+PyObject* wrap_as(PyTypeObject* type, Tensor t);  // a fresh tensor as an instance of a subclass
+void add_tensor_type(PyObject* module);
+
+// --- numbers, lists, values
+bool is_number(PyObject* o);      // int, float, bool, complex, NumPy scalars; not tensors
+Scalar to_scalar(PyObject* o);    // throws TypeError
+int64_t to_int(PyObject* o);      // by __index__; throws TypeError, OverflowError
+PyObject* wrap(Value v);          // any result
+Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Device> device, bool copy);
+Tensor tensor_from_buffer(PyObject* o, bool* writable);  // shares memory
+Tensor dtype_cast(const Tensor& t, DType dtype);
+PyObject* to_list(const Tensor& t);  // nested lists, or a number for 0-d
+PyObject* get_item(PyObject* self, PyObject* index);
+int set_item(PyObject* self, PyObject* index, PyObject* value);
+
+// --- operators
+void add_function_types(PyObject* module);
+PyObject* find_function(const char* name);  // torch.<name>, borrowed; null if none
+PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t n);  // Tensor.<name>(*args)
+
+}  // namespace facula::py

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions around tensors that are no operators: making them from Python data, threads, memory, default types.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bind.h"
+#include "core/threads.h"
+#include "ops/pointwise.h"
+
+namespace nb = nanobind;
+
+namespace facula {
+namespace {
+
+std::optional<DType> optional_dtype(nb::handle h) { return h.is_none() ? std::nullopt : std::optional(py::to_dtype(h.ptr())); }
+std::optional<Device> optional_device(nb::handle h) { return h.is_none() ? std::nullopt : std::optional(py::to_device(h.ptr())); }
+
+MapInput input_of(nb::handle h, Tensor& keep) {
+  if (py::is_tensor(h.ptr())) {
+    keep = py::tensor_of(h.ptr());
+    return {&keep, {}};
+  }
+  return {nullptr, py::to_scalar(h.ptr())};
+}
+
+nb::object steal(PyObject* o) { return nb::steal(py::check(o)); }
+
+}  // namespace
+
+void bind_tensor(nb::module_& m) {
+  m.def("_set_tensor_class", [](nb::handle cls) { py::tensor_class = reinterpret_cast<PyTypeObject*>(cls.inc_ref().ptr()); });
+  m.def("_tensor", [](nb::handle data, nb::handle dtype, nb::handle device, bool copy) {
+    return py::tensor_from(data.ptr(), optional_dtype(dtype), optional_device(device), copy);
+  }, nb::arg("data"), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("copy"));
+  m.def("_from_buffer", [](nb::handle data) {
+    bool writable = true;
+    Tensor t = py::tensor_from_buffer(data.ptr(), &writable);
+    return nb::make_tuple(t, writable);
+  });
+  m.def("result_type", [](nb::handle a, nb::handle b) {
+    Tensor x, y;
+    MapInput in[] = {input_of(a, x), input_of(b, y)};
+    return steal(py::wrap(result_type(in)));
+  });
+  m.def("promote_types", [](nb::handle a, nb::handle b) { return steal(py::wrap(promote(py::to_dtype(a.ptr()), py::to_dtype(b.ptr())))); });
+  m.def("can_cast", [](nb::handle a, nb::handle b) { return can_cast(py::to_dtype(a.ptr()), py::to_dtype(b.ptr())); });
+  m.def("get_default_dtype", [] { return steal(py::wrap(default_dtype())); });
+  m.def("set_default_dtype", [](nb::handle t) { set_default_dtype(py::to_dtype(t.ptr())); });
+  m.def("get_num_threads", &num_threads);
+  m.def("set_num_threads", &set_num_threads);
+  m.def("_memory_stats", [] {
+    MemoryStats s = cpu_memory_stats();
+    nb::dict d;
+    d["current"] = s.current;
+    d["peak"] = s.peak;
+    d["total"] = s.total;
+    d["allocations"] = s.allocations;
+    d["cached"] = s.cached;
+    d["from_system"] = s.from_system;
+    return d;
+  });
+  m.def("_reset_memory_peak", &reset_cpu_peak);
+  m.def("_empty_cache", &empty_cpu_cache);
+  m.def("_fail_allocation", &fail_cpu_allocation);
+  m.def("_dtype_number", [](nb::handle t) { return static_cast<int>(py::to_dtype(t.ptr())); });
+}
+
+}  // namespace facula

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python object of a tensor. There is one per tensor, and it lives as long as the tensor: while Python holds the
+// object, the object owns the tensor; when Python lets go but C++ still holds the tensor, ownership turns around and
+// the tensor keeps the object (with its attributes and its class) until it is wanted again or the tensor dies.
+#include "py.h"
+
+#include <structmember.h>
+
+#include <cstring>
+
+#include "autograd/autograd.h"
+#include "ops/calls.h"
+
+namespace facula::py {
+
+PyTypeObject* tensor_base = nullptr;
+PyTypeObject* tensor_class = nullptr;
+
+namespace {
+
+TensorObject* object(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
+
+PyObject* allocate(PyTypeObject* type, Tensor t) {
+  PyObject* o = type->tp_alloc(type, 0);
+  if (!o) return nullptr;
+  new (&object(o)->tensor) Tensor(std::move(t));
+  object(o)->tensor.impl().python = o;
+  return o;
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  Tensor& t = object(self)->tensor;
+  TensorImpl* impl = t.defined() ? &t.impl() : nullptr;
+  if (impl && impl->python == self && !impl->owns_python && impl->use_count() > 1) {  // C++ keeps it: turn around
+    Py_SET_REFCNT(self, 1);  // this count now belongs to the tensor
+    impl->owns_python = true;
+    impl->release();  // `t` keeps the bare pointer; if this was the last count after all, we are called again
+    return;
+  }
+  PyObject_GC_UnTrack(self);
+  if (type->tp_finalize && PyObject_CallFinalizerFromDealloc(self) < 0) return;
+  if (object(self)->weakrefs) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(object(self)->dict);
+  if (impl && impl->python == self) impl->python = nullptr;
+  if (impl && impl->owns_python) {
+    // The dying tensor released us: it must not be released again.
+    TensorImpl* none = nullptr;
+    std::memcpy(static_cast<void*>(&t), static_cast<const void*>(&none), sizeof none);
+    impl->owns_python = false;
+  }
+  t.~Tensor();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+void release_object(void* o) {
+  if (!Py_IsInitialized()) return;
+  TakeGil gil;
+  Py_DECREF(static_cast<PyObject*>(o));
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(object(self)->dict);
+  return 0;
+}
+int clear(PyObject* self) {
+  Py_CLEAR(object(self)->dict);
+  return 0;
+}
+
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    // Tensor(2, 3): uninitialised floats of that size; Tensor([..]): these numbers; Tensor(t): t's numbers.
+    (void)kwargs;
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    if (n == 1 && is_tensor(PyTuple_GET_ITEM(args, 0))) return wrap_as(type, call<"aten::alias", Tensor>(tensor_of(PyTuple_GET_ITEM(args, 0))));
+    if (n == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0)))
+      return wrap_as(type, tensor_from(PyTuple_GET_ITEM(args, 0), default_dtype(), {}, true));
+    Dims sizes;
+    if (n == 0) sizes.push_back(0);
+    for (Py_ssize_t i = 0; i < n; ++i) sizes.push_back(to_int(PyTuple_GET_ITEM(args, i)));
+    return wrap_as(type, empty_tensor(sizes, default_dtype(), Device{}));
+  });
+}
+
+PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
+  // A class made in Python gets Python's own deallocator, which would clear attributes before ours can decide.
+  reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
+  Py_RETURN_NONE;
+}
+
+// --- facts
+#define GETTER(name, expression) PyObject* name(PyObject* self, void*) { return guarded([&]() -> PyObject* { const Tensor& t = tensor_of(self); (void)t; return expression; }); }
+GETTER(get_shape, wrap_size(t.sizes()))
+GETTER(get_dtype, wrap(t.dtype()))
+GETTER(get_device, wrap(t.device()))
+GETTER(get_layout, wrap(Layout::Strided))
+GETTER(get_ndim, PyLong_FromLongLong(t.dim()))
+GETTER(get_itemsize, PyLong_FromSize_t(item_size(t.dtype())))
+GETTER(get_nbytes, PyLong_FromLongLong(t.numel() * static_cast<int64_t>(item_size(t.dtype()))))
+GETTER(get_requires_grad, PyBool_FromLong(autograd::requires_grad(t)))
+GETTER(get_is_leaf, PyBool_FromLong(autograd::is_leaf(t)))
+GETTER(get_grad, wrap(autograd::grad_of(t)))
+GETTER(get_data, wrap(autograd::data_of(t)))
+GETTER(get_version, PyLong_FromUnsignedLong(t.impl().version()))
+GETTER(get_base, autograd::is_view(t) ? wrap(Tensor(autograd::base_of(t))) : Py_NewRef(Py_None))
+GETTER(get_output_nr, PyLong_FromUnsignedLong(autograd::output_nr(t)))
+GETTER(get_retains_grad, PyBool_FromLong(autograd::retains_grad(t)))
+GETTER(get_is_cuda, PyBool_FromLong(t.device().type == Device::CUDA))
+GETTER(get_is_cpu, PyBool_FromLong(t.device().is_cpu()))
+GETTER(get_is_meta, PyBool_FromLong(t.device().is_meta()))
+GETTER(get_false, Py_NewRef(Py_False))
+GETTER(get_none, Py_NewRef(Py_None))
+#undef GETTER
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  return guarded([&] {
+    FC_CHECK_AS(TypeError, value && PyBool_Check(value), "requires_grad must be a bool");
+    autograd::set_requires_grad(tensor_of(self), value == Py_True);
+    return 0;
+  });
+}
+int set_grad(PyObject* self, PyObject* value, void*) {
+  return guarded([&] {
+    FC_CHECK_AS(TypeError, !value || value == Py_None || is_tensor(value), "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+    autograd::set_grad(tensor_of(self), value && value != Py_None ? tensor_of(value) : Tensor());
+    return 0;
+  });
+}
+int set_data(PyObject* self, PyObject* value, void*) {
+  return guarded([&] {
+    FC_CHECK_AS(TypeError, value && is_tensor(value), "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    autograd::set_data(tensor_of(self), tensor_of(value));
+    return 0;
+  });
+}
+
+PyGetSetDef getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"shape", get_shape, nullptr, "sizes of all dimensions", nullptr},
+    {"dtype", get_dtype, nullptr, "element type", nullptr},
+    {"device", get_device, nullptr, "where the data lies", nullptr},
+    {"layout", get_layout, nullptr, nullptr, nullptr},
+    {"ndim", get_ndim, nullptr, "number of dimensions", nullptr},
+    {"itemsize", get_itemsize, nullptr, "bytes per element", nullptr},
+    {"nbytes", get_nbytes, nullptr, "bytes of all elements", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "whether backward computes its gradient", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "whether no operator made it", nullptr},
+    {"grad", get_grad, set_grad, "the accumulated gradient, or None", nullptr},
+    {"data", get_data, set_data, "the same memory without history", nullptr},
+    {"_version", get_version, nullptr, "how often it was changed in place", nullptr},
+    {"_base", get_base, nullptr, "the tensor it is a view of, or None", nullptr},
+    {"output_nr", get_output_nr, nullptr, nullptr, nullptr},
+    {"retains_grad", get_retains_grad, nullptr, nullptr, nullptr},
+    {"is_cuda", get_is_cuda, nullptr, nullptr, nullptr},
+    {"is_cpu", get_is_cpu, nullptr, nullptr, nullptr},
+    {"is_meta", get_is_meta, nullptr, nullptr, nullptr},
+    {"is_xpu", get_false, nullptr, nullptr, nullptr},
+    {"is_mps", get_false, nullptr, nullptr, nullptr},
+    {"is_sparse", get_false, nullptr, nullptr, nullptr},
+    {"is_quantized", get_false, nullptr, nullptr, nullptr},
+    {"is_nested", get_false, nullptr, nullptr, nullptr},
+    {"name", get_none, nullptr, nullptr, nullptr},
+    {}};
+
+#define METHOD(name, expression) PyObject* name(PyObject* self, PyObject*) { return guarded([&]() -> PyObject* { const Tensor& t = tensor_of(self); (void)t; return expression; }); }
+METHOD(m_dim, PyLong_FromLongLong(t.dim()))
+METHOD(m_numel, PyLong_FromLongLong(t.numel()))
+METHOD(m_data_ptr, PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data()))
+METHOD(m_element_size, PyLong_FromSize_t(item_size(t.dtype())))
+METHOD(m_storage_offset, PyLong_FromLongLong(t.offset()))
+METHOD(m_item, wrap(call<"aten::_local_scalar_dense", Scalar>(t)))
+METHOD(m_tolist, to_list(t))
+METHOD(m_is_floating_point, PyBool_FromLong(is_floating(t.dtype())))
+METHOD(m_is_complex, PyBool_FromLong(is_complex(t.dtype())))
+METHOD(m_is_signed, PyBool_FromLong(is_signed(t.dtype())))
+METHOD(m_is_inference, PyBool_FromLong(t.impl().is_inference()))
+METHOD(m_is_view, PyBool_FromLong(autograd::is_view(t)))
+METHOD(m_retain_grad, (autograd::retain_grad(t), Py_NewRef(Py_None)))
+METHOD(m_storage_id, PyLong_FromUnsignedLongLong(t.impl().storage()->id()))
+METHOD(m_storage_ptr, PyLong_FromVoidPtr(t.impl().storage()->data()))
+METHOD(m_storage_bytes, PyLong_FromSize_t(t.impl().storage()->bytes()))
+METHOD(m_dump, PyUnicode_FromString(dump(t).c_str()))
+METHOD(m_bool, [&]() -> PyObject* {
+  FC_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  FC_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return PyBool_FromLong(call<"aten::_local_scalar_dense", Scalar>(t).to_bool());
+}())
+#undef METHOD
+
+PyObject* m_size(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"dim", nullptr};
+    PyObject* dim = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:size", const_cast<char**>(names), &dim)) return nullptr;
+    const Tensor& t = tensor_of(self);
+    if (!dim || dim == Py_None) return wrap_size(t.sizes());
+    return PyLong_FromLongLong(t.size(to_int(dim)));
+  });
+}
+PyObject* m_stride(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"dim", nullptr};
+    PyObject* dim = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:stride", const_cast<char**>(names), &dim)) return nullptr;
+    const Tensor& t = tensor_of(self);
+    if (!dim || dim == Py_None) return wrap_ints(t.strides());
+    return PyLong_FromLongLong(t.stride(to_int(dim)));
+  });
+}
+PyObject* m_is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"memory_format", nullptr};
+    PyObject* format = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format)) return nullptr;
+    return PyBool_FromLong(tensor_of(self).is_contiguous(format ? to_memory_format(format) : MemoryFormat::Contiguous));
+  });
+}
+PyObject* m_requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"requires_grad", nullptr};
+    int on = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &on)) return nullptr;
+    autograd::set_requires_grad(tensor_of(self), on != 0);
+    return Py_NewRef(self);
+  });
+}
+PyObject* m_make_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"data", "require_grad", nullptr};
+    PyObject* data;
+    int requires_grad = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p:_make_subclass", const_cast<char**>(names), &data, &requires_grad)) return nullptr;
+    FC_CHECK_AS(TypeError, is_tensor(data), "_make_subclass: data must be a Tensor, not ", Py_TYPE(data)->tp_name);
+    Tensor t = autograd::data_of(tensor_of(data));
+    if (requires_grad) autograd::set_requires_grad(t, true);
+    return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(t));
+  });
+}
+PyObject* m_as_subclass(PyObject* self, PyObject* cls) {
+  return guarded([&]() -> PyObject* {
+    FC_CHECK_AS(TypeError, PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_base), "as_subclass: cls must be a subclass of Tensor");
+    return wrap_as(reinterpret_cast<PyTypeObject*>(cls), call<"aten::alias", Tensor>(tensor_of(self)));
+  });
+}
+
+template <class F>
+PyObject* one_number(PyObject* self, const char* what, F&& f) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    FC_CHECK(t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what, "() got a tensor of shape ", t.sizes());
+    return f(call<"aten::_local_scalar_dense", Scalar>(t));
+  });
+}
+PyObject* as_complex(PyObject* self, PyObject*) {
+  return one_number(self, "complex", [](const Scalar& s) { ComplexDouble c = s.to_complex(); return PyComplex_FromDoubles(c.re, c.im); });
+}
+
+#define KEYWORDS(f) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)), METH_VARARGS | METH_KEYWORDS
+PyMethodDef methods[] = {
+    {"__init_subclass__", KEYWORDS(init_subclass) | METH_CLASS, nullptr},
+    {"dim", m_dim, METH_NOARGS, "number of dimensions"},
+    {"ndimension", m_dim, METH_NOARGS, "number of dimensions"},
+    {"numel", m_numel, METH_NOARGS, "number of elements"},
+    {"nelement", m_numel, METH_NOARGS, "number of elements"},
+    {"data_ptr", m_data_ptr, METH_NOARGS, "address of the first element"},
+    {"element_size", m_element_size, METH_NOARGS, "bytes per element"},
+    {"storage_offset", m_storage_offset, METH_NOARGS, "offset of the first element in the storage, in elements"},
+    {"item", m_item, METH_NOARGS, "the only element as a Python number"},
+    {"tolist", m_tolist, METH_NOARGS, "nested lists of Python numbers"},
+    {"is_floating_point", m_is_floating_point, METH_NOARGS, nullptr},
+    {"is_complex", m_is_complex, METH_NOARGS, nullptr},
+    {"is_signed", m_is_signed, METH_NOARGS, nullptr},
+    {"is_inference", m_is_inference, METH_NOARGS, nullptr},
+    {"_is_view", m_is_view, METH_NOARGS, nullptr},
+    {"retain_grad", m_retain_grad, METH_NOARGS, "keep the gradient of a tensor that is no leaf"},
+    {"_storage_id", m_storage_id, METH_NOARGS, nullptr},
+    {"_storage_ptr", m_storage_ptr, METH_NOARGS, nullptr},
+    {"_storage_bytes", m_storage_bytes, METH_NOARGS, nullptr},
+    {"_dump", m_dump, METH_NOARGS, nullptr},
+    {"_bool", m_bool, METH_NOARGS, nullptr},
+    {"__complex__", as_complex, METH_NOARGS, nullptr},
+    {"size", KEYWORDS(m_size), "size(dim=None): all sizes, or one"},
+    {"stride", KEYWORDS(m_stride), "stride(dim=None): all strides in elements, or one"},
+    {"is_contiguous", KEYWORDS(m_is_contiguous), "whether elements lie in order without gaps"},
+    {"requires_grad_", KEYWORDS(m_requires_grad_), "change requires_grad in place"},
+    {"_make_subclass", KEYWORDS(m_make_subclass) | METH_CLASS, nullptr},
+    {"as_subclass", m_as_subclass, METH_O, "the same tensor as an instance of a subclass"},
+    {}};
+
+// --- protocols
+Py_ssize_t length(PyObject* self) {
+  return guarded([&]() -> Py_ssize_t {
+    FC_CHECK_AS(TypeError, tensor_of(self).dim() > 0, "len() of a 0-d tensor");
+    return tensor_of(self).sizes()[0];
+  });
+}
+int truth(PyObject* self) {
+  return guarded([&]() -> int {
+    Own b(check(m_bool(self, nullptr)));
+    return b.get() == Py_True;
+  });
+}
+PyObject* as_int(PyObject* self) {
+  return one_number(self, "int", [](const Scalar& s) -> PyObject* {
+    if (s.is_double()) return PyLong_FromDouble(s.to_double());
+    return PyLong_FromLongLong(s.to_int());
+  });
+}
+PyObject* as_float(PyObject* self) { return one_number(self, "float", [](const Scalar& s) { return PyFloat_FromDouble(s.to_double()); }); }
+PyObject* as_index(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    FC_CHECK_AS(TypeError, tensor_of(self).numel() == 1 && is_integral(tensor_of(self).dtype(), true), "only integer tensors of a single element can be converted to an index");
+    return as_int(self);
+  });
+}
+
+// Number slots: x + y means Tensor.add(x, y); the reflected form exists where the left side is no tensor.
+bool operand(PyObject* o) { return is_tensor(o) || is_number(o); }
+PyObject* binary(PyObject* a, PyObject* b, const char* method, const char* reflected) {
+  if (is_tensor(a)) {
+    if (!operand(b) && !PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
+    PyObject* args[] = {a, b};
+    return call_method(method, args, 2);
+  }
+  if (!reflected || !operand(a)) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* args[] = {b, a};
+  return call_method(reflected, args, 2);
+}
+template <size_t N>
+struct Text {
+  constexpr Text(const char (&s)[N]) {
+    for (size_t i = 0; i < N; ++i) value[i] = s[i];
+  }
+  char value[N];
+};
+template <Text name, Text reflected>
+PyObject* number_slot(PyObject* a, PyObject* b) {
+  return binary(a, b, name.value, reflected.value);
+}
+template <Text name>
+PyObject* in_place_slot(PyObject* a, PyObject* b) {
+  return binary(a, b, name.value, nullptr);
+}
+template <Text name>
+PyObject* unary_slot(PyObject* a) {
+  return call_method(name.value, &a, 1);
+}
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary(a, b, "pow", "__rpow__"); }
+PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return binary(a, b, "pow_", nullptr); }
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};
+  if (!operand(b)) {
+    if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__")) return binary(a, b, names[op], nullptr);
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  PyObject* args[] = {a, b};
+  return call_method(names[op], args, 2);
+}
+Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
+
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {}};
+
+template <class F>
+void* slot(F* f) {
+  return reinterpret_cast<void*>(f);
+}
+
+}  // namespace
+
+PyObject* wrap(Tensor t) {
+  if (!t.defined()) Py_RETURN_NONE;
+  TensorImpl& impl = t.impl();
+  if (auto* o = static_cast<PyObject*>(impl.python)) {
+    if (!impl.owns_python) return Py_NewRef(o);
+    impl.owns_python = false;  // the count that the tensor held becomes the caller's
+    Tensor& inside = object(o)->tensor;
+    std::memset(static_cast<void*>(&inside), 0, sizeof inside);
+    inside = std::move(t);
+    return o;
+  }
+  return allocate(tensor_class, std::move(t));
+}
+
+PyObject* wrap_as(PyTypeObject* type, Tensor t) {
+  if (t.impl().python) t = shallow_copy(t, true);
+  return allocate(type, std::move(t));
+}
+
+void add_tensor_type(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_new, slot(make)},
+      {Py_tp_dealloc, slot(dealloc)},
+      {Py_tp_traverse, slot(traverse)},
+      {Py_tp_clear, slot(clear)},
+      {Py_tp_members, members},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, getset},
+      {Py_tp_richcompare, slot(compare)},
+      {Py_tp_hash, slot(hash)},
+      {Py_mp_length, slot(length)},
+      {Py_mp_subscript, slot(get_item)},
+      {Py_mp_ass_subscript, slot(set_item)},
+      {Py_nb_bool, slot(truth)},
+      {Py_nb_int, slot(as_int)},
+      {Py_nb_float, slot(as_float)},
+      {Py_nb_index, slot(as_index)},
+      {Py_nb_add, slot(number_slot<"add", "add">)},
+      {Py_nb_subtract, slot(number_slot<"sub", "rsub">)},
+      {Py_nb_multiply, slot(number_slot<"mul", "mul">)},
+      {Py_nb_true_divide, slot(number_slot<"div", "__rdiv__">)},
+      {Py_nb_floor_divide, slot(number_slot<"floor_divide", "__rfloordiv__">)},
+      {Py_nb_remainder, slot(number_slot<"remainder", "__rmod__">)},
+      {Py_nb_matrix_multiply, slot(number_slot<"matmul", "__rmatmul__">)},
+      {Py_nb_power, slot(power)},
+      {Py_nb_and, slot(number_slot<"bitwise_and", "bitwise_and">)},
+      {Py_nb_or, slot(number_slot<"bitwise_or", "bitwise_or">)},
+      {Py_nb_xor, slot(number_slot<"bitwise_xor", "bitwise_xor">)},
+      {Py_nb_lshift, slot(number_slot<"bitwise_left_shift", "__rlshift__">)},
+      {Py_nb_rshift, slot(number_slot<"bitwise_right_shift", "__rrshift__">)},
+      {Py_nb_inplace_add, slot(in_place_slot<"add_">)},
+      {Py_nb_inplace_subtract, slot(in_place_slot<"sub_">)},
+      {Py_nb_inplace_multiply, slot(in_place_slot<"mul_">)},
+      {Py_nb_inplace_true_divide, slot(in_place_slot<"div_">)},
+      {Py_nb_inplace_floor_divide, slot(in_place_slot<"floor_divide_">)},
+      {Py_nb_inplace_remainder, slot(in_place_slot<"remainder_">)},
+      {Py_nb_inplace_power, slot(in_place_power)},
+      {Py_nb_inplace_and, slot(in_place_slot<"bitwise_and_">)},
+      {Py_nb_inplace_or, slot(in_place_slot<"bitwise_or_">)},
+      {Py_nb_inplace_xor, slot(in_place_slot<"bitwise_xor_">)},
+      {Py_nb_inplace_lshift, slot(in_place_slot<"bitwise_left_shift_">)},
+      {Py_nb_inplace_rshift, slot(in_place_slot<"bitwise_right_shift_">)},
+      {Py_nb_negative, slot(unary_slot<"neg">)},
+      {Py_nb_positive, slot(unary_slot<"positive">)},
+      {Py_nb_absolute, slot(unary_slot<"abs">)},
+      {Py_nb_invert, slot(unary_slot<"bitwise_not">)},
+      {0, nullptr}};
+  PyType_Spec spec{"facula._C.TensorBase", sizeof(TensorObject), 0,
+                   static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC), slots};
+  tensor_base = tensor_class = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&spec)));
+  check(PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(tensor_base)));
+  release_python_object = release_object;
+}
+
+}  // namespace facula::py
