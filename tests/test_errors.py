@@ -1,0 +1,886 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile input: the error is PyTorch's type, says what was asked and what is allowed; nothing crashes.
+
+Each case runs in a forked child. `bad` must raise, `fine` must work, `survives` may do either. A quirk says
+where PyTorch itself fails; `--module torch` expects that.
+"""
+import ctypes
+import gc
+import operator
+import threading
+
+import numpy as np
+import pytest
+from hostile import CASES, bad, fine, in_child, judge, survives
+
+MIN64, MAX64 = -2**63, 2**63 - 1
+inf, nan = float("inf"), float("nan")
+
+
+# ---- shapes and strides ----------------------------------------------------------------------------------
+
+for name, call in {"zeros": lambda t, s: t.zeros(s), "ones": lambda t, s: t.ones(s), "empty": lambda t, s: t.empty(s), "full": lambda t, s: t.full(s, 1),
+                   "new_zeros": lambda t, s: t.zeros(1).new_zeros(s)}.items():
+    bad(f"{name} negative size", "RuntimeError", ("negative",), lambda t, f=call: f(t, (2, -3)))
+    bad(f"{name} numel over 2^63", "RuntimeError", (), lambda t, f=call: f(t, (2**32, 2**32, 2**32)))
+    bad(f"{name} bytes over 2^63", "RuntimeError", (), lambda t, f=call: f(t, (2**62,)))
+    bad(f"{name} no memory", "RuntimeError|MemoryError", ("memory",), lambda t, f=call: f(t, (2**50,)))
+    bad(f"{name} size over 2^63", "TypeError|RuntimeError|OverflowError", (), lambda t, f=call: f(t, (2**70,)))
+    bad(f"{name} size is a float", "TypeError", ("float",), lambda t, f=call: f(t, (2.0,)))
+    bad(f"{name} size is a string", "TypeError", ("str",), lambda t, f=call: f(t, ("3",)))
+    bad(f"{name} size is None", "TypeError", (), lambda t, f=call: f(t, (None,)))
+
+bad("arange no memory", "RuntimeError|MemoryError", (), lambda t: t.arange(2**60))
+bad("arange too long", "RuntimeError", (), lambda t: t.arange(0, 1e300, 1e-300))
+bad("linspace no memory", "RuntimeError|MemoryError", (), lambda t: t.linspace(0, 1, 2**60))
+bad("eye no memory", "RuntimeError|MemoryError", (), lambda t: t.eye(2**31))
+bad("eye overflow", "RuntimeError", (), lambda t: t.eye(2**40, 2**40))
+bad("repeat overflow", "RuntimeError", (), lambda t: t.zeros(4).repeat(2**40, 2**40))
+bad("repeat no memory", "RuntimeError|MemoryError", ("memory",), lambda t: t.zeros(4).repeat(2**50))
+bad("expanded contiguous no memory", "RuntimeError|MemoryError", ("memory",), lambda t: t.zeros(1).expand(2**50).contiguous())
+bad("expanded add no memory", "RuntimeError|MemoryError", ("memory",), lambda t: t.zeros(1).expand(2**50) + 1)
+bad("outer no memory", "RuntimeError|MemoryError", (), lambda t: t.zeros(1).expand(2**25)[:, None] * t.zeros(1).expand(2**25))
+bad("expand overflow", "RuntimeError", (), lambda t: t.zeros(1).expand(2**40, 2**40).numel(), quirk="numel wraps around")
+bad("as_strided outside", "RuntimeError", ("10",), lambda t: t.zeros(4).as_strided((10,), (1,)))
+bad("as_strided stride overflow", "RuntimeError", (), lambda t: t.zeros(4).as_strided((2, 2), (2**62, 2**62)))
+bad("as_strided offset overflow", "RuntimeError", (), lambda t: t.zeros(4).as_strided((2,), (1,), MAX64))
+bad("as_strided size overflow", "RuntimeError", (), lambda t: t.zeros(4).as_strided((2**40, 2**40), (0, 0)).numel(), quirk="numel wraps around")
+bad("as_strided negative stride", "RuntimeError", ("-1",), lambda t: t.zeros(4).as_strided((2,), (-1,)))
+bad("empty_strided negative stride", "RuntimeError", (), lambda t: t.empty_strided((2,), (-1,)))
+bad("empty_strided overflow", "RuntimeError|MemoryError", (), lambda t: t.empty_strided((2,), (2**62,)))
+bad("view overflow", "RuntimeError", (), lambda t: t.zeros(0).view(2**40, 2**40, 0, -1))
+survives("view of zero elements", lambda t: t.zeros(0).view(2**32, 2**32, 0))
+bad("unfold huge", "RuntimeError", (), lambda t: t.zeros(4).unfold(0, 2**62, 1))
+bad("narrow overflow", "RuntimeError|IndexError", (), lambda t: t.zeros(4).narrow(0, MAX64, 2))
+bad("narrow length overflow", "RuntimeError|IndexError", (), lambda t: t.zeros(4).narrow(0, 1, MAX64))
+bad("unflatten huge", "RuntimeError", (), lambda t: t.zeros(4).unflatten(0, (2**40, 2**40)))
+bad("repeat_interleave huge", "RuntimeError|MemoryError", (), lambda t: t.repeat_interleave(t.zeros(4), 2**60))
+bad("split by MIN64", "RuntimeError", (), lambda t: t.zeros(4).split(MIN64))
+fine("roll by MIN64", lambda t: t.roll(t.arange(4), MIN64, 0).tolist() == [0, 1, 2, 3] or 1 / 0, quirk="has no room for so large a shift")
+survives("tril by MIN64", lambda t: t.ones(3, 3).tril(MIN64))
+survives("triu by MAX64", lambda t: t.ones(3, 3).triu(MAX64))
+survives("diagonal by MIN64", lambda t: t.ones(3, 3).diagonal(MIN64))
+survives("diag by MAX64", lambda t: t.ones(3).diag(2**62))
+survives("flatten of rank 70", lambda t: t.zeros([1] * 70).flatten())
+for rank in (64, 65, 100, 1000):
+    survives(f"rank {rank} add", lambda t, r=rank: t.zeros([1] * r) + 1)
+    survives(f"rank {rank} sum", lambda t, r=rank: t.zeros([1] * r).sum())
+    survives(f"rank {rank} sum dims", lambda t, r=rank: t.zeros([1] * r).sum((0, r - 1)))
+    survives(f"rank {rank} permute", lambda t, r=rank: t.zeros([1] * r).permute(*range(r - 1, -1, -1)).contiguous())
+    survives(f"rank {rank} index", lambda t, r=rank: t.zeros([1] * r)[(0,) * r])
+    survives(f"rank {rank} print", lambda t, r=rank: repr(t.zeros([1] * r)))
+    survives(f"rank {rank} list", lambda t, r=rank: t.zeros([1] * r).tolist())
+    survives(f"rank {rank} matmul", lambda t, r=rank: t.zeros([1] * r) @ t.zeros([1] * r))
+    survives(f"rank {rank} cat", lambda t, r=rank: t.cat([t.zeros([1] * r), t.zeros([1] * r)], r - 1))
+    survives(f"rank {rank} sort", lambda t, r=rank: t.zeros([1] * r).sort(r - 1))
+
+
+def over_two_billion(t):
+    x = t.zeros(1).expand(2**33)
+    assert x.numel() == 2**33 and x[2**32 + 5].item() == 0 and x[-1].item() == 0
+    assert tuple(x.view(2**16, 2**17).shape) == (2**16, 2**17)
+    assert tuple(x[2**32:].shape) == (2**32,) and tuple(x[::2].shape) == (2**32,)
+    y = t.empty(2**33, device="meta")
+    assert tuple((y + 1).shape) == (2**33,) and tuple(t.cat([y, y]).shape) == (2**34,)
+    assert tuple(y.view(2**20, -1).sum(1).shape) == (2**20,)
+
+
+def large_offset(t):
+    """An element beyond 2^31 of a real (lazily mapped) allocation."""
+    x = t.empty(2**31 + 16, dtype=t.uint8)
+    x[2**31 + 3] = 7
+    assert x[2**31 + 3].item() == 7 and x[2**31:].max().item() >= 7
+    x[2**31 + 4:2**31 + 6].fill_(9)
+    assert x[2**31 + 4:2**31 + 6].tolist() == [9, 9]
+
+
+fine("more than 2^31 elements", over_two_billion)
+fine("offset beyond 2^31", large_offset)
+
+# ---- dimensions ------------------------------------------------------------------------------------------
+
+for name, call in {
+        "sum": lambda t, x, d: x.sum(d), "mean": lambda t, x, d: x.mean(d), "softmax": lambda t, x, d: x.softmax(d), "argmax": lambda t, x, d: x.argmax(d), "cumsum": lambda t, x, d: x.cumsum(d),
+        "sort": lambda t, x, d: x.sort(d), "transpose": lambda t, x, d: x.transpose(0, d), "squeeze": lambda t, x, d: x.squeeze(d), "flip": lambda t, x, d: x.flip(d), "cat": lambda t, x, d: t.cat([x, x], d),
+        "size": lambda t, x, d: x.size(d), "stride": lambda t, x, d: x.stride(d), "select": lambda t, x, d: x.select(d, 0), "index_select": lambda t, x, d: x.index_select(d, t.tensor([0])),
+        "unbind": lambda t, x, d: x.unbind(d), "logsumexp": lambda t, x, d: x.logsumexp(d), "all": lambda t, x, d: x.all(d), "var": lambda t, x, d: x.var(d), "permute": lambda t, x, d: x.permute(0, d)}.items():
+    for d in (2, -3, MAX64, MIN64):
+        bad(f"{name} dim {d}", "IndexError", ("Dimension out of range", str(d)), lambda t, f=call, d=d: f(t, t.zeros(2, 3), d))
+for name in ("sum", "mean", "amax", "amin", "logsumexp", "all", "any", "var", "std"):
+    bad(f"{name} repeated dim", "RuntimeError", ("dim",), lambda t, n=name: getattr(t.ones(2, 3), n)((0, 0)))
+    bad(f"{name} repeated dim by sign", "RuntimeError", ("dim",), lambda t, n=name: getattr(t.ones(2, 3), n)((1, -1)))
+bad("dim is too large a number", "TypeError|RuntimeError|OverflowError|IndexError|ValueError", (), lambda t: t.zeros(2, 3).sum(2**70))
+bad("permute repeated dim", "RuntimeError", (), lambda t: t.zeros(2, 3).permute(0, 0))
+bad("amax of no elements", "IndexError|RuntimeError", (), lambda t: t.zeros(0, 3).amax(0))
+bad("max of no elements", "RuntimeError", (), lambda t: t.zeros(0).max())
+bad("argmin of no elements", "IndexError|RuntimeError", (), lambda t: t.zeros(0).argmin())
+
+# ---- overlapping memory, aliasing, versions --------------------------------------------------------------
+
+for name, call in {"add_": lambda x: x.add_(1), "mul_": lambda x: x.mul_(2), "fill by copy_": lambda x: x.copy_(x.clone()), "sigmoid_": lambda x: x.sigmoid_(), "setitem": lambda x: x.__setitem__(slice(None), x.clone() + 1),
+                   "scatter_": lambda x: x.scatter_(0, x.long() * 0, x.clone()), "index_add_": lambda x: x.index_add_(0, x.long()[0] * 0, x.clone()[:1]),
+                   "cumsum_": lambda x: x.cumsum_(0), "clamp_": lambda x: x.clamp_(0, 1), "addcmul_": lambda x: x.addcmul_(x.clone(), x.clone())}.items():
+    if name in ("scatter_", "index_add_", "cumsum_"):
+        survives(f"{name} into an expanded tensor", lambda t, f=call: f(t.zeros(1, 3).expand(2, 3)))
+    else:
+        bad(f"{name} into an expanded tensor", "RuntimeError", ("single memory location",), lambda t, f=call: f(t.zeros(1, 3).expand(2, 3)))
+survives("add_ into an overlapping as_strided", lambda t: t.zeros(6).as_strided((4, 3), (1, 1)).add_(1))
+bad("out= is expanded", "RuntimeError", ("single memory location",), lambda t: t.add(t.zeros(2, 3), 1, out=t.zeros(1, 3).expand(2, 3)))
+bad("out= overlaps the input", "RuntimeError", ("memory location",), lambda t: (lambda x: t.add(x[:-1], 1, out=x[1:]))(t.arange(5.0)))
+bad("copy_ from an overlapping part", "RuntimeError", ("memory location",), lambda t: (lambda x: x[1:].copy_(x[:-1]))(t.arange(5.0)), quirk="copies in some order")
+
+
+def out_is_input(t):
+    x, y = t.arange(6.0), t.ones(6)
+    t.add(x, y, out=x)
+    assert x.tolist() == [1, 2, 3, 4, 5, 6]
+    t.mul(x, x, out=x)
+    assert x.tolist() == [1, 4, 9, 16, 25, 36]
+    m = t.tensor([[1.0, 2.0], [3.0, 4.0]])
+    t.exp(m, out=m)
+    assert abs(m[0, 0].item() - 2.7182817) < 1e-5
+    s = t.tensor([3.0, 1.0, 2.0])
+    t.cumsum(s, 0, out=s)
+    assert s.tolist() == [3.0, 4.0, 6.0]
+    a = t.arange(4.0)
+    a.add_(a)
+    assert a.tolist() == [0, 2, 4, 6]
+    a[:2].add_(a[2:])
+    assert a.tolist() == [4, 8, 4, 6]
+
+
+fine("out= is an input", out_is_input)
+bad("out= of another dtype", "RuntimeError", ("can't be cast", "Float", "Long"), lambda t: t.add(t.zeros(2), 1.5, out=t.zeros(2, dtype=t.int64)))
+bad("out= needs gradients", "RuntimeError", ("out=", "grad"), lambda t: t.add(t.zeros(2), 1, out=t.zeros(2, requires_grad=True)))
+bad("out= is no tensor", "TypeError", ("out",), lambda t: t.add(t.zeros(2), 1, out=[1, 2]))
+bad("in-place on a leaf", "RuntimeError", ("leaf", "in-place"), lambda t: t.zeros(2, requires_grad=True).add_(1))
+bad("in-place on a view of a leaf", "RuntimeError", ("leaf", "view", "in-place"), lambda t: t.zeros(2, requires_grad=True)[0].add_(1))
+bad("in-place changes the dtype", "RuntimeError", ("Float", "Long", "cast"), lambda t: t.zeros(2, dtype=t.int64).add_(0.5))
+bad("in-place changes the shape", "RuntimeError", ("[2]", "[3, 2]"), lambda t: t.zeros(2).add_(t.zeros(3, 2)))
+bad("in-place on bool", "RuntimeError", ("Bool", "cast"), lambda t: t.zeros(2, dtype=t.bool).add_(1))
+
+
+def saved_then_changed(change):
+    def run(t):
+        x = t.ones(3, requires_grad=True)
+        y = x.exp()
+        change(y)
+        y.sum().backward()
+    return run
+
+
+bad("in-place on a saved tensor", "RuntimeError", ("modified by an inplace operation", "version"), saved_then_changed(lambda y: y.detach().add_(1)))
+bad("in-place on a view of a saved tensor", "RuntimeError", ("modified by an inplace operation",), saved_then_changed(lambda y: y.detach()[1:].add_(1)))
+fine("in-place through .data is not seen", saved_then_changed(lambda y: y.data.add_(1)))
+
+
+def saved_input_changed(t):
+    x = t.ones(3, requires_grad=True)
+    w = t.full((3,), 2.0)
+    y = (x * w).sum()
+    w[0] = 5
+    y.backward()
+
+
+bad("setitem on a saved tensor", "RuntimeError", ("modified by an inplace operation",), saved_input_changed)
+
+# ---- numbers ---------------------------------------------------------------------------------------------
+
+WIDTH = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
+
+
+def lowest(t, kind):
+    return t.tensor([-2**(WIDTH[kind] - 1)], dtype=getattr(t, kind))
+
+
+CRASH = "the processor traps (SIGFPE)"
+for kind in WIDTH:
+    quirk = CRASH if kind in ("int32", "int64") else ""
+    for mode in ("floor", "trunc"):
+        fine(f"lowest {kind} / -1 ({mode})", lambda t, k=kind, m=mode: t.div(lowest(t, k), -1, rounding_mode=m).shape, quirk=quirk)
+    fine(f"lowest {kind} // tensor -1", lambda t, k=kind: t.floor_divide(lowest(t, k), t.tensor([-1], dtype=getattr(t, k))).shape, quirk=quirk)
+    fine(f"lowest {kind} % -1", lambda t, k=kind: zero(t.remainder(lowest(t, k), t.tensor([-1], dtype=getattr(t, k)))), quirk=quirk)
+    fine(f"lowest {kind} fmod -1", lambda t, k=kind: zero(t.fmod(lowest(t, k), t.tensor([-1], dtype=getattr(t, k)))), quirk=quirk)
+    fine(f"lowest {kind} abs and neg wrap", lambda t, k=kind: equal(t.abs(lowest(t, k)), t.neg(lowest(t, k))))
+    for name, call in {"div floor": lambda t, x, y: t.div(x, y, rounding_mode="floor"), "div trunc": lambda t, x, y: t.div(x, y, rounding_mode="trunc"), "floor_divide": lambda t, x, y: t.floor_divide(x, y),
+                       "remainder": lambda t, x, y: t.remainder(x, y), "fmod": lambda t, x, y: t.fmod(x, y)}.items():
+        bad(f"{name} {kind} by zero", "RuntimeError", ("ZeroDivisionError",), lambda t, f=call, k=kind: f(t, t.ones(2, dtype=getattr(t, k)), t.zeros(2, dtype=getattr(t, k))))
+        bad(f"{name} {kind} by the number 0", "RuntimeError", ("ZeroDivisionError",), lambda t, f=call, k=kind: f(t, t.ones(2, dtype=getattr(t, k)), 0))
+    for amount in (WIDTH[kind], WIDTH[kind] + 1, 1000 if kind != "int8" else 100, -1):
+        fine(f"{kind} << {amount}", lambda t, k=kind, n=amount: equal(t.ones(1, dtype=getattr(t, k)) << t.tensor([n], dtype=getattr(t, k)), t.zeros(1, dtype=getattr(t, k))))
+        fine(f"{kind} >> {amount}", lambda t, k=kind, n=amount: equal(-t.ones(1, dtype=getattr(t, k)) >> t.tensor([n], dtype=getattr(t, k)), -t.ones(1, dtype=getattr(t, k))))
+
+
+def zero(x):
+    assert x.tolist() == [0], x.tolist()
+
+
+def equal(x, y):
+    assert x.tolist() == y.tolist(), (x.tolist(), y.tolist())
+
+
+bad("pow of integers, negative", "RuntimeError", ("negative integer power",), lambda t: t.tensor([2, 3]) ** -1)
+fine("pow of integers, negative tensor", lambda t: (t.tensor([1, -1, 2]) ** t.tensor([-1, -3, -1])).shape)
+for kind in ("uint8", "int8", "int16", "int32", "int64", "bool"):
+    for value in (nan, inf, -inf, 1e300, -1e300, 3e9, -3e9):
+        fine(f"{value} to {kind}", lambda t, k=kind, v=value: t.tensor([v], dtype=t.float64).to(getattr(t, k)).tolist())
+        fine(f"float32 {value} to {kind}", lambda t, k=kind, v=value: t.tensor([v] * 40).to(getattr(t, k)).tolist())
+fine("bool arithmetic", lambda t: [equal(t.tensor([True, True]) + t.tensor([True, False]), t.tensor([True, True])), equal(t.tensor([True]) * t.tensor([False]), t.tensor([False])),
+                                   equal((t.tensor([True, True]) + 1), t.tensor([2, 2])), equal(t.tensor([True, True]).sum()[None], t.tensor([2]))])
+bad("bool minus bool", "RuntimeError", ("bool",), lambda t: t.tensor([True]) - t.tensor([False]), names="sub")
+bad("minus bool", "RuntimeError", ("bool",), lambda t: -t.tensor([True]), names="neg")
+for name in ("lt", "maximum", "floor", "atan2", "remainder", "floor_divide", "fmax", "hypot"):
+    bad(f"{name} of complex numbers", "RuntimeError|NotImplementedError|TypeError", (), lambda t, n=name: getattr(t, n)(*([t.ones(2, dtype=t.complex64)] * (1 if n == "floor" else 2))), names=name)
+for name in ("sort", "argmax", "amax", "max", "topk", "clamp", "relu", "trunc", "sign", "erf"):
+    bad(f"{name} of complex numbers", "RuntimeError|NotImplementedError|TypeError", (), lambda t, n=name: getattr(t, n)(t.ones(2, dtype=t.complex64), *{"topk": (1,), "clamp": (0,)}.get(n, ())))
+fine("denormals and -0 survive", lambda t: [equal((t.tensor([1e-45, -1e-45]) * 1.0).view(t.int32), t.tensor([1, -2147483647], dtype=t.int32)),
+                                            equal(t.signbit(t.tensor([-0.0]) * 1.0), t.tensor([True])), equal(t.signbit(-t.tensor([0.0])), t.tensor([True])),
+                                            equal(t.signbit(t.maximum(t.tensor([-0.0]), t.tensor([-0.0]))), t.tensor([True]))])
+fine("NaN spreads", lambda t: [equal(t.isnan(f), t.tensor([True])) for f in (t.maximum(t.tensor([nan]), t.tensor([1.0])), t.amax(t.tensor([[1.0, nan, 2.0]]), 1), t.tensor([1.0, nan]).min()[None], t.clamp(t.tensor([nan]), 0, 1),
+                                                                            t.relu(t.tensor([nan])), t.tensor([nan]).sort()[0], t.tensor([nan, 1.0]).sum()[None], t.softmax(t.tensor([[nan, 1.0]]), 1)[0, 1:])])
+fine("fmax ignores NaN", lambda t: equal(t.fmax(t.tensor([nan, 1.0]), t.tensor([2.0, nan])), t.tensor([2.0, 1.0])))
+
+# ---- dtypes, devices, Python objects ---------------------------------------------------------------------
+
+bad("mm of two dtypes", "RuntimeError", ("same dtype",), lambda t: t.mm(t.ones(2, 2), t.ones(2, 2, dtype=t.float64)), names="mm")
+bad("linear of two dtypes", "RuntimeError", ("dtype",), lambda t: t.nn.functional.linear(t.ones(2, 2), t.ones(2, 2, dtype=t.float64)))
+bad("index tensor of floats", "IndexError|RuntimeError", (), lambda t: t.ones(3)[t.tensor([0.0])])
+bad("gather with int32", "RuntimeError", ("int64",), lambda t: t.gather(t.ones(2, 2), 0, t.zeros(1, 2, dtype=t.float32)), names="index")
+bad("where with a float condition", "RuntimeError", ("bool",), lambda t: t.where(t.ones(2), t.ones(2), t.ones(2)))
+bad("cpu and meta", "RuntimeError", (), lambda t: t.zeros(2, 2) @ t.zeros(2, 2, device="meta"), quirk="answers with a meta tensor")
+bad("add of cpu and meta", "RuntimeError", ("device", "meta", "cpu"), lambda t: t.zeros(2) + t.zeros(2, device="meta"))
+fine("0-d cpu tensor beside another device", lambda t: tuple((t.zeros(2, device="meta") + t.tensor(1.0)).shape) == (2,) or 1 / 0)
+bad("cat of two devices", "RuntimeError", ("device",), lambda t: t.cat([t.zeros(2), t.zeros(2, device="meta")]))
+bad("out= on another device", "RuntimeError", ("device",), lambda t: t.add(t.zeros(2), 1, out=t.zeros(2, device="meta")))
+bad("item of a meta tensor", "RuntimeError|NotImplementedError", ("meta",), lambda t: t.zeros((), device="meta").item())
+bad("numpy of a meta tensor", "TypeError|RuntimeError|NotImplementedError", ("meta",), lambda t: t.zeros(2, device="meta").numpy())
+bad("truth of a meta tensor", "RuntimeError|NotImplementedError", ("meta",), lambda t: bool(t.zeros((), device="meta")))
+bad("list of a meta tensor", "RuntimeError|NotImplementedError", ("meta",), lambda t: t.zeros(2, device="meta").tolist())
+bad("unknown device", "RuntimeError", ("nosuch",), lambda t: t.zeros(2, device="nosuch"))
+bad("device index too large", "RuntimeError", (), lambda t: t.zeros(2, device="cpu:99999999999999999999"))
+bad("negative device index", "RuntimeError", (), lambda t: t.device("cpu", -5))
+bad("device is a list", "TypeError", ("device",), lambda t: t.zeros(2, device=[1]))
+bad("dtype is a string", "TypeError", ("dtype",), lambda t: t.zeros(2, dtype="float32"))
+bad("generator is no generator", "TypeError", ("generator",), lambda t: t.rand(2, generator=3))
+for value in (None, "text", object(), [1, 2], {"a": 1}, b"x", lambda: 0):
+    kind = type(value).__name__
+    bad(f"add of {kind}", "TypeError", ("add", kind), lambda t, v=value: t.add(t.ones(2), v))
+    bad(f"sigmoid of {kind}", "TypeError", ("sigmoid", "must be Tensor", kind), lambda t, v=value: t.sigmoid(v))
+    bad(f"tensor + {kind}", "TypeError", (), lambda t, v=value: t.ones(2) + v)
+    bad(f"cat of {kind}", "TypeError", (), lambda t, v=value: t.cat([t.ones(2), v]))
+bad("unknown keyword", "TypeError", ("colour",), lambda t: t.sum(t.ones(2), colour=1))
+bad("too many arguments", "TypeError", (), lambda t: t.sigmoid(t.ones(2), 1, 2, 3))
+bad("the same argument twice", "TypeError", (), lambda t: t.add(t.ones(2), t.ones(2), other=t.ones(2)))
+bad("no arguments", "TypeError", (), lambda t: t.add())
+bad("number too big for int64", "RuntimeError|OverflowError|TypeError|ValueError", (), lambda t: t.ones(2, dtype=t.int64) + 2**70)
+bad("number too big, below", "RuntimeError|OverflowError|TypeError|ValueError", (), lambda t: t.full((2,), -2**70))
+survives("number between int64 and uint64", lambda t: t.ones(2, dtype=t.int64) + (2**64 - 1))
+survives("number too big for int8", lambda t: t.ones(2, dtype=t.int8) + 2**40)
+survives("huge exponent", lambda t: t.ones(2) ** 2**60)
+bad("float() of a huge int", "OverflowError|RuntimeError|TypeError|ValueError", (), lambda t: t.ones(2) + 10**400)
+bad("fill_ with a big number", "RuntimeError|OverflowError|TypeError|ValueError", (), lambda t: t.zeros(2, dtype=t.int64).fill_(2**64))
+bad("full of uint8 overflow", "RuntimeError", ("overflow",), lambda t: t.tensor(256, dtype=t.uint8))
+bad("truth of two elements", "RuntimeError", ("ambiguous",), lambda t: bool(t.ones(2)))
+bad("truth of no elements", "RuntimeError", ("ambiguous",), lambda t: bool(t.ones(0)), quirk="")
+bad("int of two elements", "RuntimeError|TypeError|ValueError", (), lambda t: int(t.ones(2)))
+bad("int of NaN", "ValueError|RuntimeError|OverflowError", (), lambda t: int(t.tensor(nan)))
+bad("float of complex", "RuntimeError|TypeError", (), lambda t: float(t.tensor(1 + 2j)))
+bad("index with a float tensor", "TypeError", (), lambda t: [1, 2, 3][t.tensor(1.0)])
+bad("len of 0-d", "TypeError", ("0-d",), lambda t: len(t.tensor(1)))
+bad("iterate 0-d", "TypeError", ("0-d",), lambda t: list(t.tensor(1)))
+bad("ragged list", "ValueError", ("sequence of length",), lambda t: t.tensor([[1, 2], [3]]))
+bad("list that contains itself", "ValueError|RecursionError|RuntimeError", (), lambda t: (lambda x: (x.append(x), t.tensor(x)))([]))
+bad("list of depth 1000", "ValueError|RecursionError|RuntimeError", (), lambda t: t.tensor(__import__("functools").reduce(lambda x, _: [x], range(1000), 1)), quirk="")
+bad("object array", "TypeError", ("object",), lambda t: t.tensor(np.array([object()])))
+bad("string array", "TypeError", (), lambda t: t.tensor(np.array(["a"])))
+bad("datetime array", "TypeError", (), lambda t: t.tensor(np.array(["2020-01-01"], dtype="datetime64[D]")))
+
+
+class Liar:
+    """Says it has three elements, has none."""
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, i):
+        raise IndexError(i)
+
+
+class Angry:
+    def __len__(self):
+        raise ValueError("no length")
+
+    def __getitem__(self, i):
+        return 1
+
+    def __index__(self):
+        raise ValueError("no index")
+
+    def __float__(self):
+        raise ValueError("no float")
+
+
+bad("sequence that lies about its length", "Exception", (), lambda t: t.tensor(Liar()))
+bad("sequence that raises", "Exception", (), lambda t: t.tensor(Angry()))
+bad("index that raises", "Exception", (), lambda t: t.zeros(3)[Angry()])
+bad("size that raises", "Exception", (), lambda t: t.zeros(Angry()))
+bad("number that raises", "Exception", (), lambda t: t.zeros(3).fill_(Angry()))
+
+
+def shrinking(t):
+    """A list that gets shorter while it is read."""
+    class Item:
+        def __init__(self, owner):
+            self.owner = owner
+
+        def __float__(self):
+            self.owner.clear()
+            return 1.0
+
+        def __index__(self):
+            self.owner.clear()
+            return 1
+    values = []
+    values.extend(Item(values) for _ in range(5))
+    t.tensor(values, dtype=t.float32)
+
+
+survives("list that shrinks while read", shrinking, quirk="crashes (SIGSEGV)")
+bad("multinomial of NaN", "RuntimeError", ("nan",), lambda t: t.multinomial(t.tensor([nan, 1.0]), 1))
+bad("multinomial of inf", "RuntimeError", ("inf",), lambda t: t.multinomial(t.tensor([inf, 1.0]), 1))
+bad("multinomial below zero", "RuntimeError", ("< 0",), lambda t: t.multinomial(t.tensor([-1.0, 1.0]), 1))
+bad("multinomial of zeros", "RuntimeError", ("sum",), lambda t: t.multinomial(t.tensor([0.0, 0.0]), 1))
+bad("multinomial of too many", "RuntimeError", (), lambda t: t.multinomial(t.tensor([1.0, 1.0]), 3))
+bad("bernoulli outside 0..1", "RuntimeError", ("0", "1"), lambda t: t.bernoulli(t.tensor([1.5])))
+bad("normal with negative std", "RuntimeError", ("std",), lambda t: t.zeros(2).normal_(0, -1))
+bad("uniform upside down", "RuntimeError", ("from",), lambda t: t.zeros(2).uniform_(1, 0))
+bad("randint upside down", "RuntimeError", (), lambda t: t.randint(5, 2, (3,)))
+bad("randperm negative", "RuntimeError", ("negative",), lambda t: t.randperm(-1))
+bad("rand of negative size", "RuntimeError", ("negative",), lambda t: t.rand(-1))
+bad("randn no memory", "RuntimeError|MemoryError", ("memory",), lambda t: t.randn(2**50))
+
+# ---- indices outside -------------------------------------------------------------------------------------
+
+for value in (5, -6, MIN64, MAX64):
+    bad(f"embedding index {value}", "IndexError", ("out of",), lambda t, v=value: t.nn.functional.embedding(t.tensor([v]), t.zeros(5, 2)), names="embedding")
+    bad(f"gather index {value}", "RuntimeError|IndexError", ("out of",), lambda t, v=value: t.gather(t.zeros(5), 0, t.tensor([v])), names="gather")
+    bad(f"scatter index {value}", "RuntimeError|IndexError", ("out of",), lambda t, v=value: t.zeros(5).scatter(0, t.tensor([v]), 1.0), names="scatter")
+    bad(f"scatter_add index {value}", "RuntimeError|IndexError", ("out of",), lambda t, v=value: t.zeros(5).scatter_add(0, t.tensor([v]), t.ones(1)), names="scatter_add")
+    bad(f"index_select index {value}", "RuntimeError|IndexError", ("out of",), lambda t, v=value: t.zeros(5).index_select(0, t.tensor([v])), names="index_select")
+    bad(f"index_select of rows, index {value}", "RuntimeError|IndexError", ("out of",), lambda t, v=value: t.zeros(5, 40).index_select(0, t.tensor([v])), names="index_select")
+    bad(f"index_add index {value}", "RuntimeError|IndexError", ("out of",), lambda t, v=value: t.zeros(5).index_add(0, t.tensor([v]), t.ones(1)), names="index_add")
+    bad(f"getitem index {value}", "IndexError", ("out of",), lambda t, v=value: t.zeros(5)[t.tensor([v])], names="index")
+    bad(f"setitem index {value}", "IndexError", ("out of",), lambda t, v=value: t.zeros(5).__setitem__(t.tensor([v]), 1.0), names="index")
+    bad(f"index_put accumulate index {value}", "IndexError", ("out of",), lambda t, v=value: t.zeros(5).index_put((t.tensor([v]),), t.ones(1), True), names="index")
+    bad(f"take index {value}", "IndexError", ("out of",), lambda t, v=value: t.take(t.zeros(5), t.tensor([v])), names="take")
+    bad(f"cross_entropy target {value}", "IndexError", ("out of bounds",), lambda t, v=value: t.nn.functional.cross_entropy(t.zeros(1, 5), t.tensor([v])), names="target")
+    bad(f"number as index {value}", "IndexError", ("out of",), lambda t, v=value: t.zeros(5)[v], names="index")
+    bad(f"select {value}", "IndexError", ("out of range",), lambda t, v=value: t.zeros(5).select(0, v), names="select")
+bad("index over 2^63", "IndexError|OverflowError|RuntimeError|TypeError|ValueError", (), lambda t: t.zeros(5)[2**70])
+fine("slice over 2^63", lambda t: equal(t.arange(3)[-2**70:2**70], t.arange(3)))
+fine("slice of MIN64 and MAX64", lambda t: equal(t.arange(3)[MIN64:MAX64], t.arange(3)))
+fine("slice with step MAX64", lambda t: equal(t.arange(3)[::MAX64], t.arange(1)), quirk="overflows: sizes=[-1]")
+bad("mask of another size", "IndexError", ("[3]", "[5]"), lambda t: t.zeros(5)[t.tensor([True, False, True])])
+bad("mask of too many dimensions", "IndexError", ("too many",), lambda t: t.zeros(2)[t.ones(2, 2, dtype=t.bool)])
+bad("too many indices", "IndexError", ("too many indices", "1"), lambda t: t.zeros(5)[0, 0])
+bad("index tensors that do not combine", "IndexError", ("[2]", "[3]"), lambda t: t.zeros(5, 5)[t.tensor([0, 1]), t.tensor([0, 1, 2])])
+bad("negative step", "ValueError", ("step",), lambda t: t.zeros(5)[::-1])
+bad("index is a dict", "TypeError|IndexError", ("dict",), lambda t: t.zeros(5)[{}])
+bad("setitem of a wrong shape", "RuntimeError", ("3", "2"), lambda t: t.zeros(5).__setitem__(slice(0, 2), t.zeros(3)))
+bad("delete an item", "TypeError", (), lambda t: operator.delitem(t.zeros(5), 0))
+bad("scatter of two dimensions into one", "RuntimeError", (), lambda t: t.zeros(5).scatter(0, t.zeros(1, 1, dtype=t.int64), 1.0))
+bad("masked_scatter with too few values", "RuntimeError", (), lambda t: t.zeros(5).masked_scatter(t.ones(5, dtype=t.bool), t.ones(2)))
+bad("index tensor in a graph of 0 elements", "IndexError", (), lambda t: t.zeros(0)[t.tensor([0])])
+
+F = lambda t: t.nn.functional
+bad("conv2d kernel larger than input", "RuntimeError", ("Kernel size", "input size"), lambda t: F(t).conv2d(t.zeros(1, 1, 2, 2), t.zeros(1, 1, 3, 3)))
+for what, args in {"stride 0": (None, 0), "stride -1": (None, -1), "padding -1": (None, 1, -1), "dilation 0": (None, 1, 0, 0), "dilation -1": (None, 1, 0, -1), "groups 0": (None, 1, 0, 1, 0), "groups -1": (None, 1, 0, 1, -1), "groups 3": (None, 1, 0, 1, 3)}.items():
+    bad(f"conv2d {what}", "RuntimeError", (what.split()[0],), lambda t, a=args: F(t).conv2d(t.zeros(1, 2, 4, 4), t.zeros(2, 2, 2, 2), *a))
+bad("conv2d huge padding", "RuntimeError|MemoryError", (), lambda t: F(t).conv2d(t.zeros(1, 1, 2, 2), t.zeros(1, 1, 1, 1), None, 1, 2**40))
+bad("conv2d padding that overflows", "RuntimeError|MemoryError", (), lambda t: F(t).conv2d(t.zeros(1, 1, 2, 2), t.zeros(1, 1, 1, 1), None, 1, 2**62))
+survives("conv2d huge stride", lambda t: F(t).conv2d(t.zeros(1, 1, 4, 4), t.zeros(1, 1, 2, 2), None, 2**62))
+survives("conv2d huge dilation", lambda t: F(t).conv2d(t.zeros(1, 1, 4, 4), t.zeros(1, 1, 2, 2), None, 1, 0, 2**62))
+bad("conv2d empty kernel", "RuntimeError", (), lambda t: F(t).conv2d(t.zeros(1, 1, 4, 4), t.zeros(1, 1, 0, 0)))
+survives("conv2d without channels", lambda t: F(t).conv2d(t.zeros(1, 0, 4, 4), t.zeros(2, 0, 1, 1)))
+for what, args in {"kernel 0": (0, 1), "stride 0": (2, 0), "stride -1": (2, -1), "padding too large": (2, 1, 2), "padding -1": (2, 1, -1), "dilation 0": (2, 1, 0, 0), "kernel larger than input": (9,), "kernel -1": (-1, 1)}.items():
+    bad(f"max_pool2d {what}", "RuntimeError", (), lambda t, a=args: F(t).max_pool2d(t.zeros(1, 1, 4, 4), *a))
+survives("max_pool2d huge kernel", lambda t: F(t).max_pool2d(t.zeros(1, 1, 4, 4), 2**62))
+survives("max_pool2d huge dilation", lambda t: F(t).max_pool2d(t.zeros(1, 1, 4, 4), 2, 1, 0, 2**62))
+bad("layer_norm over nothing", "RuntimeError", (), lambda t: F(t).layer_norm(t.zeros(2, 3), ()))
+bad("batch_norm of one value", "ValueError", ("more than 1 value",), lambda t: F(t).batch_norm(t.zeros(1, 3), None, None, training=True))
+
+# ---- autograd --------------------------------------------------------------------------------------------
+
+
+def leaf(t, n=3):
+    return t.arange(1.0, n + 1).requires_grad_()
+
+
+def backward_twice(t):
+    y = (leaf(t) ** 2).sum()
+    y.backward()
+    y.backward()
+
+
+def backward_twice_kept(t):
+    x = leaf(t)
+    y = (x ** 2).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    equal(x.grad, t.tensor([4.0, 8.0, 12.0]))
+
+
+bad("backward twice", "RuntimeError", ("second time", "retain_graph"), backward_twice)
+fine("backward twice, graph kept", backward_twice_kept)
+bad("backward of a vector", "RuntimeError", ("scalar",), lambda t: (leaf(t) * 2).backward())
+bad("backward without a graph", "RuntimeError", ("does not require grad",), lambda t: t.ones(1).sum().backward())
+bad("backward with a wrong gradient shape", "RuntimeError", ("shape", "[2]", "[3]"), lambda t: (leaf(t) * 2).backward(t.ones(2)))
+bad("backward with a list", "TypeError|RuntimeError", (), lambda t: (leaf(t) * 2).backward([1, 2, 3]))
+bad("gradient for integers", "RuntimeError", ("floating point",), lambda t: t.tensor([1, 2], requires_grad=True))
+bad("requires_grad_ on integers", "RuntimeError", ("floating point",), lambda t: t.tensor([1, 2]).requires_grad_())
+bad("requires_grad off on a result", "RuntimeError", ("leaf",), lambda t: setattr(leaf(t) * 2, "requires_grad", False))
+bad("grad of an unused input", "RuntimeError", ("unused", "allow_unused"), lambda t: t.autograd.grad(leaf(t).sum(), leaf(t)))
+bad("grad of something not required", "RuntimeError", ("require",), lambda t: t.autograd.grad(leaf(t).sum(), t.ones(3)))
+bad("grad with too few gradients", "RuntimeError", (), lambda t: (lambda x: t.autograd.grad([x.sum(), x.sum()], [x], [t.ones(())]))(leaf(t)))
+bad("numpy of a tensor with gradient", "RuntimeError", ("detach",), lambda t: leaf(t).numpy())
+bad("deepcopy of a result", "RuntimeError", ("graph",), lambda t: __import__("copy").deepcopy(leaf(t) * 2))
+bad("grad of a wrong shape set", "RuntimeError", ("[2]", "[3]"), lambda t: setattr(leaf(t), "grad", t.ones(2)))
+bad("grad of a wrong dtype set", "RuntimeError", ("type",), lambda t: setattr(leaf(t), "grad", t.ones(3, dtype=t.float64)))
+bad("grad set to a number", "TypeError", (), lambda t: setattr(leaf(t), "grad", 3))
+
+
+def hook_of_wrong_shape(t):
+    x = leaf(t)
+    y = x * 2
+    y.register_hook(lambda g: t.ones(2))
+    y.sum().backward()
+
+
+def hook_of_wrong_type(t):
+    x = leaf(t)
+    y = x * 2
+    y.register_hook(lambda g: "text")
+    y.sum().backward()
+
+
+def hook_that_raises(t):
+    x = leaf(t)
+    y = x * 2
+
+    def hook(g):
+        raise KeyError("from the hook")
+    y.register_hook(hook)
+    y.sum().backward()
+
+
+def cycle_by_hook(t):
+    """A hook that holds its own tensor must not keep it alive forever, nor hang."""
+    x = leaf(t)
+    y = x * 2
+    y.register_hook(lambda g: g * y.detach().sum() * 0 + g)
+    y.sum().backward()
+    equal(x.grad, t.tensor([2.0, 2.0, 2.0]))
+    del x, y
+    gc.collect()
+
+
+bad("hook returns a wrong shape", "RuntimeError", ("size",), hook_of_wrong_shape)
+bad("hook returns no tensor", "TypeError", ("str",), hook_of_wrong_type)
+bad("hook raises", "KeyError", ("from the hook",), hook_that_raises)
+bad("hook on a tensor without gradient", "RuntimeError", ("require",), lambda t: t.ones(2).register_hook(lambda g: g))
+fine("cycle through a hook", cycle_by_hook)
+
+
+def custom(t, backward, forward=None):
+    class Custom(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return forward(ctx, x, y) if forward else x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(ctx, g)
+    return Custom
+
+
+def apply(t, cls):
+    x, y = leaf(t), leaf(t)
+    cls.apply(x, y).sum().backward()
+    return x, y
+
+
+bad("Function.backward returns too few", "RuntimeError", ("1", "2"), lambda t: apply(t, custom(t, lambda c, g: g)))
+bad("Function.backward returns too many", "RuntimeError", ("3", "2"), lambda t: apply(t, custom(t, lambda c, g: (g, g, g))))
+bad("Function.backward returns a wrong shape", "RuntimeError", ("[2]", "[3]"), lambda t: apply(t, custom(t, lambda c, g: (t.ones(2), g))))
+bad("Function.backward returns a string", "TypeError|RuntimeError", ("str",), lambda t: apply(t, custom(t, lambda c, g: ("a", g))))
+bad("Function.backward raises", "KeyError", ("inside",), lambda t: apply(t, custom(t, lambda c, g: (_ for _ in ()).throw(KeyError("inside")))))
+bad("Function.forward raises", "KeyError", ("inside",), lambda t: apply(t, custom(t, None, lambda c, x, y: (_ for _ in ()).throw(KeyError("inside")))))
+bad("Function.forward returns a string", "TypeError", ("str",), lambda t: apply(t, custom(t, lambda c, g: (g, g), lambda c, x, y: "text")), quirk="passes it on")
+bad("save_for_backward of a number", "TypeError", (), lambda t: apply(t, custom(t, lambda c, g: (g, g), lambda c, x, y: (c.save_for_backward(3), x * y)[1])))
+survives("Function called directly", lambda t: custom(t, None)(leaf(t), leaf(t)))
+fine("Function.backward returns None", lambda t: apply(t, custom(t, lambda c, g: (g, None)))[1].grad is None or 1 / 0)
+
+
+def saved_tensors_after_free(t):
+    kept = []
+
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        kept.append(ctx)
+        return x * y
+    cls = custom(t, lambda c, g: (g * c.saved_tensors[1], g * c.saved_tensors[0]), forward)
+    apply(t, cls)
+    kept[0].saved_tensors
+
+
+bad("saved_tensors after backward", "RuntimeError", ("second time",), saved_tensors_after_free)
+
+
+def deep_chain(n, run):
+    def test(t):
+        x = leaf(t, 1)
+        y = x
+        for _ in range(n):
+            y = y * 1
+        if run:
+            y.sum().backward()
+            equal(x.grad, t.tensor([1.0]))
+        del y
+        gc.collect()
+    return test
+
+
+fine("chain of 100 000 nodes, backward", deep_chain(100_000, True))
+fine("chain of 100 000 nodes, dropped", deep_chain(100_000, False))
+
+
+def deep_views(t):
+    x = t.zeros(2, requires_grad=True)
+    y = x
+    for _ in range(20_000):
+        y = y.view(2)
+    y.sum().backward()
+    equal(x.grad, t.ones(2))
+
+
+def deep_inplace(t):
+    x = t.ones(2, requires_grad=True)
+    y = x * 1
+    for _ in range(20_000):
+        y.add_(0)
+    y.sum().backward()
+    equal(x.grad, t.ones(2))
+
+
+def wide_graph(t):
+    x = t.ones(2, requires_grad=True)
+    t.stack([x * i for i in range(3000)]).sum().backward()
+    equal(x.grad, t.full((2,), float(sum(range(3000)))))
+
+
+fine("chain of 20 000 views", deep_views)
+fine("chain of 20 000 in-place steps", deep_inplace)
+fine("3000 uses of one leaf", wide_graph)
+
+
+def reentrant(t):
+    """backward inside backward."""
+    def backward(ctx, g):
+        with t.enable_grad():
+            z = t.ones(2, requires_grad=True)
+            (z * 3).sum().backward()
+        return g * z.grad[0], None
+    x, _ = apply(t, custom(t, backward))
+    equal(x.grad, t.full((3,), 3.0))
+
+
+def deeply_reentrant(t):
+    def make(depth):
+        def backward(ctx, g):
+            if depth:
+                with t.enable_grad():
+                    apply(t, make(depth - 1))
+            return g, g
+        return custom(t, backward)
+    apply(t, make(200))
+
+
+def threads(t, work, count=4):
+    errors = []
+
+    def run():
+        try:
+            work(t)
+        except BaseException as error:
+            errors.append(error)
+    started = [threading.Thread(target=run) for _ in range(count)]
+    [s.start() for s in started]
+    [s.join() for s in started]
+    return errors
+
+
+def shared_leaf(t):
+    x = leaf(t)
+    assert not threads(t, lambda t: [(x * 2).sum().backward() for _ in range(50)])
+    equal(x.grad, t.full((3,), 400.0))
+
+
+def error_in_a_thread(t):
+    errors = threads(t, hook_that_raises)
+    assert len(errors) == 4 and all("from the hook" in str(e) for e in errors), errors
+    apply(t, custom(t, lambda c, g: (g, g)))
+
+
+fine("backward inside backward", reentrant)
+fine("backward inside backward, 200 deep", deeply_reentrant)
+fine("exception in threads", error_in_a_thread)
+
+
+fine("one leaf, four threads", shared_leaf, quirk="may lose a thread's gradient: the sum is not locked")
+
+
+def inference_misuse(t):
+    with t.inference_mode():
+        x = t.ones(3)
+    (x * t.ones(3, requires_grad=True)).sum().backward()
+
+
+def inference_inplace(t):
+    with t.inference_mode():
+        x = t.ones(3)
+    x.add_(1)
+
+
+def no_grad_view_inplace(t):
+    x = leaf(t)
+    with t.no_grad():
+        y = x[:2]
+    y.add_(1)
+
+
+bad("inference tensor saved for backward", "RuntimeError", ("Inference tensors cannot be saved",), inference_misuse)
+bad("inference tensor changed outside", "RuntimeError", ("inference tensor",), inference_inplace)
+bad("view made under no_grad changed in place", "RuntimeError", ("no_grad",), no_grad_view_inplace)
+
+
+def inference_requires(t):
+    with t.inference_mode():
+        x = t.ones(2)
+    x.requires_grad_()
+
+
+bad("inference tensor requires grad", "RuntimeError", ("inference",), inference_requires)
+
+fine("no_grad records nothing", lambda t: [not y.requires_grad or 1 / 0 for y in [t.no_grad()(lambda: leaf(t) * 2)()]])
+bad("version of an inference tensor", "RuntimeError", ("version",), lambda t: [x._version for x in [t.inference_mode()(lambda: t.ones(2))()]])
+bad("unbind view changed in place", "RuntimeError", ("view", "inplace"), lambda t: (leaf(t) * 1).unbind(0)[0].add_(1))
+bad("detach_ of a view", "RuntimeError", ("view",), lambda t: (leaf(t) * 1)[1:].detach_())
+bad("anomaly mode finds NaN", "RuntimeError", ("nan",), lambda t: anomaly(t))
+
+
+def anomaly(t):
+    with t.autograd.detect_anomaly():
+        x = t.zeros(2, requires_grad=True)
+        (t.sqrt(x) * 0).sum().backward()
+
+
+# ---- interop: DLPack, buffers, NumPy ---------------------------------------------------------------------
+
+class DLDevice(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class DLDataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", DLDevice), ("ndim", ctypes.c_int32), ("dtype", DLDataType),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class DLManagedTensor(ctypes.Structure):
+    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", DELETER)]
+
+
+KEEP = []
+
+
+def capsule(shape=(2, 3), strides=None, code=2, bits=32, lanes=1, device=1, device_id=0, data=True, ndim=None, null=False, name=b"dltensor", offset=0, null_shape=False, deleter=True):
+    """A hand-made DLPack capsule, well formed unless told otherwise."""
+    memory = (ctypes.c_float * 64)(*range(64))
+    m = DLManagedTensor()
+    m.tensor.data = ctypes.addressof(memory) if data else None
+    m.tensor.device = DLDevice(device, device_id)
+    m.tensor.ndim = len(shape) if ndim is None else ndim
+    m.tensor.dtype = DLDataType(code, bits, lanes)
+    sizes = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+    m.tensor.shape = None if null_shape else ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64))
+    steps = (ctypes.c_int64 * max(len(strides or ()), 1))(*(strides or ()))
+    m.tensor.strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)) if strides is not None else None
+    m.tensor.byte_offset = offset
+    calls = []
+    m.deleter = DELETER(lambda pointer: calls.append(pointer)) if deleter else DELETER()
+    KEEP.append((memory, m, sizes, steps, calls, m.deleter, name))
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(1 if null else ctypes.addressof(m), name, None)
+
+
+def consume(t, **kwargs):
+    return t.utils.dlpack.from_dlpack(capsule(**kwargs))
+
+
+def good_capsule(t):
+    x = consume(t)
+    equal(x, t.arange(6.0).view(2, 3))
+    del x
+    gc.collect()
+    assert len(KEEP[-1][4]) == 1, "the deleter runs once"
+
+
+def double_consume(t):
+    c = capsule()
+    t.utils.dlpack.from_dlpack(c)
+    t.utils.dlpack.from_dlpack(c)
+
+
+fine("DLPack capsule", good_capsule)
+fine("DLPack strides", lambda t: equal(consume(t, strides=(1, 2)), t.tensor([[0.0, 2, 4], [1, 3, 5]])))
+fine("DLPack byte offset", lambda t: equal(consume(t, shape=(2,), offset=8), t.tensor([2.0, 3.0])), quirk="expects none, though the format has it")
+fine("DLPack without deleter", lambda t: equal(consume(t, shape=(2,), deleter=False), t.tensor([0.0, 1.0])))
+fine("DLPack 0-d", lambda t: consume(t, shape=()).item() == 0 or 1 / 0)
+fine("DLPack no elements, null data", lambda t: consume(t, shape=(0, 3), data=False).tolist())
+bad("DLPack consumed twice", "RuntimeError|ValueError", ("capsule",), double_consume)
+bad("DLPack null data", "RuntimeError|ValueError|BufferError", (), lambda t: consume(t, data=False), quirk="accepts it and crashes later")
+bad("DLPack null shape", "RuntimeError|ValueError|BufferError", (), lambda t: consume(t, null_shape=True), quirk="crashes")
+bad("DLPack negative strides", "RuntimeError|ValueError|BufferError", ("-1",), lambda t: consume(t, shape=(2,), strides=(-1,)))
+bad("DLPack negative shape", "RuntimeError|ValueError|BufferError", ("-2",), lambda t: consume(t, shape=(-2,)))
+bad("DLPack negative rank", "RuntimeError|ValueError|BufferError", (), lambda t: consume(t, ndim=-1), quirk="takes it for an allocation of 2^64 bytes")
+bad("DLPack huge shape", "RuntimeError|ValueError|BufferError", (), lambda t: consume(t, shape=(2**40, 2**40)))
+bad("DLPack unknown dtype", "RuntimeError|ValueError|BufferError", ("99",), lambda t: consume(t, code=99))
+bad("DLPack unknown width", "RuntimeError|ValueError|BufferError", ("24",), lambda t: consume(t, bits=24))
+bad("DLPack lanes", "RuntimeError|ValueError|BufferError", ("lanes",), lambda t: consume(t, lanes=4))
+bad("DLPack unknown device", "RuntimeError|ValueError|BufferError", ("77",), lambda t: consume(t, device=77))
+bad("DLPack wrong capsule name", "RuntimeError|ValueError|TypeError", (), lambda t: consume(t, name=b"other"))
+bad("DLPack of a string", "AttributeError|TypeError|RuntimeError", (), lambda t: t.from_dlpack("text"))
+bad("DLPack export with gradient", "BufferError|RuntimeError", ("grad",), lambda t: leaf(t).__dlpack__())
+
+
+class WrongPack:
+    def __dlpack__(self, **kwargs):
+        return 3
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+class RaisingPack(WrongPack):
+    def __dlpack__(self, **kwargs):
+        raise KeyError("no")
+
+
+bad("DLPack object without a capsule", "TypeError|RuntimeError|ValueError", (), lambda t: t.from_dlpack(WrongPack()))
+bad("DLPack object that raises", "KeyError", (), lambda t: t.from_dlpack(RaisingPack()))
+
+
+def pack_lifetime(t):
+    """The importing side keeps the memory alive; the exporting side may go."""
+    a = np.arange(1000.0)
+    x = t.from_dlpack(a)
+    del a
+    gc.collect()
+    [np.zeros(1000) for _ in range(50)]
+    assert x[999].item() == 999
+    y = np.from_dlpack(t.arange(1000.0))
+    gc.collect()
+    [t.zeros(1000) for _ in range(50)]
+    assert y[999] == 999
+    c = t.arange(5.0).__dlpack__()
+    del c
+    gc.collect()
+
+
+def numpy_lifetime(t):
+    a = np.arange(1000.0)
+    x = t.from_numpy(a)
+    b = t.arange(1000.0).numpy()
+    del a
+    gc.collect()
+    [(np.zeros(1000), t.zeros(1000)) for _ in range(50)]
+    assert x[999].item() == 999 and b[999] == 999
+    a = np.arange(3.0)
+    y = t.from_numpy(a)
+    y[0] = 7
+    a[1] = 8
+    assert a[0] == 7 and y[1].item() == 8
+
+
+def resized_source(t):
+    """NumPy refuses to resize an array that a tensor looks at."""
+    a = np.arange(10.0)
+    x = t.from_numpy(a)
+    try:
+        a.resize(100000)
+    except ValueError:
+        pass
+    assert x[9].item() == 9
+
+
+def read_only(t):
+    a = np.arange(3.0)
+    a.flags.writeable = False
+    assert t.tensor(a).tolist() == [0, 1, 2] and t.from_numpy(a).tolist() == [0, 1, 2]
+
+
+def buffers(t):
+    b = bytearray(np.arange(4, dtype=np.int32).tobytes())
+    x = t.frombuffer(b, dtype=t.int32)
+    assert x.tolist() == [0, 1, 2, 3]
+    x[0] = 9
+    assert b[0] == 9
+    assert t.frombuffer(b, dtype=t.int32, offset=4, count=2).tolist() == [1, 2]
+    try:
+        b.extend(b"0123")
+    except BufferError:
+        pass
+    assert x[3].item() == 3
+
+
+fine("DLPack lifetimes", pack_lifetime)
+fine("NumPy lifetimes", numpy_lifetime)
+fine("NumPy source resized", resized_source)
+fine("NumPy read-only", read_only)
+fine("buffers", buffers)
+bad("from_numpy big endian", "TypeError|ValueError", (), lambda t: t.from_numpy(np.arange(3.0).astype(">f8")))
+bad("tensor of big endian", "TypeError|ValueError", (), lambda t: t.tensor(np.arange(3.0).astype(">f8")))
+bad("from_numpy negative strides", "ValueError", ("negative",), lambda t: t.from_numpy(np.arange(3.0)[::-1]))
+bad("from_numpy odd strides", "ValueError", ("stride",), lambda t: t.from_numpy(np.zeros(3, dtype=[("a", "f8"), ("b", "i1")])["a"]))
+bad("from_numpy of a list", "TypeError", ("list",), lambda t: t.from_numpy([1, 2]))
+bad("frombuffer outside", "ValueError", (), lambda t: t.frombuffer(bytearray(8), dtype=t.int32, count=5))
+bad("frombuffer offset outside", "ValueError", ("offset",), lambda t: t.frombuffer(bytearray(8), dtype=t.int32, offset=9))
+bad("frombuffer negative offset", "ValueError", ("offset",), lambda t: t.frombuffer(bytearray(8), dtype=t.int32, offset=-1))
+bad("frombuffer of a part element", "ValueError", (), lambda t: t.frombuffer(bytearray(7), dtype=t.int32))
+bad("frombuffer of nothing", "ValueError", (), lambda t: t.frombuffer(bytearray(0), dtype=t.int32))
+bad("frombuffer without dtype", "TypeError", ("dtype",), lambda t: t.frombuffer(bytearray(8)))
+bad("frombuffer of a number", "TypeError|ValueError", (), lambda t: t.frombuffer(3, dtype=t.int32))
+bad("numpy of bfloat16", "TypeError", ("bfloat16",), lambda t: t.zeros(2, dtype=t.bfloat16).numpy())
+fine("np.asarray and ufuncs", lambda t: np.add(t.ones(3).numpy(), np.asarray(t.ones(3))).tolist() == [2, 2, 2] or 1 / 0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c.name.replace(" ", "_").replace("/", "|") for c in CASES])
+@pytest.mark.filterwarnings("ignore")
+def test_hostile(torch, case):
+    is_facula = torch.__name__ != "torch"
+    told = judge(case, in_child(case, torch), is_facula)
+    if case.quirk and not is_facula:
+        pytest.xfail(f"PyTorch: {case.quirk}")
+    if told:
+        pytest.fail(told, pytrace=False)
+
+
+def test_names_are_unique():
+    names = [c.name for c in CASES]
+    assert len(names) == len(set(names)), sorted({n for n in names if names.count(n) > 1})
