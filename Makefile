@@ -26,7 +26,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python bench bench-reference build-stats \
+.PHONY: help setup configure build demo test test-cpp test-python test-packages bench bench-reference build-stats \
         lint format install uninstall clean
 
 help:            ## this list
@@ -52,6 +52,10 @@ test-cpp: build
 
 test-python: build
 	@tools/pytest.sh $(BUILD) $(PYTHON) $(PYTEST_ARGS)
+
+test-packages: build ## the wheel and the offline build, each in a folder of its own (minutes)
+	@tools/test_wheel.sh $(PYTHON)
+	@tools/test_offline.sh "$$($(PYTHON) -c 'import nanobind, os; print(os.path.dirname(nanobind.__file__))')" $(PYTHON)
 
 bench: build     ## time the operators
 	@$(RUN) benchmarks/operators.py $(BENCH_ARGS)
