@@ -1,0 +1,71 @@
+"""tools/gdb/facula_printers.py shows tensors and values, and dump() can be called from gdb."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = """
+#include <cstdio>
+#include "dispatch/schema.h"
+using namespace facula;
+int main() {
+  Tensor t = empty_tensor(IntSpan(Dims{2, 3}), DType::Float32, Device{});
+  for (int i = 0; i < 6; ++i) t.data_as<float>()[i] = i * 1.5f;
+  int64_t sizes[] = {3, 2}, strides[] = {1, 3};
+  Tensor v = make_view(t, sizes, strides, 0), undefined;
+  Value boxed(t), number(int64_t{3}), none;
+  Dims dims{4, 5, 6};
+  Schema schema = parse_schema("add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)");
+  std::puts("here");
+}
+"""
+EXPECTED = {
+    "p t": "Float32[2, 3] strides [3, 1] on cpu {0, 1.5, 3, 4.5, 6, 7.5}",
+    "p v": "Float32[3, 2] strides [1, 3] on cpu {0, 4.5, 1.5, 6, 3, 7.5}",
+    "p undefined": "undefined",
+    "p boxed": "Tensor Float32[2, 3]",
+    "p number": "Int 3",
+    "p none": "None",
+    "p dims": "[4, 5, 6]",
+    "p schema": "aten::add_.Tensor",
+}
+# These need the library's own full symbols: PRESET=debug or relwithdebinfo.
+DUMPED = {
+    "p facula::dump(t)": "float32 [2, 3]",
+    "p facula::dump(number)": '"3"',
+    "p facula::dump(schema)": "add_.Tensor(Tensor(a!) self",
+}
+
+
+@pytest.mark.skipif("FACULA_SANITIZED" in os.environ, reason="gdb does not run under a preloaded sanitizer")
+@pytest.mark.skipif(not shutil.which("gdb") or not shutil.which("g++"), reason="gdb or a compiler is not installed")
+def test_printers(tmp_path):
+    import facula
+
+    library = pathlib.Path(facula.__file__).parent
+    (tmp_path / "a.cpp").write_text(PROGRAM)
+    subprocess.run(
+        ["g++", "-std=c++20", "-g3", "-femit-class-debug-always", "-I", ROOT / "src", "-I", ROOT / "include", tmp_path / "a.cpp", "-o", tmp_path / "a",
+         f"-L{library}", "-lfacula", f"-Wl,-rpath,{library}"],
+        check=True,
+    )  # fmt: skip
+    commands = [f"source {ROOT}/tools/gdb/facula_printers.py", "set print elements 0", "break puts", "run", "up"]
+    expected = dict(EXPECTED)
+    if facula.__config__.rows()["build"]["build type"] in ("Debug", "RelWithDebInfo"):
+        expected.update(DUMPED)
+    shown = {}
+    for command in expected:
+        commands += [f"echo <<{command}>>\\n", command]
+    out = subprocess.run(
+        ["gdb", "-q", "-nx", "-batch", *(x for c in commands for x in ("-ex", c)), tmp_path / "a"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    for part in out.stdout.split("<<")[1:]:
+        command, text = part.split(">>", 1)
+        shown[command] = text.strip()
+    for command, text in expected.items():
+        assert text in shown.get(command, ""), (command, shown.get(command), out.stderr)
