@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine's single-precision peak: fused multiply-adds on registers, in as many threads as the first argument
+// says, for the seconds of the second. Prints GFLOP/s. Built and run by benchmarks/peak.py.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#ifdef __AVX512F__
+constexpr int kLanes = 16;
+#else
+constexpr int kLanes = 8;
+#endif
+constexpr int kChains = 12;  // more than latency times width of any current core
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+
+static double work(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  Vector sum[kChains], factor, term;
+  for (int lane = 0; lane < kLanes; ++lane) factor[lane] = 0.999F, term[lane] = 0.001F;
+  for (Vector& v : sum) v = term;
+  double best = 0;
+  auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end) {  // the best of many short blocks: what the core can do when left alone
+    auto start = Clock::now();
+    constexpr int kSteps = 200000;
+    for (int i = 0; i < kSteps; ++i) {
+      for (Vector& v : sum) {
+        v = v * factor + term;
+        asm volatile("" : "+x"(v));  // keep the chain in a register and in the program
+      }
+    }
+    double taken = std::chrono::duration<double>(Clock::now() - start).count();
+    double rate = 2.0 * kSteps * kChains * kLanes / taken;
+    if (rate > best) best = rate;
+  }
+  return best;
+}
+
+int main(int argc, char** argv) {
+  int threads = argc > 1 ? std::atoi(argv[1]) : 1;
+  double seconds = argc > 2 ? std::atof(argv[2]) : 0.5;
+  std::vector<double> rates(threads);
+  std::vector<std::thread> pool;
+  for (double& rate : rates) pool.emplace_back([&rate, seconds] { rate = work(seconds); });
+  for (std::thread& thread : pool) thread.join();
+  double total = 0;
+  for (double rate : rates) total += rate;
+  std::printf("%.2f\n", total / 1e9);
+}
