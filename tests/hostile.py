@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one hostile call in a child process, so that a crash or a hang is a failed test and not a lost run."""
+import faulthandler
 import os
 import pickle
 import signal
@@ -20,6 +21,20 @@ class Case:
 
 
 CASES = []
+MIN64, MAX64 = -2**63, 2**63 - 1
+
+
+def leaf(t, n=3):
+    return t.arange(1.0, n + 1).requires_grad_()
+
+
+def zero(x):
+    assert x.tolist() == [0], x.tolist()
+
+
+def equal(x, y):
+    assert x.tolist() == y.tolist(), (x.tolist(), y.tolist())
+
 
 
 def bad(name, type, words, run, names="", quirk=""):
@@ -47,6 +62,7 @@ def in_child(case, torch):
         code = 0
         try:
             os.close(read)
+            faulthandler.disable()
             signal.alarm(case.seconds)
             try:
                 case.run(torch)
