@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "autograd/meta.h"
+#include "autograd/saved.h"
 #include "bind.h"
 #include "dispatch/layers.h"
 
@@ -23,28 +24,132 @@ struct PyNode {
   Edge edge;
 };
 
-class PyTensorHook final : public autograd::TensorHook {
+// Owns a Python object and gives it up under the interpreter's lock.
+class PyHolder {
  public:
-  explicit PyTensorHook(nb::object f) : f_(std::move(f)) {}
-  ~PyTensorHook() override {
+  explicit PyHolder(nb::object o) : o_(std::move(o)) {}
+  ~PyHolder() {
     if (!Py_IsInitialized()) {
-      f_.release();
+      o_.release();
       return;
     }
     nb::gil_scoped_acquire gil;
-    f_.reset();
+    o_.reset();
   }
+  const nb::object& get() const { return o_; }
+
+ private:
+  nb::object o_;
+};
+
+class PyTensorHook final : public autograd::TensorHook {
+ public:
+  explicit PyTensorHook(nb::object f) : f_(std::move(f)) {}
   Tensor call(const Tensor& gradient) override {
     nb::gil_scoped_acquire gil;
-    nb::object r = f_(gradient);
+    nb::object r = f_.get()(gradient);
     if (r.is_none()) return {};
     FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()), "hook must return None or a Tensor, got ", Py_TYPE(r.ptr())->tp_name);
     return py::tensor_of(r.ptr());
   }
 
  private:
-  nb::object f_;
+  PyHolder f_;
 };
+
+std::vector<Tensor> tensors_of(nb::handle sequence) {
+  std::vector<Tensor> out;
+  for (nb::handle h : sequence) {
+    FC_CHECK_AS(TypeError, h.is_none() || py::is_tensor(h.ptr()), "expected Tensors or None, got ", Py_TYPE(h.ptr())->tp_name);
+    out.push_back(h.is_none() ? Tensor() : py::tensor_of(h.ptr()));
+  }
+  return out;
+}
+nb::tuple tuple_of(const std::vector<Tensor>& v) {
+  nb::list out;
+  for (const Tensor& t : v) out.append(t);
+  return nb::tuple(out);
+}
+
+// A hook around a node: f(grad_inputs, grad_outputs) after it, f(grad_outputs) before it.
+class PyNodeHook final : public autograd::NodeHook {
+ public:
+  PyNodeHook(nb::object f, bool before) : f_(std::move(f)), before_(before) {}
+  void call(std::vector<Tensor>& grad_inputs, std::vector<Tensor>& grad_outputs) override {
+    nb::gil_scoped_acquire gil;
+    std::vector<Tensor>& mine = before_ ? grad_outputs : grad_inputs;
+    nb::object r = before_ ? f_.get()(tuple_of(grad_outputs)) : f_.get()(tuple_of(grad_inputs), tuple_of(grad_outputs));
+    if (r.is_none()) return;
+    std::vector<Tensor> changed = py::is_tensor(r.ptr()) ? std::vector<Tensor>{py::tensor_of(r.ptr())} : tensors_of(r);
+    FC_CHECK(changed.size() == mine.size(), "hook has returned an incorrect number of values (got ", changed.size(), ", but expected ", mine.size(), ")");
+    mine = std::move(changed);
+  }
+
+ private:
+  PyHolder f_;
+  bool before_;
+};
+
+// A node whose backward is a Python function: the graph side of torch.autograd.Function. The context object is the
+// node's face in Python (y.grad_fn), owns the saved attributes and is called with the gradients.
+class FunctionNode final : public Node {
+ public:
+  FunctionNode(nb::object context, std::string name) : context_(std::move(context)), name_(std::move(name)) { python = context_.get().ptr(); }
+  std::string name() const override { return name_; }
+  std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
+    nb::gil_scoped_acquire gil;
+    nb::object r = context_.get().attr("_run_backward")(tuple_of(grads));
+    return tensors_of(r);
+  }
+  void release_saved() override {
+    saved.clear();
+    released = true;
+  }
+  std::vector<autograd::SavedTensor> saved;
+  bool released = false;
+
+ private:
+  PyHolder context_;
+  std::string name_;
+};
+
+// The face of a node: its own Python object if it has one.
+nb::object face(const Edge& e) {
+  if (e.node->python) return nb::borrow(static_cast<PyObject*>(e.node->python));
+  return nb::cast(PyNode{e});
+}
+
+class PySavedHooks final : public autograd::SavedTensorHooks {
+ public:
+  PySavedHooks(nb::object pack, nb::object unpack) : pack_(std::move(pack)), unpack_(std::move(unpack)) {}
+  struct Packed final : RefCounted {
+    explicit Packed(nb::object o) : content(std::move(o)) {}
+    PyHolder content;
+  };
+  Ref<RefCounted> pack(const Tensor& t) override {
+    nb::gil_scoped_acquire gil;
+    return make_ref<Packed>(pack_.get()(t));
+  }
+  Tensor unpack(RefCounted& packed) override {
+    nb::gil_scoped_acquire gil;
+    nb::object r = unpack_.get()(static_cast<Packed&>(packed).content.get());
+    FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()), "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ", Py_TYPE(r.ptr())->tp_name);
+    return py::tensor_of(r.ptr());
+  }
+
+ private:
+  PyHolder pack_, unpack_;
+};
+
+std::string python_stack() {
+  nb::gil_scoped_acquire gil;
+  try {
+    nb::object lines = nb::module_::import_("traceback").attr("format_stack")();
+    return nb::cast<std::string>(nb::str("").attr("join")(lines));
+  } catch (nb::python_error&) {
+    return "(no Python stack)";
+  }
+}
 
 }  // namespace
 
@@ -63,22 +168,94 @@ void bind_autograd(nb::module_& m) {
     return autograd::run_backward(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
   });
 
-  nb::class_<PyNode>(m, "Node")
+  m.def("_set_inference_mode", [](bool on) { InferenceMode::set(on); });
+  m.def("_restore_modes", [](bool grad, bool inference) {
+    thread_state().grad_mode = grad;
+    thread_state().inference_mode = new_tensors_are_inference = inference;
+  });
+  autograd::stack_trace_hook = python_stack;
+
+  nb::class_<PyNode>(m, "Node", nb::dynamic_attr())
       .def("name", [](const PyNode& n) { return n.edge.node->name(); })
-      .def("__repr__", [](const PyNode& n) { return str("<", n.edge.node->name(), " object>"); })
-      .def("__eq__", [](const PyNode& a, const PyNode& b) { return a.edge.node == b.edge.node; })
+      .def("__repr__", [](const PyNode& n) { return str("<", n.edge.node->name(), " object at 0x", reinterpret_cast<size_t>(n.edge.node), ">"); })
+      .def("__eq__", [](const PyNode& a, nb::handle b) { return nb::isinstance<PyNode>(b) && a.edge.node == nb::cast<PyNode&>(b).edge.node; })
       .def("__hash__", [](const PyNode& n) { return reinterpret_cast<size_t>(n.edge.node); })
       .def_prop_ro("next_functions", [](const PyNode& n) {
         nb::list out;
-        for (const Edge& e : n.edge.node->edges) out.append(e ? nb::make_tuple(PyNode{e}, e.nr) : nb::make_tuple(nb::none(), 0));
+        for (const Edge& e : n.edge.node->edges) out.append(e ? nb::make_tuple(face(e), e.nr) : nb::make_tuple(nb::none(), 0));
         return nb::tuple(out);
       })
-      .def_prop_ro("_sequence_nr", [](const PyNode& n) { return n.edge.node->sequence; });
+      .def_prop_ro("variable", [](const PyNode& n) {
+        FC_CHECK_AS(AttributeError, n.edge.node->name() == "AccumulateGrad", "only AccumulateGrad nodes have a variable, not ", n.edge.node->name());
+        return Tensor(Ref<TensorImpl>(static_cast<TensorImpl*>(n.edge.owner.get())));
+      })
+      .def("_sequence_nr", [](const PyNode& n) { return n.edge.node->sequence; })
+      .def("register_hook", [](PyNode& n, nb::object f) {
+        uint64_t id = autograd::next_hook_id();
+        n.edge.node->post_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), false)});
+        return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
+      })
+      .def("register_prehook", [](PyNode& n, nb::object f) {
+        uint64_t id = autograd::next_hook_id();
+        n.edge.node->pre_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), true)});
+        return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
+      })
+      .def("_remove_hook", [](PyNode& n, uint64_t id) {
+        std::erase_if(n.edge.node->post_hooks, [id](const auto& h) { return h.id == id; });
+        std::erase_if(n.edge.node->pre_hooks, [id](const auto& h) { return h.id == id; });
+      });
   m.def("_grad_fn", [](const Tensor& t) -> nb::object {
     Ref<Node> fn = autograd::grad_fn(t);
     if (!fn) return nb::none();
-    return nb::cast(PyNode{{fn, fn.get(), 0}});
+    return face({fn, fn.get(), 0});
   });
+  m.def("_gradient_edge", [](const Tensor& t) -> nb::object {
+    Edge e = autograd::gradient_edge(t);
+    FC_CHECK(e, "Cannot get gradient edge for Tensor that does not require grad.");
+    return nb::make_tuple(face(e), e.nr);
+  });
+
+  // --- torch.autograd.Function. A capsule-like handle to the node is kept by the context.
+  struct FunctionHandle {
+    Ref<FunctionNode> node;
+  };
+  nb::class_<FunctionHandle>(m, "_FunctionHandle");
+  m.def("_function_node", [](nb::object context, const std::string& name, nb::handle inputs) {
+    auto node = make_ref<FunctionNode>(std::move(context), name);
+    for (const Tensor& t : tensors_of(inputs)) node->edges.push_back(autograd::requires_grad(t) ? autograd::gradient_edge(t) : Edge());
+    if (thread_state().anomaly_mode) node->forward_trace = python_stack();
+    return FunctionHandle{std::move(node)};
+  });
+  // Attaches results; `kind`: 0 plain, 1 changed in place, 2 no gradient.
+  m.def("_function_result", [](FunctionHandle& h, const Tensor& t, int kind) {
+    if (kind == 1) autograd::rebase_history(t, h.node);
+    else if (kind == 0) autograd::set_history(t, h.node);
+    else h.node->add_input(t);
+  });
+  m.def("_function_save", [](FunctionHandle& h, nb::handle tensors, nb::handle is_output) {
+    auto flags = nb::cast<std::vector<bool>>(is_output);
+    size_t i = 0;
+    for (const Tensor& t : tensors_of(tensors)) h.node->saved.emplace_back(t, flags[i++]);
+  });
+  m.def("_function_saved", [](FunctionHandle& h) {
+    FC_CHECK(!h.node->released, "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+             "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+             "backward through the graph a second time or if you need to access saved tensors after calling backward.");
+    std::vector<Tensor> out;
+    for (const auto& s : h.node->saved) out.push_back(s.unpack(h.node));
+    return tuple_of(out);
+  });
+  m.def("_function_needs", [](FunctionHandle& h, size_t i) { return h.node->wants(i); });
+  m.def("_function_meta", [](FunctionHandle& h, size_t i) {
+    const autograd::InputMeta& meta = h.node->inputs.at(i);
+    return nb::make_tuple(nb::steal(py::wrap_size(meta.sizes)), nb::steal(py::wrap(meta.dtype)), nb::steal(py::wrap(meta.device)));
+  });
+  m.def("_function_face", [](FunctionHandle& h) { return PyNode{{h.node, h.node.get(), 0}}; });
+  m.def("_check_in_place", [](const std::string& name, const Tensor& t) { autograd::check_in_place(name.c_str(), t); });
+  m.def("_bump_version", [](const Tensor& t) { t.impl().bump_version(); });
+  m.def("_push_saved_hooks", [](nb::object pack, nb::object unpack) { autograd::push_saved_tensor_hooks(make_ref<PySavedHooks>(std::move(pack), std::move(unpack))); });
+  m.def("_pop_saved_hooks", &autograd::pop_saved_tensor_hooks);
+
   m.def("_register_hook", [](const Tensor& t, nb::object f) { return autograd::add_hook(t, make_ref<PyTensorHook>(std::move(f))); });
   m.def("_register_post_accumulate_hook", [](const Tensor& t, nb::object f) { return autograd::add_post_accumulate_hook(t, make_ref<PyTensorHook>(std::move(f))); });
   m.def("_remove_hook", &autograd::remove_hook);

@@ -8,6 +8,7 @@
 
 namespace facula {
 
+constinit thread_local bool new_tensors_are_inference = false;
 void (*release_python_object)(void*) = nullptr;
 
 TensorImpl::~TensorImpl() {
@@ -206,6 +207,7 @@ Tensor empty_tensor(IntSpan sizes, DType dtype, Device device, MemoryFormat form
   size_t bytes = checked_bytes(checked_numel(sizes), dtype);
   auto impl = make_ref<TensorImpl>(allocate_storage(bytes, device), dtype, device);
   impl->set_contiguous(sizes, format);
+  if (new_tensors_are_inference) impl->set_inference(true);
   return Tensor(std::move(impl));
 }
 
@@ -218,6 +220,7 @@ Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device 
   for (int64_t s : strides) FC_CHECK(s >= 0, "empty_strided: negative strides are not supported, got ", strides);
   auto impl = make_ref<TensorImpl>(allocate_storage(storage_bytes_needed(sizes, strides, 0, dtype), device), dtype, device);
   impl->set_geometry(sizes, strides, 0);
+  if (new_tensors_are_inference) impl->set_inference(true);
   return Tensor(std::move(impl));
 }
 

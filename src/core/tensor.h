@@ -161,6 +161,9 @@ Tensor shallow_copy(const Tensor& t, bool share_version);  // no autograd histor
 // Changes the shape in place, growing the storage if needed (new bytes are not initialised).
 void resize_tensor(const Tensor& t, IntSpan sizes, MemoryFormat format = MemoryFormat::Contiguous);
 
+// While set on a thread, new tensors are inference tensors (inference mode; dispatch/layers.h).
+extern constinit thread_local bool new_tensors_are_inference;
+
 // Hook of the Python front: gives up the wrapper object that a dying tensor owns.
 extern void (*release_python_object)(void* object);
 

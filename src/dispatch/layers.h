@@ -48,12 +48,16 @@ inline ThreadState& thread_state() { return tls_state; }
 // Sets the whole state for a scope: `StateScope s(snapshot);` on a worker.
 class StateScope {
  public:
-  explicit StateScope(const ThreadState& next) : before_(thread_state()) { thread_state() = next; }
-  ~StateScope() { thread_state() = before_; }
+  explicit StateScope(const ThreadState& next) : before_(thread_state()) { set(next); }
+  ~StateScope() { set(before_); }
   StateScope(const StateScope&) = delete;
   StateScope& operator=(const StateScope&) = delete;
 
  private:
+  static void set(const ThreadState& s) {
+    thread_state() = s;
+    new_tensors_are_inference = s.inference_mode;
+  }
   ThreadState before_;
 };
 
@@ -90,6 +94,25 @@ class GradMode {  // switches recording on or off for a scope
 
  private:
   bool before_;
+};
+
+class InferenceMode {  // no recording, no version counting on what is made inside
+ public:
+  explicit InferenceMode(bool on = true) : before_(thread_state()) { set(on); }
+  ~InferenceMode() {
+    thread_state() = before_;
+    new_tensors_are_inference = before_.inference_mode;
+  }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+  static void set(bool on) {
+    thread_state().inference_mode = on;
+    thread_state().grad_mode = !on;
+    new_tensors_are_inference = on;
+  }
+
+ private:
+  ThreadState before_;
 };
 
 // A layer gets the call and the set of layers below it; to go on it calls redispatch.

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modes of the forward pass: what is recorded, and whether problems are traced back to their line."""
+
+import functools
+import inspect
+
+from facula import _C
+
+
+class _Mode:
+    """A context that sets the grad modes; as a decorator it covers functions and every step of generators."""
+
+    def _enter(self):
+        raise NotImplementedError
+
+    def clone(self):
+        return type(self)()
+
+    def __enter__(self):
+        self._before = (_C.is_grad_enabled(), _C.is_inference_mode_enabled())
+        self._enter()
+
+    def __exit__(self, *exc):
+        _C._restore_modes(*self._before)
+
+    def __call__(self, function):
+        if isinstance(function, type):
+            function.__init__ = self(function.__init__)
+            return function
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    def _wrap_generator(self, function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            with self.clone():
+                step = functools.partial(next, generator)
+            while True:
+                try:
+                    with self.clone():
+                        item = step()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    sent = yield item
+                    step = functools.partial(generator.send, sent)
+                except GeneratorExit:
+                    generator.close()
+                    raise
+                except BaseException as error:
+                    step = functools.partial(generator.throw, error)
+
+        return wrapper
+
+
+class no_grad(_Mode):
+    """Nothing is recorded inside."""
+
+    def __new__(cls, orig_func=None):
+        self = super().__new__(cls)
+        return self(orig_func) if orig_func is not None else self
+
+    def __init__(self, orig_func=None):
+        pass
+
+    def _enter(self):
+        _C._set_grad_enabled(False)
+
+
+class enable_grad(no_grad):
+    """Records again inside no_grad."""
+
+    def _enter(self):
+        _C._set_grad_enabled(True)
+
+
+class set_grad_enabled(_Mode):
+    """Switches recording at once; as a context, until it ends."""
+
+    def __init__(self, mode):
+        self._before = (_C.is_grad_enabled(), _C.is_inference_mode_enabled())
+        self.mode = bool(mode)
+        _C._set_grad_enabled(self.mode)
+
+    def clone(self):
+        return set_grad_enabled(self.mode)
+
+    def __enter__(self):
+        _C._set_grad_enabled(self.mode)
+
+    def __call__(self, function):
+        _C._restore_modes(*self._before)  # as a decorator it changes nothing outside the function
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """Like no_grad, and tensors made inside can never take part in a recorded computation."""
+
+    def __new__(cls, mode=True):
+        self = super().__new__(cls)
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        self.mode = bool(mode)
+        return self
+
+    def clone(self):
+        return inference_mode(self.mode)
+
+    def _enter(self):
+        _C._set_inference_mode(self.mode)
+
+
+class set_detect_anomaly:
+    """Backward checks for NaN and names the forward line of a node that fails; at once, or as a context."""
+
+    def __init__(self, mode, check_nan=True):
+        self._before = _C.is_anomaly_enabled()
+        _C._set_anomaly(bool(mode), check_nan)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        _C._set_anomaly(self._before, True)
+
+
+class detect_anomaly:
+    """Anomaly detection for a scope."""
+
+    def __init__(self, check_nan=True):
+        self._check_nan = check_nan
+
+    def __enter__(self):
+        self._before = _C.is_anomaly_enabled()
+        _C._set_anomaly(True, self._check_nan)
+
+    def __exit__(self, *exc):
+        _C._set_anomaly(self._before, True)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Custom operations with a backward of their own."""
+
+import functools
+
+from facula import _C
+from facula._tensor import Tensor
+from facula.autograd.forward_modes import no_grad
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What forward leaves for backward. It is also the node: y.grad_fn is this object."""
+
+    _handle = None
+    _to_save = ()
+    _dirty = ()
+    _no_gradient = ()
+    _materialize = True
+
+    def save_for_backward(self, *tensors):
+        """Keep tensors; they come back, checked for in-place changes, as self.saved_tensors."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        pass
+
+    def mark_dirty(self, *tensors):
+        """Say that forward changed these inputs in place."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        self._no_gradient = tensors
+
+    def set_materialize_grads(self, value):
+        """Whether backward gets zeros (the default) or None where no gradient arrived."""
+        self._materialize = bool(value)
+
+    @property
+    def saved_tensors(self):
+        if self._handle is None:
+            return tuple(self._to_save)
+        return _C._function_saved(self._handle)
+
+    saved_variables = saved_tensors
+
+    @property
+    def needs_input_grad(self):
+        return self._needs
+
+    # --- the node's face
+    @property
+    def next_functions(self):
+        return _C._function_face(self._handle).next_functions
+
+    def name(self):
+        return type(self)._cls.__name__ + "Backward"
+
+    def register_hook(self, hook):
+        return _C._function_face(self._handle).register_hook(hook)
+
+    def register_prehook(self, hook):
+        return _C._function_face(self._handle).register_prehook(hook)
+
+    def _run_backward(self, grads):
+        cls = type(self)._cls
+        if self._materialize:
+            grads = tuple(self._zeros(i) if g is None else g for i, g in enumerate(grads))
+        backward = cls.vjp if cls.vjp is not Function.vjp else cls.backward
+        result = backward(self, *grads)
+        result = result if isinstance(result, tuple) else (result,)
+        n = len(self._needs)
+        if len(result) > n and all(r is None for r in result[n:]):
+            result = result[:n]
+        if len(result) != n:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(result)})")
+        for i, r in enumerate(result):
+            if r is not None and not isinstance(r, Tensor):
+                raise TypeError(f"function {self.name()} returned a {type(r).__name__} as gradient {i}: expected a Tensor or None")
+            if r is not None and i not in self._tensor_at:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different from None at position {i + 1}, "
+                    "but the corresponding forward input was not a Variable"
+                )
+        return tuple(result[i] for i in self._tensor_at)
+
+    def _zeros(self, i):
+        from facula import zeros
+
+        size, dtype, device = _C._function_meta(self._handle, i)
+        return zeros(size, dtype=dtype, device=device)
+
+
+class _FunctionMeta(type):
+    def __init__(cls, name, bases, namespace):
+        cls._context_class = type(name + "Backward", (FunctionCtx,), {"_cls": cls})
+        super().__init__(name, bases, namespace)
+
+
+class Function(metaclass=_FunctionMeta):
+    """Base of custom operations: define forward(ctx, *args) and backward(ctx, *grads), call .apply(*args).
+
+    forward may also be written without ctx, with setup_context(ctx, inputs, output) beside it.
+    """
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.")
+
+    @staticmethod
+    def vjp(ctx, *grad_outputs):
+        raise NotImplementedError
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError(f"{type(self).__name__} should not be instantiated: methods on autograd functions are all static")
+
+    @classmethod
+    def apply(cls, *args):
+        ctx = cls._context_class()
+        ctx._tensor_at = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        recording = _C.is_grad_enabled() and any(args[i].requires_grad for i in ctx._tensor_at)
+        ctx._needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        inputs = [args[i] for i in ctx._tensor_at]
+        handle = _C._function_node(ctx, ctx.name(), inputs) if recording else None
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                result = cls.forward(ctx, *args)
+            else:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+        outputs = result if isinstance(result, tuple) else (result,)
+        dirty = {id(t) for t in ctx._dirty}
+        for t in ctx._dirty:
+            if not any(t is i for i in inputs):
+                raise RuntimeError("mark_dirty: a tensor was marked that is no input")
+            if recording:
+                _C._check_in_place(cls.__name__, t)
+            _C._bump_version(t)
+        if not recording:
+            return result
+        constant = {id(t) for t in ctx._no_gradient}
+        attached = []
+        for t in outputs:
+            if not isinstance(t, Tensor):
+                attached.append(t)
+                continue
+            if id(t) in dirty:
+                kind = 1
+            elif id(t) in constant or not (t.is_floating_point() or t.is_complex()):
+                kind = 2
+            else:
+                kind = 0
+                if any(t is i for i in inputs) or t.grad_fn is not None:
+                    with no_grad():
+                        t = t.view_as(t)
+            _C._function_result(handle, t, kind)
+            attached.append(t)
+        saved_outputs = [any(s is o for o in outputs) for s in ctx._to_save]
+        replace = {id(old): new for old, new in zip(outputs, attached, strict=True)}
+        _C._function_save(handle, [replace.get(id(s), s) for s in ctx._to_save], saved_outputs)
+        ctx._handle = handle
+        ctx._to_save = ()
+        return tuple(attached) if isinstance(result, tuple) else attached[0]
+
+
+def once_differentiable(function):
+    """For a backward whose own gradient is not defined: its results are cut from the graph."""
+
+    @functools.wraps(function)
+    def wrapper(ctx, *args):
+        with no_grad():
+            result = function(ctx, *args)
+        if not _C.is_grad_enabled() or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        out = tuple(_Undifferentiable.apply(r.detach().requires_grad_()) if isinstance(r, Tensor) else r for r in results)
+        return out if isinstance(result, tuple) else out[0]
+
+    return wrapper
+
+
+class _Undifferentiable(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks gradients against finite differences, in double precision."""
+
+from facula import _C
+from facula._tensor import Tensor
+from facula.autograd.forward_modes import no_grad
+
+__all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
+
+
+class GradcheckError(RuntimeError):
+    """Numerical and analytical gradients disagree."""
+
+
+def _as_tuple(x):
+    return x if isinstance(x, tuple) else tuple(x) if isinstance(x, list) else (x,)
+
+
+def _is_differentiable(x):
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def _flat(x):
+    """All tensors of arguments that may be nested in lists and tuples."""
+    for item in x:
+        if isinstance(item, Tensor):
+            yield item
+        elif isinstance(item, (list, tuple)):
+            yield from _flat(item)
+
+
+def _outputs(function, inputs):
+    return tuple(o for o in _as_tuple(function(*inputs)) if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex()))
+
+
+def _numerical(function, inputs, x, eps):
+    """Columns d output / d x_i as flat lists, one dictionary entry per output and direction."""
+    data = x.detach()
+    flat = data.reshape(-1) if data.is_contiguous() else None
+    directions = (eps, eps * 1j) if x.is_complex() else (eps,)
+    jacobians = []
+    with no_grad():
+        for i in range(x.numel()):
+            for step in directions:
+                position = i
+                if flat is not None:
+                    cell = flat
+                else:
+                    index = []
+                    for size in reversed(x.shape):
+                        index.insert(0, position % size)
+                        position //= size
+                    cell, position = data, tuple(index)
+                before = cell[position].item()
+                cell[position] = before + step
+                high = [o.clone() for o in _outputs(function, inputs)]
+                cell[position] = before - step
+                low = [o.clone() for o in _outputs(function, inputs)]
+                cell[position] = before
+                jacobians.append([((h - lo) / (2 * eps)).reshape(-1).tolist() for h, lo in zip(high, low, strict=True)])
+    return jacobians
+
+
+def _analytical(outputs, x, which, position, imaginary):
+    output = outputs[which]
+    seed = output.detach().clone().zero_() if output.is_contiguous() else output.detach().contiguous().zero_()
+    seed.view(-1)[position] = 1j if imaginary else 1
+    (g,) = _run([output], [seed], [x])
+    return [0.0] * x.numel() if g is None else g.reshape(-1).tolist()
+
+
+def _run(outputs, seeds, inputs):
+    return _C._run_backward(outputs, seeds, inputs, True, False, True, False)
+
+
+def gradcheck(
+    func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
+    check_grad_dtypes=False, check_batched_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False, masked=None,
+):  # fmt: skip
+    """Compare the gradients of func(*inputs) with central differences; inputs should be float64."""
+    try:
+        _check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check(func, inputs, eps, atol, rtol, nondet_tol):
+    differentiable = [t for t in _flat(inputs) if t.requires_grad]
+    if not differentiable:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+    for x in differentiable:
+        if x.dtype not in (_C.float64, _C.complex128):
+            import warnings
+
+            warnings.warn(f"gradcheck: an input of type {x.dtype} is too imprecise for finite differences; use float64", stacklevel=3)
+        if any(stride == 0 and size > 1 for size, stride in zip(x.shape, x.stride(), strict=True)):
+            raise RuntimeError("gradcheck: an input has elements that share memory; expand() it inside the function instead")
+        if not x.is_leaf:
+            x.retain_grad()
+    outputs = _outputs(func, inputs)
+    if not any(o.requires_grad for o in outputs):
+        for i, x in enumerate(differentiable):
+            if any(abs(v) > atol for column in _numerical(func, inputs, x, eps) for rows in column for v in rows):
+                raise GradcheckError(f"Numerical gradient for function expected to be zero, but it is not, for input {i}")
+        return
+    for i, x in enumerate(differentiable):
+        columns = _numerical(func, inputs, x, eps)
+        per = 2 if x.is_complex() else 1
+        for which, output in enumerate(outputs):
+            if not output.requires_grad:
+                continue
+            for position in range(output.numel()):
+                rows = [_analytical(outputs, x, which, position, im) for im in ((False, True) if output.is_complex() else (False,))]
+                if nondet_tol == 0.0 and rows[0] != (again := _analytical(outputs, x, which, position, False)):
+                    if any(abs(a - b) > nondet_tol and not (a != a and b != b) for a, b in zip(rows[0], again, strict=True)):
+                        raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values")
+                for j in range(x.numel()):
+                    numerical = [columns[per * j + k][which][position] for k in range(per)]
+                    _compare(_expected(numerical, output.is_complex()), [r[j] for r in rows], atol, rtol, which, i, position, j)
+
+
+def _expected(numerical, complex_output):
+    """What backward must return for grad_output 1 (and 1j), from the derivatives along 1 (and 1j)."""
+    results = []
+    for seed in (1, 1j) if complex_output else (1,):
+        parts = [(complex(d).conjugate() * seed).real for d in numerical]
+        results.append(complex(*parts) if len(parts) == 2 else parts[0])
+    return results
+
+
+def _compare(expected, found, atol, rtol, which, i, position, j):
+    for a, n in zip(found, expected, strict=True):
+        if not abs(a - n) <= atol + rtol * abs(n):
+            raise GradcheckError(
+                f"Jacobian mismatch for output {which} with respect to input {i}, at element {position} of the output and "
+                f"{j} of the input:\nnumerical: {n}\nanalytical: {a}"
+            )
+
+
+def gradgradcheck(
+    func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False, raise_exception=True,
+    nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False,
+    check_rev_over_rev=True, fast_mode=False, masked=False,
+):  # fmt: skip
+    """Check the gradients of the gradients of func(*inputs)."""
+    from facula import zeros
+    from facula.autograd import grad
+
+    inputs = _as_tuple(inputs)
+    if grad_outputs is None:
+        seeds = []
+        for k, o in enumerate(_outputs(func, inputs)):
+            seed = zeros(o.shape, dtype=o.dtype, device=o.device)
+            flat = seed.view(-1)
+            for n in range(o.numel()):  # fixed numbers without a random generator: the check must not change its state
+                flat[n] = ((n * 7 + k * 3) % 11 - 5) / 4 + 0.1
+            seeds.append(seed.requires_grad_())
+        grad_outputs = tuple(seeds)
+    else:
+        grad_outputs = _as_tuple(grad_outputs)
+    n = len(grad_outputs)
+
+    def gradients(*args):
+        given, seeds = args[: len(args) - n], args[len(args) - n :]
+        wanted = [t for t in _flat(given) if t.requires_grad]
+        outputs = _outputs(func, given)
+        pairs = [(o, s) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
+        found = grad([o for o, _ in pairs], wanted, [s for _, s in pairs], create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(gradients, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol)
