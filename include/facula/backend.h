@@ -66,7 +66,9 @@ enum fc_map_opcode { FC_MAP_OPCODES(FC_ENUMERATE) FC_MAP_COUNT };
 
 enum fc_reduce_opcode {
   FC_REDUCE_SUM, FC_REDUCE_PROD, FC_REDUCE_MAX, FC_REDUCE_MIN, FC_REDUCE_ARGMAX, FC_REDUCE_ARGMIN, FC_REDUCE_ANY,
-  FC_REDUCE_ALL
+  FC_REDUCE_ALL, FC_REDUCE_MEAN, FC_REDUCE_NANSUM, FC_REDUCE_SUM_ABS, FC_REDUCE_SUM_SQUARES,
+  FC_REDUCE_SUM_DEVIATIONS, /* of (in - shift) squared */
+  FC_REDUCE_COUNT
 };
 enum fc_scan_opcode { FC_SCAN_SUM, FC_SCAN_PROD, FC_SCAN_MAX, FC_SCAN_MIN };
 enum fc_scatter_opcode { FC_SCATTER_SET, FC_SCATTER_ADD, FC_SCATTER_MUL, FC_SCATTER_MAX, FC_SCATTER_MIN };
@@ -107,8 +109,9 @@ typedef struct fc_copy {
   fc_operand dst, src;
 } fc_copy;
 
-/* out has stride 0 along the reduced dimensions. indices: for argmax/argmin the int64 result (out.data may be null);
- * for max/min optional. The index is the position along `dim` (or in the flattened input when dim is -1). */
+/* out has stride 0 along the reduced dimensions; no reduced dimension has size 0. indices: for argmax/argmin the int64
+ * result (out.data may be null); for max/min optional. The index is the position along `dim`; with dim -1 in the whole
+ * input, which is contiguous then. shift: for SUM_DEVIATIONS, of the compute type, with the strides of out. */
 typedef struct fc_reduce {
   uint32_t size;
   int32_t opcode;
@@ -118,6 +121,7 @@ typedef struct fc_reduce {
   fc_operand in, out, indices;
   int32_t dim;
   int32_t reserved;
+  fc_operand shift;
 } fc_reduce;
 
 /* c[b] = alpha * a[b] @ b[b] + beta * c[b]; all three of type dtype, any strides. */

@@ -90,7 +90,15 @@ inline Tensor flip(T a, IntSpan dims) { return call<"aten::flip", Tensor>(a, dim
 inline Tensor sum(T a) { return call<"aten::sum", Tensor>(a, std::optional<DType>()); }
 inline Tensor sum(T a, IntSpan dims, bool keepdim = false) { return call<"aten::sum.dim_IntList", Tensor>(a, dims, keepdim, std::optional<DType>()); }
 inline Tensor mean(T a, IntSpan dims, bool keepdim = false) { return call<"aten::mean.dim", Tensor>(a, dims, keepdim, std::optional<DType>()); }
+inline Tensor amax(T a, IntSpan dims, bool keepdim = false) { return call<"aten::amax", Tensor>(a, dims, keepdim); }
+inline Tensor amin(T a, IntSpan dims, bool keepdim = false) { return call<"aten::amin", Tensor>(a, dims, keepdim); }
 Tensor sum_to_size(T a, IntSpan sizes);  // undoes broadcasting
+
+// --- indexing
+inline Tensor gather(T a, int64_t dim, T index) { return call<"aten::gather", Tensor>(a, dim, index, false); }
+inline Tensor scatter(T a, int64_t dim, T index, T src) { return call<"aten::scatter.src", Tensor>(a, dim, index, src); }
+// Zeros of these sizes, with src at the places that index names along dim.
+inline Tensor scatter_to(T src, int64_t dim, T index, IntSpan sizes) { return scatter(zeros(sizes, src.dtype(), src.device()), dim, index, src); }
 
 // --- matrices
 inline Tensor mm(T a, T b) { return call<"aten::mm", Tensor>(a, b); }

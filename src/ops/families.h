@@ -13,6 +13,7 @@ void define_copy();
 void define_creation();
 void define_view();
 void define_part();
+void define_reduce();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

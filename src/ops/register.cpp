@@ -14,6 +14,7 @@ void define_all_operators() {
     define_creation();
     define_view();
     define_part();
+    define_reduce();
   });
 }
 

@@ -13,9 +13,29 @@ struct MapKernel {
   int16_t cost = 1;
 };
 
+// Folds of blocks: at most kReduceRow elements of a row, or kReduceRows rows of columns that lie side by side. The
+// shift, where a fold has one, is one element per result.
+inline constexpr int64_t kReduceRow = 4096, kReduceRows = 64;
+struct ReduceKernel {
+  // out[j] = fold over i < n of in[j * row + i * stride], for j < n_rows
+  void (*rows)(const char* in, int64_t row, int64_t n_rows, int64_t stride, int64_t n, char* out, const char* shift) = nullptr;
+  // out[j] = fold over i < n of in[i * row + j], for j < m
+  void (*columns)(const char* in, int64_t row, int64_t n, int64_t m, char* out, const char* shift) = nullptr;
+  void (*combine)(char* a, const char* b, int64_t m) = nullptr;      // a[j] = a[j] with b[j], for j < m
+  void (*finish)(char* a, int64_t m, int64_t count) = nullptr;       // once at the end, with the number of terms
+};
+// Extremes with their place; base 0 starts afresh, otherwise value and index go on.
+struct ArgReduceKernel {
+  void (*row)(const char* in, int64_t stride, int64_t n, int64_t base, char* value, int64_t* index) = nullptr;
+  void (*columns)(const char* in, int64_t row, int64_t n, int64_t m, int64_t base, char* value, int64_t* index) = nullptr;
+  void (*combine)(char* value, int64_t* index, const char* later, const int64_t* later_index, int64_t m) = nullptr;
+};
+
 struct KernelTable {
   MapKernel map[FC_MAP_COUNT][kDTypeSlots];  // by opcode and compute type; float32 stands for reduced types
   CastFn cast[kDTypeSlots][kDTypeSlots];
+  ReduceKernel reduce[FC_REDUCE_COUNT][kDTypeSlots];  // by compute type
+  ArgReduceKernel arg_reduce[2][kDTypeSlots];         // 0: max, 1: min
 };
 
 // Each is defined by one build of isa/*.cpp.
@@ -27,6 +47,7 @@ struct KernelTable {
   void fill_compare(KernelTable& t);          \
   void fill_ternary(KernelTable& t);          \
   void fill_cast(KernelTable& t);             \
+  void fill_reduce(KernelTable& t);           \
   }
 FC_DECLARE(baseline)
 FC_DECLARE(avx2)

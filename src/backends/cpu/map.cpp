@@ -93,6 +93,7 @@ void register_families() {
   Families f;
   f.copy = copy;
   f.map = map;
+  f.reduce = reduce;
   set_families(Device::CPU, f);
 }
 

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every fact about the reductions: one row each. A row says which fold it is, where dim, keepdim and dtype stand
+// among its arguments, and its derivative. Those made of several folds (var, norms, logsumexp) are in statistics.cpp.
+#include "ops/reduce.h"
+
+#include <limits>
+
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+
+namespace facula {
+
+DimSet reduced_dims(const char* op, const Arg& dim, int64_t ndim) {
+  DimSet all = ndim == 64 ? ~DimSet{0} : (DimSet{1} << ndim) - 1;
+  if (dim.is_none()) return all;
+  DimSet bits = 0;
+  auto add = [&](int64_t d) {
+    int64_t w = wrap_dim(d, ndim, op);
+    FC_CHECK(!(bits >> w & 1), op, ": dim ", w, " appears multiple times in the list of dims");
+    bits |= DimSet{1} << w;
+  };
+  if (dim.tag() != Tag::IntList) add(dim.integer());
+  else if (dim.ints().empty()) return all;
+  else
+    for (int64_t d : dim.ints()) add(d);
+  return bits & all;
+}
+
+Dims reduced_sizes(IntSpan sizes, DimSet dims, bool keepdim) {
+  Dims out;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    bool gone = dims >> d & 1;
+    if (!gone || keepdim) out.push_back(gone ? 1 : sizes[d]);
+  }
+  return out;
+}
+
+int64_t reduced_numel(IntSpan sizes, DimSet dims) {
+  int64_t n = 1;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (dims >> d & 1) n *= sizes[d];
+  return n;
+}
+
+Tensor restore_dims(const Tensor& g, const Arg& dim, bool keepdim, int64_t ndim) {
+  if (keepdim || ndim == 0) return g;
+  DimSet dims = reduced_dims("reduction", dim, ndim);
+  Tensor out = g;
+  for (int64_t d = 0; d < ndim; ++d)
+    if (dims >> d & 1) out = unsqueeze(out, d);
+  return out;
+}
+
+namespace {
+
+Scalar identity_of(int opcode) {
+  switch (opcode) {
+    case FC_REDUCE_PROD: return 1;
+    case FC_REDUCE_ALL: return true;
+    case FC_REDUCE_MEAN: return std::numeric_limits<double>::quiet_NaN();
+    default: return 0;
+  }
+}
+
+// Strides of a result in the input's dimensions: 0 where it was reduced.
+Dims operand_strides(const Tensor& out, IntSpan in_sizes, DimSet dims, bool keepdim) {
+  Dims s(in_sizes.size());
+  size_t at = 0;
+  int64_t item = static_cast<int64_t>(item_size(out.dtype()));
+  for (size_t d = 0; d < in_sizes.size(); ++d) {
+    bool gone = dims >> d & 1;
+    s[d] = gone ? 0 : out.strides()[at] * item;
+    if (!gone || keepdim) ++at;
+  }
+  return s;
+}
+
+}  // namespace
+
+bool try_reduce(const ReduceRequest& r, Tensor& result) {
+  const Device device = r.in.device();
+  IntSpan shape = r.in.sizes();
+  ByteStrides in_strides(r.in);
+  fc_reduce c{};
+  c.size = sizeof c;
+  c.opcode = r.opcode;
+  c.ndim = static_cast<int32_t>(shape.size());
+  c.shape = shape.data();
+  c.compute = static_cast<int32_t>(r.compute);
+  c.in = operand(r.in, in_strides);
+  c.dim = -1;
+  if (r.indices && !(r.dims & (r.dims - 1)))
+    for (int d = 0; d < c.ndim; ++d)
+      if (r.dims >> d & 1) c.dim = d;
+  c.out.dtype = static_cast<int32_t>(r.result);
+  const Families& f = families(device.type);
+  if (!device.is_meta() && !device_supports(f, FC_FAMILY_REDUCE, &c)) return false;
+
+  Dims sizes = reduced_sizes(shape, r.dims, r.keepdim);
+  if (r.values) result = empty_tensor(sizes, r.result, device);
+  if (r.indices) *r.indices = empty_tensor(sizes, DType::Int64, device);
+  const Tensor& any_result = r.values ? result : *r.indices;
+  if (device.is_meta() || any_result.numel() == 0) return true;
+  if (r.in.numel() == 0) {
+    fill_(result, identity_of(r.opcode));
+    return true;
+  }
+  Dims out_strides, index_strides, shift_strides;
+  auto bind = [&](fc_operand& o, const Tensor& t, Dims& strides, bool keepdim) {
+    strides = operand_strides(t, shape, r.dims, keepdim);
+    o = {t.data(), strides.data(), static_cast<int32_t>(t.dtype()), 0, {}};
+  };
+  if (r.values) bind(c.out, result, out_strides, r.keepdim);
+  if (r.indices) bind(c.indices, *r.indices, index_strides, r.keepdim);
+  if (r.shift) bind(c.shift, *r.shift, shift_strides, true);
+  f.reduce(f.context, c);
+  return true;
+}
+
+namespace {
+
+#define G (g.out())
+#define X (g.in(0))
+#define Y (g.result())
+
+enum class Result : uint8_t {
+  Sum,   // integers and bool become int64; dtype= decides otherwise
+  Mean,  // floating and complex; dtype= decides otherwise
+  Same,
+  Truth, // bool; uint8 stays uint8
+};
+
+struct ReduceRow {
+  const char* schema;
+  int opcode;
+  Result result;
+  int8_t dim = -1, keepdim = -1, dtype = -1;  // positions among the arguments
+  bool out = false;
+  const char* saves = "";
+  GradFormula grad = nullptr;  // null: no derivative flows
+};
+
+bool flag(Grad& g, int arg) { return g.arg(arg).boolean(); }
+int64_t rank(Grad& g) { return static_cast<int64_t>(g.sizes(0).size()); }
+
+// Equal extremes share the gradient evenly.
+void share(Grad& g, const Arg& dim, bool keepdim) {
+  int64_t n = rank(g);
+  Tensor x = X, y = restore_dims(Y, dim, keepdim, n);
+  Tensor both_nan = call<"aten::logical_and", Tensor>(call<"aten::isnan", Tensor>(x), call<"aten::isnan", Tensor>(y));
+  Tensor mask = to_dtype(call<"aten::logical_or", Tensor>(eq(x, y), both_nan), G.dtype());
+  Tensor count = dim.is_none() ? sum(mask) : call<"aten::sum.dim_IntList", Tensor>(mask, dim, true, std::optional<DType>());
+  g.set(0, mul(mask, div(restore_dims(G, dim, keepdim, n), count)));
+}
+
+void select_grad(Grad& g) {  // max.dim and its like: the gradient goes to the chosen element
+  int64_t n = rank(g), dim = g.arg(1).integer();
+  if (n == 0) {
+    g.set(0, G);
+    return;
+  }
+  bool keepdim = flag(g, 2);
+  g.set(0, scatter_to(restore_dims(G, dim, keepdim, n), dim, restore_dims(g.result(1), dim, keepdim, n), g.sizes(0)));
+}
+
+// d prod / d x[i] is the product of the others. Without zeros that is prod / x[i]; with zeros, products from both ends.
+Tensor product_of_others(const Tensor& x, int64_t dim) {
+  int64_t n = x.size(dim);
+  if (n == 0) return x;
+  Dims one_sizes(x.sizes());
+  one_sizes[static_cast<size_t>(dim)] = 1;
+  Tensor one = full(one_sizes, 1, x.dtype(), x.device());
+  auto before = [&](const Tensor& t) {
+    const Tensor parts[] = {one, narrow(t, dim, 0, n - 1)};
+    return call<"aten::cumprod", Tensor>(cat(parts, dim), dim, std::optional<DType>());
+  };
+  return mul(before(x), flip(before(flip(x, Dims{dim})), Dims{dim}));
+}
+
+bool has_zero(const Tensor& x) {
+  if (x.device().is_meta()) return true;
+  return call<"aten::_local_scalar_dense", Scalar>(call<"aten::any", Tensor>(eq(x, 0))).to_bool();
+}
+
+void prod_grad(Grad& g, const Arg& dim, bool keepdim) {
+  Tensor x = X;
+  if (x.dim() == 0) g.set(0, G);
+  else if (!has_zero(x)) g.set(0, mul(restore_dims(G, dim, keepdim, x.dim()), conj(div(restore_dims(Y, dim, keepdim, x.dim()), x))));
+  else if (dim.is_none()) g.set(0, mul(G, conj(reshape(product_of_others(reshape(x, Dims{-1}), 0), x.sizes()))));
+  else g.set(0, mul(restore_dims(G, dim, keepdim, x.dim()), conj(product_of_others(x, wrap_dim(dim.integer(), x.dim())))));
+}
+
+#define DTYPE "*, ScalarType? dtype=None"
+
+constexpr ReduceRow rows[] = {
+    {"sum(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_SUM, Result::Sum, -1, -1, 1, true, "",
+     [](Grad& g) { g.set(0, expand(G, g.sizes(0))); }},
+    {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_SUM, Result::Sum, 1, 2, 3, true,
+     "dim keepdim", [](Grad& g) { g.set(0, expand(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), g.sizes(0))); }},
+    {"nansum(Tensor self, int[1]? dim=None, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_NANSUM, Result::Sum, 1, 2, 3, true,
+     "self dim keepdim", [](Grad& g) {
+       Tensor x = X;
+       g.set(0, mul(expand(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), g.sizes(0)), eq(x, x)));
+     }},
+    {"mean(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_MEAN, Result::Mean, -1, -1, 1, true, "", [](Grad& g) {
+       g.set(0, expand(div(G, static_cast<int64_t>(checked_numel(g.sizes(0)))), g.sizes(0)));
+     }},
+    {"mean.dim(Tensor self, int[1]? dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_MEAN, Result::Mean, 1, 2, 3, true,
+     "dim keepdim", [](Grad& g) {
+       int64_t n = reduced_numel(g.sizes(0), reduced_dims("mean", g.arg(1), rank(g)));
+       g.set(0, expand(div(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), n), g.sizes(0)));
+     }},
+    {"prod(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_PROD, Result::Sum, -1, -1, 1, true, "self result",
+     [](Grad& g) { prod_grad(g, Arg(), false); }},
+    {"prod.dim_int(Tensor self, int dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_PROD, Result::Sum, 1, 2, 3, true,
+     "self dim keepdim result", [](Grad& g) { prod_grad(g, g.arg(1), flag(g, 2)); }},
+    // --- extremes
+    {"amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", FC_REDUCE_MAX, Result::Same, 1, 2, -1, true,
+     "self dim keepdim result", [](Grad& g) { share(g, g.arg(1), flag(g, 2)); }},
+    {"amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", FC_REDUCE_MIN, Result::Same, 1, 2, -1, true,
+     "self dim keepdim result", [](Grad& g) { share(g, g.arg(1), flag(g, 2)); }},
+    {"max(Tensor self) -> Tensor", FC_REDUCE_MAX, Result::Same, -1, -1, -1, true, "self result", [](Grad& g) { share(g, Arg(), false); }},
+    {"min(Tensor self) -> Tensor", FC_REDUCE_MIN, Result::Same, -1, -1, -1, true, "self result", [](Grad& g) { share(g, Arg(), false); }},
+    {"max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MAX, Result::Same, 1, 2, -1, true,
+     "dim keepdim result1", select_grad},
+    {"min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MIN, Result::Same, 1, 2, -1, true,
+     "dim keepdim result1", select_grad},
+    {"argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ARGMAX, Result::Same, 1, 2, -1, true},
+    {"argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ARGMIN, Result::Same, 1, 2, -1, true},
+    // --- truth
+    {"any(Tensor self) -> Tensor", FC_REDUCE_ANY, Result::Truth, -1, -1, -1, true},
+    {"any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", FC_REDUCE_ANY, Result::Truth, 1, 2, -1, true},
+    {"any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ANY, Result::Truth, 1, 2, -1, true},
+    {"all(Tensor self) -> Tensor", FC_REDUCE_ALL, Result::Truth, -1, -1, -1, true},
+    {"all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", FC_REDUCE_ALL, Result::Truth, 1, 2, -1, true},
+    {"all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ALL, Result::Truth, 1, 2, -1, true},
+};
+
+#undef G
+#undef X
+#undef Y
+
+void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const Arg& dtype, DType& compute, DType& result) {
+  result = dtype.is_none() ? in.dtype() : dtype.dtype();
+  switch (row.result) {
+    case Result::Sum:
+      if (dtype.is_none() && is_integral(result, true)) result = DType::Int64;
+      compute = is_integral(result, true) ? DType::Int64 : compute_type(result);
+      return;
+    case Result::Mean:
+      FC_CHECK(is_floating(result) || is_complex(result), op, "(): could not infer output dtype. ",
+               dtype.is_none() ? "Input dtype" : "Optional dtype", " must be either a floating point or complex dtype. Got: ", info(result).legacy);
+      compute = compute_type(result);
+      return;
+    case Result::Same: compute = compute_type(result); return;
+    case Result::Truth:
+      compute = DType::Bool;
+      if (result != DType::UInt8) result = DType::Bool;
+      return;
+  }
+}
+
+void refuse_empty(const char* op, const Tensor& in, DimSet dims, bool whole) {
+  FC_CHECK(!whole, op, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
+  for (int64_t d = 0; d < in.dim(); ++d)
+    FC_CHECK_AS(IndexError, !(dims >> d & 1) || in.size(d) != 0, op, "(): Expected reduction dim ", d, " to have non-zero size.");
+}
+
+void run(void* context, const Operator& op, const Arg* args, Value* results) {
+  const auto& row = *static_cast<const ReduceRow*>(context);
+  const char* name = op.schema().name.c_str();
+  Tensor in = args[0].tensor();
+  const Arg dim = row.dim < 0 ? Arg() : args[row.dim];
+  const bool keepdim = row.keepdim >= 0 && args[row.keepdim].boolean();
+  const bool extreme = row.opcode >= FC_REDUCE_MAX && row.opcode <= FC_REDUCE_ARGMIN;
+  const bool arg_only = row.opcode == FC_REDUCE_ARGMAX || row.opcode == FC_REDUCE_ARGMIN;
+  DimSet dims = reduced_dims(name, dim, in.dim());
+  if (extreme && in.numel() == 0) refuse_empty(name, in, dims, dim.is_none() || (dim.tag() == Tag::IntList && dim.ints().empty()));
+  Tensor values, indices;
+  ReduceRequest r{.op = name, .opcode = row.opcode, .in = in, .dims = dims, .keepdim = keepdim, .compute = {}, .result = {}};
+  choose_types(row, name, in, row.dtype < 0 ? Arg() : args[row.dtype], r.compute, r.result);
+  if (row.opcode == FC_REDUCE_NANSUM && r.compute == DType::Int64) r.opcode = FC_REDUCE_SUM;
+  if (arg_only || op.num_results() == 2) r.indices = &indices;
+  r.values = !arg_only;
+  Dims kept_sizes;
+  if (arg_only && dim.is_none()) {  // the place in the flattened input
+    if (keepdim) kept_sizes = Dims(static_cast<size_t>(in.dim()), 1);
+    in = contiguous(in);
+    in = make_view(in, Dims{in.numel()}, Dims{1}, in.offset());
+    r.dims = 1;
+    r.keepdim = false;
+  }
+  if (!try_reduce(r, values)) {
+    run_on_cpu(op, op.pick_device(args), args, results);
+    return;
+  }
+  if (arg_only && !kept_sizes.empty()) indices = make_view(indices, kept_sizes, contiguous_strides(kept_sizes), 0);
+  size_t at = 0;
+  if (r.values) results[at++] = Value(std::move(values));
+  if (r.indices) results[at] = Value(std::move(indices));
+}
+
+Tensor max_other(const Tensor& a, const Tensor& b) { return call<"aten::maximum", Tensor>(a, b); }
+Tensor min_other(const Tensor& a, const Tensor& b) { return call<"aten::minimum", Tensor>(a, b); }
+
+constexpr OpDef defs[] = {
+    {.schema = "max.other(Tensor self, Tensor other) -> Tensor", .composite = kernel<&max_other>(), .out = true},
+    {.schema = "min.other(Tensor self, Tensor other) -> Tensor", .composite = kernel<&min_other>(), .out = true},
+};
+
+}  // namespace
+
+void define_reduce() {
+  for (const ReduceRow& row : rows)
+    define({.schema = row.schema,
+            .all = {run, const_cast<ReduceRow*>(&row)},
+            .saves = row.saves,
+            .grad = row.grad,
+            .differentiable = row.grad != nullptr,
+            .out = row.out});
+  define_all(defs);
+}
+
+}  // namespace facula
