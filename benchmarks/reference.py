@@ -13,9 +13,8 @@ fresh processes, because a process may be lucky with its memory. A turn is the b
 so that it has seen no other process. The round's ratio is theirs / ours (2.0: Facula is twice as fast), from
 geometric means; an operator's ratio is the median of its rounds. The two times of one side in a round differ
 by noise alone: their typical difference is shown as noise, in per cent. For every size class there is the
-geometric mean over its operators with a 95 % confidence bound from below: operators fixed, rounds resampled
-2000 times. An operator under 0.8 is flagged: `slow` if even its upper bound is, `slow?` if noise may explain
-it.
+geometric mean over its operators with a 95 % confidence interval: operators fixed, rounds resampled 2000
+times. An operator under 0.8 is flagged: `slow` if even its upper bound is, `slow?` if noise may explain it.
 """
 
 import argparse
@@ -128,17 +127,17 @@ def summarise(times, rng):
     )
 
 
-def class_mean(results, rng, logs_of=log_ratios):
-    """Geometric mean over operators, and its lower and upper 95 % bounds (one-sided 97.5 % each)."""
+def class_mean(results, rng, logs_of=log_ratios, resamples=2000):
+    """Geometric mean over operators and its 95 % interval."""
     logs = [logs_of(times) for times in results]
     if not logs:
         return None
     means = []
-    for _ in range(2000):
+    for _ in range(resamples):
         means.append(statistics.fmean(statistics.median(rng.choices(rounds, k=len(rounds))) for rounds in logs))
     means.sort()
     mean = statistics.fmean(statistics.median(rounds) for rounds in logs)
-    return {"mean": math.exp(mean), "low": math.exp(means[50]), "high": math.exp(means[1949]), "operators": len(logs)}
+    return {"mean": math.exp(mean), "low": math.exp(means[resamples // 40]), "high": math.exp(means[-1 - resamples // 40]), "operators": len(logs)}
 
 
 def self_ratios(times):

@@ -37,3 +37,15 @@ endif()
 # Counted and timed by tools/build_stats.py.
 add_executable(facula_call_cost EXCLUDE_FROM_ALL tools/call_cost.cpp)
 target_link_libraries(facula_call_cost PRIVATE facula facula_flags)
+
+# The C++ examples, into BUILD/examples, where tests/test_training.py finds them.
+if(EXISTS ${PROJECT_SOURCE_DIR}/include/facula/facula.h)
+  file(GLOB example_sources CONFIGURE_DEPENDS examples/cpp/*.cpp)
+  foreach(source IN LISTS example_sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE facula facula_flags)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+    add_test(NAME ${name} COMMAND ${name} --steps 2)
+  endforeach()
+endif()

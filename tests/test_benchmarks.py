@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks' tables run, and their statistics say what they claim. No test here judges a time."""
+
+import pathlib
+import random
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
+
+import operators
+import reference
+
+
+@pytest.mark.parametrize("row", operators.ROWS, ids=lambda row: row.name)
+def test_every_row_runs(torch, row):
+    timer = operators.Timer(torch)
+    timer.prepare(row.family, row.setup, row.statement, row.sizes[0])
+    assert timer.run(2, 1) > 0
+
+
+def test_selection():
+    assert {size for _, size in operators.select()} == set(operators.SIZES)
+    assert {row.name for row, _ in operators.select(quick=True)} == operators.QUICK
+    assert {row.name for row, _ in operators.select("^softmax", ["large"])} == {"softmax.inner", "softmax.outer", "softmax.backward"}
+    assert {row.family for row, _ in operators.select("view")} >= {"view"}
+
+
+def rounds(rng, ours, theirs, noise, count=8):
+    def pair(seconds):
+        return [seconds * rng.lognormvariate(0, noise) for _ in range(2)]
+
+    return {"ours": [pair(ours) for _ in range(count)], "theirs": [pair(theirs) for _ in range(count)]}
+
+
+def test_ratio_says_how_much_faster_we_are():
+    rng = random.Random(0)
+    times = rounds(rng, 1e-6, 2e-6, 0.02)
+    reference.summarise(times, rng)
+    assert times["low"] <= times["ratio"] <= times["high"]
+    assert times["ratio"] == pytest.approx(2, rel=0.05)
+    assert 0.005 < times["noise"] < 0.06
+    assert reference.flag(times) == ""
+
+
+def test_slow_operators_are_flagged():
+    rng = random.Random(0)
+    clear, doubtful = rounds(rng, 2e-6, 1e-6, 0.02), rounds(rng, 1.3e-6, 1e-6, 0.4)
+    for times in (clear, doubtful):
+        reference.summarise(times, rng)
+    assert reference.flag(clear) == "slow"
+    doubtful.update(ratio=0.78, high=0.9)
+    assert reference.flag(doubtful) == "slow?"
+
+
+def test_class_mean_covers_the_truth():
+    """Equal sides: the interval contains 1 in nearly all of 40 experiments."""
+    rng = random.Random(1)
+    covered = 0
+    for _ in range(40):
+        mean = reference.class_mean([rounds(rng, 1e-6, 1e-6, 0.1) for _ in range(5)], rng, resamples=200)
+        assert mean["low"] <= mean["mean"] <= mean["high"]
+        covered += mean["low"] <= 1 <= mean["high"]
+    assert covered >= 34
+
+
+def test_an_error_in_any_pass_is_the_result():
+    results, good, bad = {}, {"ours": [[1, 1]], "theirs": [[1, 1]]}, {"error": "missing", "side": "ours"}
+    reference.merge(results, "a", dict(good))
+    reference.merge(results, "a", {"ours": [[2, 2]], "theirs": [[2, 2]]})
+    assert len(results["a"]["ours"]) == 2
+    reference.merge(results, "a", bad)
+    assert results["a"] == bad
+    reference.merge(results, "a", dict(good))
+    assert results["a"] == bad
+
+
+def test_readable():
+    shown = [operators.readable(s) for s in (2.5, 0.0125, 3.2e-6, 4.56e-7)]
+    assert shown == ["2.5 s", "12.5 ms", "3.2 us", "456 ns"]
