@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorded graph: nodes, edges, and hooks on what is saved for backward."""
 
-from typing import NamedTuple
+from collections import namedtuple
 
 from facula import _C
 
 Node = _C.Node
 
 
-class GradientEdge(NamedTuple):
+class GradientEdge(namedtuple("GradientEdge", ["node", "output_nr"])):
     """Where a tensor's gradient goes: a node and which of its inputs."""
-
-    node: object
-    output_nr: int
 
 
 def get_gradient_edge(tensor):
