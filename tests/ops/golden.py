@@ -66,7 +66,8 @@ def raw(torch, x):
 
 
 def memory(x):
-    return x.untyped_storage().data_ptr() if x.numel() else None
+    """Where the storage of a tensor starts."""
+    return x.data_ptr() - x.storage_offset() * x.element_size() if x.numel() else None
 
 
 def fingerprint(torch, sample):

@@ -457,6 +457,8 @@ def test_gradgradcheck(torch, device, op):
 
 def run_gradcheck(torch, device, op, which):
     find(torch, op, which)
+    if not hasattr(getattr(torch, "autograd", None), which):
+        missing(torch, "autograd." + which)
     check, bad, count = getattr(torch.autograd, which), Bad(), 0
     for label, closure, leaves in check_samples(torch, op, device):
         if which == "gradgradcheck" and sum(x.numel() for x in leaves) > 30:
