@@ -53,6 +53,10 @@ class _Namespace:
 
 
 class _Ops:
+    def load_library(self, path):
+        """Load a shared library that defines operators in C++ (it exports facula_library_init)."""
+        _C._load_library(str(path))
+
     def __getattr__(self, space):
         if space.startswith("__"):
             raise AttributeError(space)

@@ -92,8 +92,8 @@ class finfo:
         "bfloat16": (16, 7, -126, (2 - 2.0**-7) * 2.0**127, 2),
         "float32": (32, 23, -126, (2 - 2.0**-23) * 2.0**127, 6),
         "float64": (64, 52, -1022, (2 - 2.0**-52) * 2.0**1023, 15),
-        "float8_e5m2": (8, 2, -14, 57344.0, 1),
-        "float8_e4m3fn": (8, 3, -6, 448.0, 1),
+        "float8_e5m2": (8, 2, -14, 57344.0, 0),
+        "float8_e4m3fn": (8, 3, -6, 448.0, 0),
     }
 
     def __init__(self, dtype=None):
@@ -139,7 +139,7 @@ class iinfo:
         self.min = -(2 ** (self.bits - 1)) if dtype.is_signed else 0
 
     def __repr__(self):
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
     def __eq__(self, other):
         return isinstance(other, iinfo) and self.dtype == other.dtype

@@ -365,11 +365,12 @@ PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, cons
   return PyObject_CallFunctionObjArgs(f->result_type, tuple.get(), nullptr);
 }
 
-PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s) {
+PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s, const LayerSet* layers = nullptr) {
   Value results[8];
   {
     ReleaseGil release(s.big);
-    o.op->call(s.args, results);
+    if (layers && *layers) redispatch(*o.op, *layers, s.args, results);
+    else o.op->call(s.args, results);
   }
   return results_of(f, *o.op, results, s);
 }
@@ -507,7 +508,7 @@ PyObject* make_result_type(const Operator& op) {
   return check(PyObject_CallMethod(module.get(), "_make", "sO", op.schema().name.c_str(), names.get()));
 }
 
-PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames) {
+PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames, const LayerSet* layers) {
   Scratch s;
   OverloadInfo o = describe(op);
   Misfit why;
@@ -519,7 +520,7 @@ PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObje
     f.name = name.get();
     no_overload(&f, args, n, kwnames);
   }
-  return run(nullptr, o, s);
+  return run(nullptr, o, s, layers);
 }
 
 PyObject* find_function(const char* name) { return PyDict_GetItemString(functions, name); }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between the call path and the overriding machinery (override.cpp).
 #pragma once
+#include "dispatch/layers.h"
 #include "py.h"
 
 namespace facula::py {
 
 PyObject* make_result_type(const Operator& op);  // torch.return_types.<name>
-PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames);  // one overload
+// Calls one overload. With `layers`, only those run (a layer going on); otherwise as any call.
+PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames, const LayerSet* layers = nullptr);
 void publish_operators(std::string_view space);  // fills _functions and _methods with operators defined since
 
 bool has_torch_function(PyObject* o);

@@ -1,33 +1,265 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators by name, for torch.ops.
+// The dispatcher from Python: operators by name, operators and kernels written in Python, layers and modes that see
+// every call, libraries loaded at run time.
+#include <dlfcn.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "autograd/autograd.h"
 #include "bind.h"
 #include "call.h"
 #include "dispatch/operator.h"
+#include "ops/rule.h"
 
 namespace nb = nanobind;
 
 namespace facula {
+namespace {
+
+nb::object steal(PyObject* o) { return nb::steal(py::check(o)); }
+
+// The one Python object of an operator; operators live for ever, so do these.
+nb::object operator_object(const Operator& op) {
+  static nb::dict& made = *new nb::dict;
+  nb::object key = nb::cast(reinterpret_cast<size_t>(&op));
+  if (!made.contains(key)) made[key] = nb::cast(const_cast<Operator*>(&op), nb::rv_policy::reference);
+  return made[key];
+}
+
+// --- calls as Python sees them: positional arguments, then keywords that differ from their defaults
+nb::object to_python(const Arg& a) { return steal(py::wrap(Value(a))); }
+
+bool same_value(const Arg& a, const Value& v) {
+  if (a.is_none() || v.is_none()) return a.is_none() && v.is_none();
+  if (a.is_tensor() || a.is_tensor_list()) return false;
+  return to_string(a) == to_string(v.arg());
+}
+
+std::pair<nb::tuple, nb::dict> python_call(const Operator& op, const Arg* args) {
+  const auto& params = op.schema().parameters;
+  size_t n = params.size(), last = 0;
+  for (size_t i = 0; i < n; ++i)
+    if (!params[i].keyword_only && !(params[i].has_default && same_value(args[i], params[i].default_value))) last = i + 1;
+  nb::list positional;
+  nb::dict keywords;
+  for (size_t i = 0; i < n; ++i) {
+    const Parameter& p = params[i];
+    auto value = [&]() -> nb::object {
+      if (p.type.list && args[i].is_tensor_list()) return nb::list(to_python(args[i]));
+      if (p.type.list && args[i].tag() == Tag::IntList) return nb::list(to_python(args[i]));
+      return to_python(args[i]);
+    };
+    if (!p.keyword_only && i < last) positional.append(value());
+    else if (p.keyword_only && !(p.has_default && same_value(args[i], p.default_value))) keywords[p.name.c_str()] = value();
+  }
+  return {nb::tuple(positional), keywords};
+}
+
+Value from_python(nb::handle h, const Type& type, const Operator& op) {
+  PyObject* o = h.ptr();
+  if (h.is_none()) return {};
+  if (type.list && type.kind == Kind::Tensor) {
+    std::vector<Tensor> out;
+    for (nb::handle item : h) {
+      FC_CHECK_AS(TypeError, py::is_tensor(item.ptr()), op.name(), ": the Python implementation returned a list that holds a ", Py_TYPE(item.ptr())->tp_name);
+      out.push_back(py::tensor_of(item.ptr()));
+    }
+    return Value(std::move(out));
+  }
+  if (type.list && type.kind == Kind::Int) {
+    Dims v;
+    for (nb::handle item : h) v.push_back(py::to_int(item.ptr()));
+    return Value(IntSpan(v));
+  }
+  switch (type.kind) {
+    case Kind::Tensor:
+      FC_CHECK_AS(TypeError, py::is_tensor(o), op.name(), ": the Python implementation must return a Tensor, not ", Py_TYPE(o)->tp_name);
+      return Value(Tensor(py::tensor_of(o)));
+    case Kind::Bool: return Value(PyObject_IsTrue(o) == 1);
+    case Kind::Int: return Value(py::to_int(o));
+    case Kind::Str: return Value(py::utf8(o));
+    default: return Value(py::to_scalar(o));
+  }
+}
+
+void store_results(const Operator& op, nb::handle r, Value* results) {
+  const auto& returns = op.schema().returns;
+  if (returns.empty()) return;
+  if (returns.size() == 1) {
+    results[0] = from_python(r, returns[0].type, op);
+    return;
+  }
+  FC_CHECK_AS(TypeError, nb::isinstance<nb::tuple>(r) || nb::isinstance<nb::list>(r), op.name(), ": the Python implementation must return ", returns.size(), " values");
+  FC_CHECK(nb::len(r) == returns.size(), op.name(), ": the Python implementation returned ", nb::len(r), " values, not ", returns.size());
+  for (size_t i = 0; i < returns.size(); ++i) results[i] = from_python(r[i], returns[i].type, op);
+}
+
+// --- kernels written in Python
+void python_kernel(void* function, const Operator& op, const Arg* args, Value* results) {
+  nb::gil_scoped_acquire gil;
+  auto [positional, keywords] = python_call(op, args);
+  nb::object r = nb::borrow(static_cast<PyObject*>(function))(*positional, **keywords);
+  store_results(op, r, results);
+}
+
+Operator& operator_named(const std::string& name) {
+  Operator* op = find_operator(name);
+  FC_CHECK(op, "no operator named ", name);
+  return *op;
+}
+
+void set_python_kernel(const std::string& name, const std::string& key, nb::object f) {
+  Operator& op = operator_named(name);
+  Kernel k{python_kernel, f.release().ptr()};  // kept for ever, like the operator
+  if (key == "CompositeImplicitAutograd") op.set_composite(k);
+  else if (key == "CompositeExplicitAutograd") op.set_all_devices(k);
+  else if (key == "Decomposition") op.set_decomposition(k);
+  else {
+    std::string device = key;
+    for (char& c : device) c = static_cast<char>(std::tolower(c));
+    int type = find_device_type(device);
+    FC_CHECK(type >= 0, "library: unknown dispatch key or device '", key, "'");
+    op.set_kernel(type, k);
+  }
+}
+
+// --- a Python layer for every operator, and modes
+struct PythonLayer {
+  nb::object f;
+};
+
+// What a Python layer calls to go on: the rest of the layers, with possibly other arguments.
+struct Continuation {
+  const Operator* op;
+  LayerSet below;
+  nb::object call(nb::args args, nb::kwargs kwargs) const {
+    std::vector<PyObject*> all;
+    for (nb::handle a : args) all.push_back(a.ptr());
+    nb::list names;
+    for (auto [k, v] : kwargs) {
+      names.append(k);
+      all.push_back(v.ptr());
+    }
+    nb::tuple kwnames(names);
+    LayerSet bits = below;
+    return steal(py::call_boxed(*op, all.data(), nb::len(args), nb::len(kwnames) ? kwnames.ptr() : nullptr, &bits));
+  }
+};
+
+void python_layer(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  nb::gil_scoped_acquire gil;
+  auto [positional, keywords] = python_call(op, args);
+  nb::object r = static_cast<PythonLayer*>(context)->f(operator_object(op), positional, keywords, nb::cast(Continuation{&op, below}));
+  store_results(op, r, results);
+}
+
+thread_local PyObject* dispatch_modes = nullptr;  // this thread's list of modes, innermost last
+PyObject* name_torch_dispatch = nullptr;
+
+bool has_torch_dispatch(const Tensor& t) {
+  auto* o = static_cast<PyObject*>(t.impl().python);
+  return o && Py_TYPE(o) != py::tensor_class && _PyType_Lookup(Py_TYPE(o), name_torch_dispatch) != nullptr;
+}
+
+void collect(const Tensor& t, nb::list& types, nb::object& first) {
+  if (!t.defined() || !(t.impl().layers() & layer::Python) || !has_torch_dispatch(t)) return;
+  auto* o = static_cast<PyObject*>(t.impl().python);
+  if (!first.is_valid()) first = nb::borrow(o);
+  nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+  for (nb::handle known : types)
+    if (known.is(type)) return;
+  types.append(type);
+}
+
+// Modes first, innermost first; then the classes of the arguments. While one handles the call it is switched off.
+void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  nb::gil_scoped_acquire gil;
+  nb::list types;
+  nb::object first;
+  for (size_t i = 0; i < op.num_args(); ++i) {
+    if (args[i].is_tensor()) collect(args[i].tensor(), types, first);
+    else if (args[i].is_tensor_list())
+      for (const Tensor& t : args[i].tensors()) collect(t, types, first);
+  }
+  Py_ssize_t modes = dispatch_modes ? PyList_GET_SIZE(dispatch_modes) : 0;
+  if (modes == 0 && !first.is_valid()) {
+    redispatch(op, below, args, results);
+    return;
+  }
+  auto [positional, keywords] = python_call(op, args);
+  if (modes > 0) {
+    nb::object mode = nb::borrow(PyList_GET_ITEM(dispatch_modes, modes - 1));
+    struct Pop {  // takes the mode off for the call and puts it back
+      nb::object mode;
+      LayerSet before = thread_state().include;
+      explicit Pop(nb::object m) : mode(std::move(m)) {
+        Py_ssize_t n = PyList_GET_SIZE(dispatch_modes);
+        PyList_SetSlice(dispatch_modes, n - 1, n, nullptr);
+        if (n == 1) thread_state().include &= ~layer::Python;
+      }
+      ~Pop() {
+        PyObject *t, *v, *tb;
+        PyErr_Fetch(&t, &v, &tb);
+        PyList_Append(dispatch_modes, mode.ptr());
+        PyErr_Restore(t, v, tb);
+        thread_state().include = before;
+      }
+    } pop(mode);
+    nb::object r = mode.attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
+    if (!r.is(nb::handle(Py_NotImplemented))) {
+      store_results(op, r, results);
+      return;
+    }
+  }
+  FC_CHECK_AS(TypeError, first.is_valid(), "no mode handled ", op.name());
+  nb::object r = nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(first.ptr()))).attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
+  FC_CHECK_AS(TypeError, !r.is(nb::handle(Py_NotImplemented)), "Multiple dispatch failed for '", op.name(), "'; all __torch_dispatch__ handlers returned NotImplemented");
+  store_results(op, r, results);
+}
+
+}  // namespace
 
 void bind_dispatch(nb::module_& m) {
+  name_torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
+  set_layer_handler(layer::Python, {python_modes_layer, nullptr, "python"});
+
   nb::class_<Operator>(m, "Operator")
-      .def_prop_ro("name", &Operator::name)
-      .def_prop_ro("schema", [](const Operator& op) { return to_string(op.schema()); })
-      .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) {
-        std::vector<PyObject*> all;
-        for (nb::handle a : args) all.push_back(a.ptr());
-        nb::list names;
-        for (auto [k, v] : kwargs) {
-          names.append(k);
-          all.push_back(v.ptr());
-        }
-        nb::tuple kwnames(names);
-        return nb::steal(py::check(py::call_boxed(op, all.data(), nb::len(args), nb::len(kwnames) ? kwnames.ptr() : nullptr)));
-      });
-  m.def("_find_operator", [](const std::string& name) { return find_operator(name); }, nb::rv_policy::reference);
+      .def("name", &Operator::name)
+      .def_prop_ro("_schema", [](const Operator& op) { return to_string(op.schema()); })
+      .def_prop_ro("namespace", [](const Operator& op) { return op.schema().space; })
+      .def_prop_ro("_opname", [](const Operator& op) { return op.schema().name; })
+      .def_prop_ro("_overloadname", [](const Operator& op) { return op.schema().overload.empty() ? "default" : op.schema().overload; })
+      .def_prop_ro("overloadpacket", [](const Operator& op) {
+        return nb::module_::import_("facula").attr("ops").attr(op.schema().space.c_str()).attr(op.schema().name.c_str());
+      })
+      .def("__getattr__", [](const Operator& op, const std::string& name) {  // nanobind keeps __name__ for the class
+        FC_CHECK_AS(AttributeError, name == "__name__", "'Operator' object has no attribute '", name, "'");
+        return str(op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload);
+      })
+      .def_prop_ro("is_view", [](const Operator& op) { return op.is_view; })
+      .def_prop_ro("is_in_place", [](const Operator& op) { return op.is_in_place; })
+      .def_prop_ro("is_out", [](const Operator& op) { return op.is_out; })
+      .def_prop_ro("is_composite", [](const Operator& op) { return static_cast<bool>(op.composite()); })
+      .def_prop_ro("has_derivative", [](const Operator& op) { return op.grad != nullptr; })
+      .def_prop_ro("differentiable", [](const Operator& op) { return op.differentiable; })
+      .def_prop_ro("autocast_class", [](const Operator& op) {
+        constexpr const char* names[] = {"none", "lower", "float32", "promote"};
+        return names[static_cast<int>(op.autocast)];
+      })
+      .def("__repr__", [](const Operator& op) {
+        return str("<OpOverload(op='", op.schema().space, ".", op.schema().name, "', overload='", op.schema().overload.empty() ? "default" : op.schema().overload, "')>");
+      })
+      .def("__str__", [](const Operator& op) { return str(op.schema().space, ".", op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload); })
+      .def("__hash__", [](const Operator& op) { return reinterpret_cast<size_t>(&op); })
+      .def("__eq__", [](const Operator& op, nb::handle o) { return nb::isinstance<Operator>(o) && &nb::cast<Operator&>(o) == &op; })
+      .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) { return Continuation{&op, 0}.call(args, kwargs); });
+  nb::class_<Continuation>(m, "_Continuation").def("__call__", &Continuation::call);
+
+  m.def("_find_operator", [](const std::string& name) -> nb::object {
+    Operator* op = find_operator(name);
+    return op ? operator_object(*op) : nb::none();
+  });
   m.def("_overloads", [](const std::string& base) {
     std::vector<std::string> out;
     for (Operator* op : overloads(base)) out.push_back(op->schema().overload);
@@ -37,6 +269,49 @@ void bind_dispatch(nb::module_& m) {
     std::vector<std::string> out;
     for (Operator* op : all_operators()) out.push_back(op->name());
     return out;
+  });
+  m.def("_parse_schema", [](const std::string& text) { return to_string(parse_schema(text)); });
+  m.def("_define", [](const std::string& schema) { return define(schema).name(); });
+  m.def("_set_kernel", &set_python_kernel);
+  m.def("_set_differentiable", [](const std::string& name, bool on) { operator_named(name).differentiable = on; });
+  m.def("_publish", [](const std::string& space) { py::publish_operators(space); });
+
+  // A shared library may define operators and kernels in C++: it exports facula_library_init().
+  m.def("_load_library", [](const std::string& path) {
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+      PyErr_SetString(PyExc_OSError, dlerror());
+      throw nb::python_error();
+    }
+    auto init = reinterpret_cast<void (*)()>(dlsym(handle, "facula_library_init"));
+    if (!init) {
+      dlclose(handle);
+      PyErr_Format(PyExc_OSError, "%s: exports no function facula_library_init; see docs/add-an-operator.md", path.c_str());
+      throw nb::python_error();
+    }
+    init();
+  });
+
+  m.def("_add_layer", [](const std::string& name, nb::object f) {
+    auto* context = new PythonLayer{std::move(f)};  // layers are few and may be running on any thread: never freed
+    auto* text = new std::string(name);
+    return add_user_layer({python_layer, context, text->c_str()});
+  });
+  m.def("_remove_layer", &remove_user_layer);
+  m.def("_include_layers", [](LayerSet bits, bool on) {
+    LayerSet& include = thread_state().include;
+    include = on ? include | bits : include & ~bits;
+  });
+  m.def("_included_layers", [] { return thread_state().include; });
+  m.attr("_PYTHON_LAYER") = static_cast<unsigned>(layer::Python);
+  m.def("_dispatch_mode_stack", [] {
+    if (!dispatch_modes) dispatch_modes = PyList_New(0);
+    return nb::borrow<nb::list>(dispatch_modes);
+  });
+  m.def("_set_python_dispatch", [](const Tensor& t, bool on) { t.impl().set_layer(layer::Python, on); });
+  m.def("_below_python", [](nb::object f, nb::args args, nb::kwargs kwargs) {  // calls f without Python modes and subclasses
+    ExcludeLayers guard(layer::Python);
+    return f(*args, **kwargs);
   });
 }
 

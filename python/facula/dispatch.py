@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers added at run time: functions that see every operator call of the threads that switch them on.
+
+    def log(op, args, kwargs, next):
+        print(op)
+        return next(*args, **kwargs)
+
+    with facula.dispatch.layer("log", log): ...
+"""
+
+import contextlib
+
+from facula import _C
+
+
+class Layer:
+    """A boxed layer for all operators. `function(op, args, kwargs, next)` returns the call's result."""
+
+    def __init__(self, name, function):
+        self.name = name
+        self._bit = _C._add_layer(name, function)
+
+    def enable(self):
+        """Switch it on for this thread."""
+        _C._include_layers(self._bit, True)
+
+    def disable(self):
+        _C._include_layers(self._bit, False)
+
+    def remove(self):
+        """Give the slot back; it must be off on every thread."""
+        self.disable()
+        _C._remove_layer(self._bit)
+
+
+@contextlib.contextmanager
+def layer(name, function):
+    """A layer for a scope and this thread."""
+    made = Layer(name, function)
+    made.enable()
+    try:
+        yield made
+    finally:
+        made.remove()

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New operators and kernels at run time, from Python.
+
+    @facula.library.custom_op("mylib::double", mutates_args=())
+    def double(x: Tensor) -> Tensor: return x * 2
+
+    lib = facula.library.Library("mylib", "FRAGMENT")
+    lib.define("triple(Tensor x) -> Tensor")
+    lib.impl("triple", lambda x: x * 3, "CPU")
+"""
+
+import inspect
+import typing
+
+from facula import _C
+from facula._ops import ops
+from facula._tensor import Tensor
+
+__all__ = ["Library", "custom_op", "define", "impl", "register_fake", "register_kernel", "register_autograd", "infer_schema"]
+
+
+def _full_name(name, space="aten"):
+    return name if "::" in name else f"{space}::{name}"
+
+
+class Library:
+    """A namespace to define operators in and to give kernels to."""
+
+    def __init__(self, ns, kind="FRAGMENT", dispatch_key=""):
+        if kind not in ("DEF", "FRAGMENT", "IMPL"):
+            raise ValueError(f"Unsupported library kind: {kind}")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def define(self, schema, alias_analysis="", *, tags=()):
+        """Define an operator by its schema; returns its name."""
+        return _C._define(_full_name(schema, self.ns)).partition("::")[2]
+
+    def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False):
+        """Give an operator a kernel: for a device ("CPU", "Meta", a backend's name), or for all in terms of others."""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        name = op_name.name() if hasattr(op_name, "_schema") else _full_name(str(op_name), self.ns)
+        _C._set_kernel(name, dispatch_key or self.dispatch_key or "CompositeImplicitAutograd", fn)
+
+
+def define(qualname, schema, *, lib=None, tags=()):
+    _C._define(qualname + schema)
+
+
+def impl(qualname, types, func=None, *, lib=None):
+    """Register a kernel for device types; usable as a decorator."""
+
+    def register(fn):
+        for t in (types,) if isinstance(types, str) else types:
+            _C._set_kernel(qualname, {"default": "CompositeExplicitAutograd"}.get(t, t), fn)
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_kernel(op, device_types, func=None, /, *, lib=None):
+    name = op._qualname if isinstance(op, CustomOp) else op
+    return impl(name, "default" if device_types is None else device_types, func)
+
+
+def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
+    """Register the shape rule: what the operator returns on the meta device."""
+    name = op._qualname if isinstance(op, CustomOp) else op
+
+    def register(fn):
+        _C._set_kernel(name, "Meta", fn)
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_autograd(op, backward, /, *, setup_context=None, lib=None):
+    """Give an operator a derivative: backward(ctx, *grads), with setup_context(ctx, inputs, output) before it."""
+    from facula.autograd import Function
+
+    custom = op if isinstance(op, CustomOp) else CustomOp._made.get(op)
+    if custom is None:
+        raise RuntimeError(f"register_autograd: {op} was not made by custom_op")
+
+    def forward(*args):
+        return custom._raw(*args)
+
+    namespace = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    namespace["setup_context"] = staticmethod(setup_context or (lambda ctx, inputs, output: None))
+    custom._function = type(custom._opname, (Function,), namespace)
+
+
+_TYPES = {
+    Tensor: "Tensor", int: "int", float: "float", bool: "bool", str: "str", _C.dtype: "ScalarType", _C.device: "Device",
+    list[Tensor]: "Tensor[]", list[int]: "int[]", list[float]: "float[]", list[bool]: "bool[]",
+    typing.Sequence[Tensor]: "Tensor[]", typing.Sequence[int]: "int[]", typing.Sequence[float]: "float[]",
+    int | float: "Scalar", typing.Union[int, float, bool]: "Scalar",
+}  # fmt: skip
+
+
+def _type_text(annotation, where):
+    args = typing.get_args(annotation)
+    if type(None) in args:
+        inner = [a for a in args if a is not type(None)]
+        return _type_text(inner[0] if len(inner) == 1 else typing.Union[tuple(inner)], where) + "?"
+    if typing.get_origin(annotation) in (list, typing.Sequence) or str(typing.get_origin(annotation)).endswith("Sequence'>"):
+        return _type_text(args[0], where) + "[]"
+    try:
+        return _TYPES[annotation]
+    except (KeyError, TypeError):
+        raise ValueError(f"infer_schema(func): {where} has unsupported type {annotation}") from None
+
+
+def infer_schema(prototype_function, *, mutates_args=(), op_name=None):
+    """The schema of a Python function, from its annotations."""
+    signature = inspect.signature(prototype_function)
+    hints = typing.get_type_hints(prototype_function)
+    parts, star = [], False
+    for i, p in enumerate(signature.parameters.values()):
+        if p.name not in hints:
+            raise ValueError(f"infer_schema(func): Parameter {p.name} must have a type annotation")
+        text = _type_text(hints[p.name], f"Parameter {p.name}")
+        if p.name in mutates_args:
+            text = text.replace("Tensor", f"Tensor({chr(97 + i)}!)")
+        if p.kind is p.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        default = ""
+        if p.default is not p.empty:
+            default = f'="{p.default}"' if isinstance(p.default, str) else f"={p.default}"
+        parts.append(f"{text} {p.name}{default}")
+    result = hints.get("return", inspect.Signature.empty)
+    if result in (None, type(None)):
+        returns = "()"
+    elif typing.get_origin(result) is tuple:
+        returns = "(" + ", ".join(_type_text(a, "return") for a in typing.get_args(result)) + ")"
+    else:
+        returns = _type_text(result, "return")
+    return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
+
+
+class CustomOp:
+    """An operator made from a Python function; call it, or give it kernels, a shape rule and a derivative."""
+
+    _made: typing.ClassVar[dict] = {}
+
+    def __init__(self, qualname, fn, mutates_args, device_types, schema):
+        self._qualname = qualname
+        self._opname = qualname.partition("::")[2]
+        self._function = None
+        self._signature = inspect.signature(fn)
+        _C._define(qualname + (schema or infer_schema(fn, mutates_args=mutates_args)))
+        impl(qualname, "default" if device_types is None else device_types, fn)
+        self._raw = getattr(getattr(ops, qualname.partition("::")[0]), self._opname).default
+        self.__name__ = self._opname
+        self.__doc__ = fn.__doc__
+        CustomOp._made[qualname] = self
+
+    def __call__(self, *args, **kwargs):
+        if self._function is None:
+            return self._raw(*args, **kwargs)
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return self._function.apply(*bound.args)
+
+    def register_fake(self, fn):
+        return register_fake(self, fn)
+
+    def register_kernel(self, device_types, fn=None):
+        return register_kernel(self, device_types, fn)
+
+    def register_autograd(self, backward, *, setup_context=None):
+        register_autograd(self, backward, setup_context=setup_context)
+
+
+def custom_op(name, fn=None, /, *, mutates_args=(), device_types=None, schema=None, tags=None):
+    """Make an operator out of an annotated function; usable as a decorator."""
+
+    def make(function):
+        return CustomOp(name, function, mutates_args, device_types, schema)
+
+    return make if fn is None else make(fn)

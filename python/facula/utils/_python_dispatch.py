@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modes that see every operator below the Python functions, after autograd-independent argument matching."""
+
+from facula import _C
+
+
+class TorchDispatchMode:
+    """While active on a thread, __torch_dispatch__(func, types, args, kwargs) handles every operator call.
+
+    func is an overload (facula.ops.aten.add.Tensor); calling it inside the handler goes on below this mode.
+    """
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+    def __enter__(self):
+        _C._dispatch_mode_stack().append(self)
+        _C._include_layers(_C._PYTHON_LAYER, True)
+        return self
+
+    def __exit__(self, *exc):
+        stack = _C._dispatch_mode_stack()
+        stack.pop()
+        if not stack:
+            _C._include_layers(_C._PYTHON_LAYER, False)
