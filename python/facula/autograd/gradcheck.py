@@ -3,7 +3,6 @@
 
 from facula import _C
 from facula._tensor import Tensor
-from facula.autograd.forward_modes import no_grad
 
 __all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
 
@@ -39,25 +38,24 @@ def _numerical(function, inputs, x, eps):
     flat = data.reshape(-1) if data.is_contiguous() else None
     directions = (eps, eps * 1j) if x.is_complex() else (eps,)
     jacobians = []
-    with no_grad():
-        for i in range(x.numel()):
-            for step in directions:
-                position = i
-                if flat is not None:
-                    cell = flat
-                else:
-                    index = []
-                    for size in reversed(x.shape):
-                        index.insert(0, position % size)
-                        position //= size
-                    cell, position = data, tuple(index)
-                before = cell[position].item()
-                cell[position] = before + step
-                high = [o.clone() for o in _outputs(function, inputs)]
-                cell[position] = before - step
-                low = [o.clone() for o in _outputs(function, inputs)]
-                cell[position] = before
-                jacobians.append([((h - lo) / (2 * eps)).reshape(-1).tolist() for h, lo in zip(high, low, strict=True)])
+    for i in range(x.numel()):
+        for step in directions:
+            position = i
+            if flat is not None:
+                cell = flat
+            else:
+                index = []
+                for size in reversed(x.shape):
+                    index.insert(0, position % size)
+                    position //= size
+                cell, position = data, tuple(index)
+            before = cell[position].item()
+            cell[position] = before + step
+            high = [o.detach().clone() for o in _outputs(function, inputs)]
+            cell[position] = before - step
+            low = [o.detach().clone() for o in _outputs(function, inputs)]
+            cell[position] = before
+            jacobians.append([((h - lo) / (2 * eps)).reshape(-1).tolist() for h, lo in zip(high, low, strict=True)])
     return jacobians
 
 
