@@ -56,5 +56,8 @@ if compgen -G "$build/CMakeFiles/facula_core.dir/**" > /dev/null; then
 else
   echo "lint: nothing runs before main: $build is not built, left out"
 fi
+if command -v clang++ > /dev/null; then
+  check "clang compiles it without warnings" "$python" tools/check_clang.py "$build"
+fi
 if [ "${TIDY:-}" != none ] && command -v clang-tidy > /dev/null; then check "clang-tidy" tidy; fi
 exit $failed

@@ -9,7 +9,7 @@ environment=${1:-.venv}
 # command or file that shows it is there : Debian package
 needs=(
   "python3:python3" "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "mold:mold" "git:git"
-  "clang-format:clang-format" "clang-tidy:clang-tidy" "valgrind:valgrind"
+  "clang++:clang" "clang-format:clang-format" "clang-tidy:clang-tidy" "valgrind:valgrind"
   "/usr/include/gtest/gtest.h:libgtest-dev"
   "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
 )
