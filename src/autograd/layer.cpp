@@ -45,7 +45,11 @@ class OpNode final : public Node, public Grad {
       if (op_.schema().parameters[i].type.kind != Kind::Tensor) continue;
       first_edge_[i] = static_cast<int16_t>(edges.size());
       if (args[i].is_tensor_list()) {
-        for (const Tensor& t : args[i].tensors()) edges.push_back(gradient_edge(t));
+        item_sizes_.resize(edges.size());
+        for (const Tensor& t : args[i].tensors()) {
+          edges.push_back(gradient_edge(t));
+          item_sizes_.emplace_back(t.defined() ? t.sizes() : IntSpan());
+        }
       } else {
         edges.push_back(args[i].is_none() ? Edge() : gradient_edge(args[i].tensor()));
       }
@@ -127,7 +131,11 @@ class OpNode final : public Node, public Grad {
     FC_CHECK(e, op_.name(), ": its derivative asks about an input that needs no gradient");
     return e.node->inputs[e.nr];
   }
-  IntSpan sizes(int arg, int item) override { return target(arg, item).sizes; }
+  IntSpan sizes(int arg, int item) override {
+    size_t edge = static_cast<size_t>(first_edge_[static_cast<size_t>(arg)] + item);
+    if (op_.schema().parameters[static_cast<size_t>(arg)].type.list) return item_sizes_[edge];
+    return target(arg, item).sizes;
+  }
   DType dtype(int arg, int item) override { return target(arg, item).dtype; }
   Device device(int arg, int item) override { return target(arg, item).device; }
   int list_size(int arg) override {
@@ -158,6 +166,7 @@ class OpNode final : public Node, public Grad {
   const GradRule* rule_;
   std::vector<Saved> saved_;
   std::vector<int16_t> first_edge_;
+  std::vector<Dims> item_sizes_;  // by edge, for tensors in lists: a join must know where each began
   std::vector<Tensor> grads_, out_, unpacked_;
   uint64_t needs_ = 0;
   bool released_ = false;

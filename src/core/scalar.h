@@ -77,6 +77,8 @@ class Scalar {
   double im_ = 0;
 };
 
+bool fits(const Scalar& v, DType t);  // can an element of type t hold it, rounding aside?
+void check_fits(const char* op, const Scalar& v, DType t);
 std::string to_string(const Scalar& s);  // as Python prints it
 
 }  // namespace facula

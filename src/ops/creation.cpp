@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that make tensors out of nothing.
+#include <algorithm>
+#include <cmath>
+
+#include "core/threads.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/pointwise.h"
 
 namespace facula {
 namespace {
@@ -56,25 +61,256 @@ Tensor ones_like_kernel(const Tensor& self, OptType dtype, OptLayout, OptDevice 
   return fill_(like(self, dtype, device, format), 1);
 }
 
+// --- out= forms: the memory is the caller's
+
+Tensor resized(const Tensor& out, IntSpan size, const char* op) {
+  prepare_out(op, out, size, out.dtype());
+  return out;
+}
+Tensor empty_out(IntSpan size, OptFormat, const Tensor& out) { return resized(out, size, "empty"); }
+Tensor full_out(IntSpan size, const Scalar& value, const Tensor& out) { return fill_(resized(out, size, "full"), value); }
+Tensor zeros_out(IntSpan size, const Tensor& out) { return zero_(resized(out, size, "zeros")); }
+Tensor ones_out(IntSpan size, const Tensor& out) { return fill_(resized(out, size, "ones"), 1); }
+
+// --- like another tensor, of another size
+
+Tensor new_empty(const Tensor& self, IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return empty_tensor(size, dtype.value_or(self.dtype()), device.value_or(self.device()));
+}
+Tensor new_empty_strided(const Tensor& self, IntSpan size, IntSpan stride, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return empty_strided_tensor(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
+}
+Tensor new_full(const Tensor& self, IntSpan size, const Scalar& value, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return fill_(new_empty(self, size, dtype, {}, device, {}), value);
+}
+Tensor new_zeros(const Tensor& self, IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return zero_(new_empty(self, size, dtype, {}, device, {}));
+}
+Tensor new_ones(const Tensor& self, IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return fill_(new_empty(self, size, dtype, {}, device, {}), 1);
+}
+Tensor scalar_tensor(const Scalar& s, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return fill_(empty_tensor({}, dtype.value_or(default_dtype()), device.value_or(Device{})), s);
+}
+
+// --- ranges
+
+// Fills out with f(i), computed in T on the host and converted on the way if out is of another type or device.
+template <class T, class F>
+Tensor fill_by(const Tensor& out, DType type, const F& f) {
+  if (out.device().is_meta() || out.numel() == 0) return out;
+  bool direct = out.dtype() == type && out.device().is_cpu() && out.is_contiguous();
+  Tensor host = direct ? out : empty_tensor(out.sizes(), type, Device{});
+  auto* to = host.data_as<T>();
+  parallel_for(0, host.numel(), 32768, [&](int64_t from, int64_t end) {
+    for (int64_t i = from; i < end; ++i) to[i] = f(i);
+  });
+  return direct ? out : copy_(out, host);
+}
+
+// How many numbers a range has. Integers are counted exactly.
+int64_t range_size(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype) {
+  double from = start.to_double(), to = end.to_double(), by = step.to_double();
+  FC_CHECK(by > 0 || by < 0, "arange: step must be nonzero");
+  FC_CHECK(std::isfinite(from) && std::isfinite(to), "arange: unsupported range: ", from, " -> ", to);
+  FC_CHECK(by > 0 ? to >= from : to <= from, "arange: upper bound and larger bound inconsistent with step sign: from ", start, " to ", end, " by ", step);
+  if (dtype == DType::Int64) {
+    __int128 a = start.to_int(), b = end.to_int(), s = step.to_int();
+    FC_CHECK(s != 0, "arange: step must be nonzero");
+    __int128 n = (b - a + s - (s > 0 ? 1 : -1)) / s;
+    FC_CHECK(n <= INT64_MAX, "arange: invalid size, possible overflow?");
+    return n < 0 ? 0 : static_cast<int64_t>(n);
+  }
+  double n = std::ceil((to - from) / by);
+  FC_CHECK(n >= 0 && n < 0x1p63, "arange: invalid size, possible overflow?");
+  return static_cast<int64_t>(n);
+}
+
+Tensor fill_range(const Tensor& out, const Scalar& start, const Scalar& step) {
+  if (is_integral(out.dtype(), true)) {
+    auto a = static_cast<uint64_t>(start.to_int()), s = static_cast<uint64_t>(step.to_int());
+    return fill_by<int64_t>(out, DType::Int64, [=](int64_t i) { return static_cast<int64_t>(a + s * static_cast<uint64_t>(i)); });
+  }
+  double a = start.to_double(), s = step.to_double();
+  if (out.dtype() == DType::Float32) return fill_by<float>(out, DType::Float32, [=](int64_t i) { return static_cast<float>(a + s * static_cast<double>(i)); });
+  return fill_by<double>(out, DType::Float64, [=](int64_t i) { return a + s * static_cast<double>(i); });
+}
+
+Tensor arange_step(const Scalar& start, const Scalar& end, const Scalar& step, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  bool whole = start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
+  DType t = dtype.value_or(whole ? DType::Int64 : default_dtype());
+  return fill_range(empty_tensor(Dims{range_size(start, end, step, t)}, t, device.value_or(Device{})), start, step);
+}
+Tensor arange_start(const Scalar& start, const Scalar& end, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return arange_step(start, end, 1, dtype, {}, device, {});
+}
+Tensor arange_end(const Scalar& end, OptType dtype, OptLayout, OptDevice device, OptBool) { return arange_step(0, end, 1, dtype, {}, device, {}); }
+Tensor arange_step_out(const Scalar& start, const Scalar& end, const Scalar& step, const Tensor& out) {
+  return fill_range(resized(out, Dims{range_size(start, end, step, out.dtype())}, "arange"), start, step);
+}
+Tensor arange_out(const Scalar& end, const Tensor& out) { return arange_step_out(0, end, 1, out); }
+
+// Evenly spaced numbers are counted from the nearer end, so that both ends come out exactly.
+template <class T>
+struct Spaced {
+  T start, end, step;
+  int64_t steps;
+  Spaced(T a, T b, int64_t n) : start(a), end(b), step(n > 1 ? (b - a) / static_cast<T>(n - 1) : T(0)), steps(n) {}
+  T operator()(int64_t i) const {
+    return i < steps / 2 || steps == 1 ? start + step * static_cast<T>(i) : end - step * static_cast<T>(steps - 1 - i);
+  }
+};
+
+Tensor fill_linspace(const Tensor& out, const Scalar& start, const Scalar& end) {
+  int64_t n = out.numel();
+  if (is_complex(out.dtype())) {
+    ComplexDouble a = start.to_complex(), b = end.to_complex();
+    Spaced<double> re(a.re, b.re, n), im(a.im, b.im, n);
+    return fill_by<ComplexDouble>(out, DType::Complex128, [=](int64_t i) { return ComplexDouble{re(i), im(i)}; });
+  }
+  if (is_integral(out.dtype(), true)) {
+    Spaced<double> f(static_cast<double>(start.to_int()), static_cast<double>(end.to_int()), n);
+    return fill_by<double>(out, DType::Float64, f);
+  }
+  if (out.dtype() == DType::Float64) return fill_by<double>(out, DType::Float64, Spaced<double>(start.to_double(), end.to_double(), n));
+  return fill_by<float>(out, DType::Float32, Spaced<float>(static_cast<float>(start.to_double()), static_cast<float>(end.to_double()), n));
+}
+
+Tensor fill_logspace(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
+  Spaced<double> f(start.to_double(), end.to_double(), out.numel());
+  return fill_by<double>(out, DType::Float64, [=](int64_t i) { return std::pow(base, f(i)); });
+}
+
+DType spaced_type(const Scalar& start, const Scalar& end, OptType dtype) {
+  return dtype.value_or(start.is_complex() || end.is_complex() ? complex_of(default_dtype()) : default_dtype());
+}
+Dims steps_size(const char* op, int64_t steps) {
+  FC_CHECK(steps >= 0, op, ": number of steps must be non-negative, got ", steps);
+  return {steps};
+}
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return fill_linspace(empty_tensor(steps_size("linspace", steps), spaced_type(start, end, dtype), device.value_or(Device{})), start, end);
+}
+Tensor linspace_out(const Scalar& start, const Scalar& end, int64_t steps, const Tensor& out) {
+  return fill_linspace(resized(out, steps_size("linspace", steps), "linspace"), start, end);
+}
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  DType t = spaced_type(start, end, dtype);
+  FC_CHECK_AS(NotImplementedError, !is_complex(t), "logspace: \"logspace_cpu\" not implemented for complex types");
+  return fill_logspace(empty_tensor(steps_size("logspace", steps), t, device.value_or(Device{})), start, end, base);
+}
+Tensor logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, const Tensor& out) {
+  return fill_logspace(resized(out, steps_size("logspace", steps), "logspace"), start, end, base);
+}
+
+// --- matrices
+
+Dims eye_size(int64_t n, int64_t m) {
+  FC_CHECK(n >= 0, "eye: n must be greater or equal to 0, got ", n);
+  FC_CHECK(m >= 0, "eye: m must be greater or equal to 0, got ", m);
+  return {n, m};
+}
+Tensor fill_eye(const Tensor& out) {
+  fill_(call<"aten::diagonal", Tensor>(zero_(out), 0, 0, 1), 1);
+  return out;
+}
+Tensor eye_m(int64_t n, int64_t m, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return fill_eye(empty_tensor(eye_size(n, m), dtype.value_or(default_dtype()), device.value_or(Device{})));
+}
+Tensor eye(int64_t n, OptType dtype, OptLayout, OptDevice device, OptBool) { return eye_m(n, n, dtype, {}, device, {}); }
+Tensor eye_m_out(int64_t n, int64_t m, const Tensor& out) { return fill_eye(resized(out, eye_size(n, m), "eye")); }
+Tensor eye_out(int64_t n, const Tensor& out) { return eye_m_out(n, n, out); }
+
+// Row and column numbers of a triangle, row by row.
+template <bool lower>
+Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  const char* op = lower ? "tril_indices" : "triu_indices";
+  FC_CHECK(rows >= 0, op, ": row must be non-negative, got ", rows);
+  FC_CHECK(columns >= 0, op, ": col must be non-negative, got ", columns);
+  offset = std::clamp(offset, -rows, columns);
+  // Columns of a row: tril has [0, split), triu [split, columns).
+  auto split = [&](int64_t r) { return std::clamp<int64_t>(r + offset + (lower ? 1 : 0), 0, columns); };
+  int64_t n = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    FC_CHECK(!__builtin_add_overflow(n, lower ? split(r) : columns - split(r), &n), op, ": the triangle has too many elements");
+  Tensor out = empty_tensor(Dims{2, n}, DType::Int64, Device{});
+  auto* to = out.data_as<int64_t>();
+  int64_t k = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = lower ? 0 : split(r), end = lower ? split(r) : columns; c < end; ++c, ++k) {
+      to[k] = r;
+      to[n + k] = c;
+    }
+  return call<"aten::to.dtype_layout", Tensor>(out, dtype.value_or(DType::Int64), nullptr, device.value_or(Device{}), nullptr, false, false, nullptr);
+}
+
+// --- complex numbers from their parts
+
+Tensor complex_kernel(const Tensor& real, const Tensor& imag) {
+  FC_CHECK((real.dtype() == DType::Float32 || real.dtype() == DType::Float64) && is_floating(imag.dtype()), "complex: Expected both inputs to be Float or Double tensors but got ",
+           info(real.dtype()).legacy, " and ", info(imag.dtype()).legacy);
+  FC_CHECK(real.dtype() == imag.dtype(), "complex: Expected object of scalar type ", info(real.dtype()).legacy, " but got scalar type ", info(imag.dtype()).legacy, " for second argument");
+  const MapInput in[] = {{&real, {}}, {&imag, {}}};
+  Dims shape = broadcast_shapes("complex", real.sizes(), imag.sizes());
+  Tensor out = empty_strided_tensor(shape, result_strides(shape, in), complex_of(real.dtype()), real.device()), result;
+  MapRequest r{.op = "complex", .opcode = FC_MAP_complex, .inputs = in, .out = &out};
+  FC_CHECK_AS(NotImplementedError, try_map(r, result), "complex: not implemented on ", real.device());
+  return out;
+}
+Tensor polar(const Tensor& abs, const Tensor& angle) {
+  return call<"aten::complex", Tensor>(mul(abs, cos(angle)), mul(abs, sin(angle)));
+}
+
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define FACTORY(schema_text, function) {.schema = schema_text, .all = kernel<&function>(), .differentiable = false}
 
 constexpr OpDef defs[] = {
-    {.schema = "empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-     .all = kernel<&empty_kernel>(), .differentiable = false},
-    {.schema = "empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor",
-     .all = kernel<&empty_strided_kernel>(), .differentiable = false},
-    {.schema = "full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", .all = kernel<&full_kernel>(), .differentiable = false},
-    {.schema = "zeros(int[] size, *, " OPTIONS ") -> Tensor", .all = kernel<&zeros_kernel>(), .differentiable = false},
-    {.schema = "ones(int[] size, *, " OPTIONS ") -> Tensor", .all = kernel<&ones_kernel>(), .differentiable = false},
-    {.schema = "empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-     .all = kernel<&empty_like_kernel>(), .differentiable = false},
-    {.schema = "full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-     .all = kernel<&full_like_kernel>(), .differentiable = false},
-    {.schema = "zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-     .all = kernel<&zeros_like_kernel>(), .differentiable = false},
-    {.schema = "ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-     .all = kernel<&ones_like_kernel>(), .differentiable = false},
+    FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_kernel),
+    FACTORY("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out),
+    FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel),
+    FACTORY("full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel),
+    FACTORY("full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", full_out),
+    FACTORY("zeros(int[] size, *, " OPTIONS ") -> Tensor", zeros_kernel),
+    FACTORY("zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", zeros_out),
+    FACTORY("ones(int[] size, *, " OPTIONS ") -> Tensor", ones_kernel),
+    FACTORY("ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", ones_out),
+    FACTORY("scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor", scalar_tensor),
+
+    FACTORY("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like_kernel),
+    FACTORY("full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", full_like_kernel),
+    FACTORY("zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", zeros_like_kernel),
+    FACTORY("ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", ones_like_kernel),
+    FACTORY("new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_empty),
+    FACTORY("new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor", new_empty_strided),
+    FACTORY("new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_full),
+    FACTORY("new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_zeros),
+    FACTORY("new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_ones),
+
+    FACTORY("arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_end),
+    FACTORY("arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_start),
+    FACTORY("arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_step),
+    FACTORY("arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", arange_out),
+    FACTORY("arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)", arange_step_out),
+    FACTORY("linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace),
+    FACTORY("linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)", linspace_out),
+    FACTORY("logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", logspace),
+    FACTORY("logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)", logspace_out),
+    FACTORY("eye(int n, *, " OPTIONS ") -> Tensor", eye),
+    FACTORY("eye.m(int n, int m, *, " OPTIONS ") -> Tensor", eye_m),
+    FACTORY("eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", eye_out),
+    FACTORY("eye.m_out(int n, int m, *, Tensor(a!) out) -> Tensor(a!)", eye_m_out),
+    FACTORY("tril_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<true>),
+    FACTORY("triu_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<false>),
+
+    {.schema = "complex(Tensor real, Tensor imag) -> Tensor", .all = kernel<&complex_kernel>(),
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, call<"aten::real", Tensor>(g.out()));
+       if (g.needs(1)) g.set(1, call<"aten::imag", Tensor>(g.out()));
+     },
+     .out = true},
+    {.schema = "polar(Tensor abs, Tensor angle) -> Tensor", .composite = kernel<&polar>(), .out = true},
 };
+#undef FACTORY
 #undef OPTIONS
 
 }  // namespace

@@ -14,6 +14,9 @@ void define_creation();
 void define_view();
 void define_part();
 void define_reduce();
+void define_shape();
+void define_index();
+void define_advanced_index();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

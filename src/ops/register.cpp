@@ -15,6 +15,9 @@ void define_all_operators() {
     define_view();
     define_part();
     define_reduce();
+    define_shape();
+    define_index();
+    define_advanced_index();
   });
 }
 

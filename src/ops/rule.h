@@ -22,7 +22,7 @@ class Grad {
   virtual TensorSpan list(int arg) = 0;       // a saved tensor list
   virtual Tensor result(int i = 0) = 0;       // a saved result
   virtual Arg arg(int arg) = 0;               // a saved argument that is no tensor
-  virtual IntSpan sizes(int arg, int item = 0) = 0;  // of an input that needs a gradient
+  virtual IntSpan sizes(int arg, int item = 0) = 0;  // of an input that needs a gradient, or of any in a list
   virtual DType dtype(int arg, int item = 0) = 0;
   virtual Device device(int arg, int item = 0) = 0;
   virtual int list_size(int arg) = 0;         // tensors in a list argument

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/index.h"
 #include "backends/cpu/isa.h"
 #include "core/threads.h"
 #include "dispatch/families.h"
@@ -94,6 +95,8 @@ void register_families() {
   f.copy = copy;
   f.map = map;
   f.reduce = reduce;
+  f.gather = gather;
+  f.scatter = scatter;
   set_families(Device::CPU, f);
 }
 

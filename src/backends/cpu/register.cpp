@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/index.h"
 
 namespace facula::cpu {
 
-void register_cpu() { register_families(); }
+void register_cpu() {
+  register_families();
+  register_index();
+}
 
 }  // namespace facula::cpu

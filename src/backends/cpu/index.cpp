@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/index.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/threads.h"
+#include "ops/calls.h"
+#include "ops/shapes.h"
+
+namespace facula::cpu {
+namespace {
+
+constexpr int64_t kGrain = 32768;
+
+// --- joins
+
+// Contiguous pieces into a contiguous result: rows of bytes, cut evenly among threads. Anything else goes the general
+// way, through copies.
+void cat(void* general, const Operator& op, const Arg* args, Value* results) {
+  TensorSpan tensors = args[0].tensors();
+  auto go_general = [&] {
+    const Kernel& k = static_cast<const Operator*>(general)->all_devices();
+    k.fn(k.context, op, args, results);
+  };
+  if (tensors.empty() || tensors[0].dim() == 0) return go_general();
+  const Tensor& first = tensors[0];
+  IntSpan shape = first.sizes();
+  int64_t dim = args[1].integer(), ndim = first.dim();
+  if (dim < -ndim || dim >= ndim) return go_general();
+  size_t d = static_cast<size_t>(dim < 0 ? dim + ndim : dim);
+  Dims sizes(shape);
+  int64_t joined = 0;
+  for (const Tensor& t : tensors) {
+    if (!t.is_contiguous() || t.dim() != ndim || t.dtype() != first.dtype() || !t.device().is_cpu() || t.impl().is_channels_last()) return go_general();
+    for (size_t k = 0; k < shape.size(); ++k)
+      if (k != d && t.sizes()[k] != shape[k]) return go_general();
+    if (__builtin_add_overflow(joined, t.sizes()[d], &joined)) return go_general();
+  }
+  sizes[d] = joined;
+  Tensor out = empty_tensor(sizes, first.dtype(), first.device());
+  int64_t inner = static_cast<int64_t>(item_size(first.dtype())), outer = 1;
+  for (size_t k = 0; k < shape.size(); ++k) (k < d ? outer : inner) *= k == d ? 1 : shape[k];
+  const int64_t row = joined * inner;  // bytes
+  if (out.numel() > 0) {
+    std::vector<int64_t> starts;  // of each piece in a row
+    int64_t at = 0;
+    for (const Tensor& t : tensors) {
+      starts.push_back(at);
+      at += t.sizes()[d] * inner;
+    }
+    starts.push_back(at);
+    char* to = out.data_as<char>();
+    parallel_for(0, outer * row, 4 * kGrain, [&](int64_t from, int64_t end) {
+      while (from < end) {
+        int64_t r = from / row, column = from % row;
+        size_t piece = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), column) - starts.begin()) - 1;
+        int64_t width = starts[piece + 1] - starts[piece], inside = column - starts[piece], n = std::min(width - inside, end - from);
+        std::memcpy(to + from, tensors[piece].data_as<char>() + r * width + inside, static_cast<size_t>(n));
+        from += n;
+      }
+    });
+  }
+  results[0] = Value(std::move(out));
+}
+
+// --- triangles
+
+template <bool lower>
+Tensor triangle(const Tensor& self, int64_t diagonal) {
+  FC_CHECK(self.dim() >= 2, lower ? "tril" : "triu", ": input tensor must have at least 2 dimensions");
+  Tensor in = contiguous(self), out = empty_tensor(self.sizes(), self.dtype(), self.device());
+  if (out.numel() == 0) return out;
+  int64_t rows = in.size(-2), columns = in.size(-1);
+  size_t item = item_size(in.dtype());
+  const char* from = in.data_as<char>();
+  char* to = out.data_as<char>();
+  diagonal = std::clamp(diagonal, -rows, columns);
+  parallel_for(0, in.numel() / columns, std::max<int64_t>(kGrain / columns, 1), [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) {
+      // Columns before `cut` are kept by tril and cleared by triu.
+      size_t width = static_cast<size_t>(columns) * item, offset = static_cast<size_t>(r) * width;
+      size_t cut = static_cast<size_t>(std::clamp<int64_t>(r % rows + diagonal + (lower ? 1 : 0), 0, columns)) * item;
+      if (lower) {
+        std::memcpy(to + offset, from + offset, cut);
+        std::memset(to + offset + cut, 0, width - cut);
+      } else {
+        std::memset(to + offset, 0, cut);
+        std::memcpy(to + offset + cut, from + offset + cut, width - cut);
+      }
+    }
+  });
+  return out;
+}
+
+// --- what a mask selects
+
+Tensor as_mask(const Tensor& t) { return contiguous(t.dtype() == DType::Bool ? t : ne(t, 0)); }
+
+// How many are set in each chunk of `chunk` elements, as running sums: starts[c] is how many come before chunk c.
+std::vector<int64_t> count_set(const uint8_t* mask, int64_t n, int64_t chunk) {
+  int64_t chunks = (n + chunk - 1) / chunk;
+  std::vector<int64_t> starts(static_cast<size_t>(chunks) + 1, 0);
+  parallel_for(0, chunks, 1, [&](int64_t from, int64_t to) {
+    for (int64_t c = from; c < to; ++c) {
+      int64_t count = 0;
+      for (int64_t i = c * chunk, end = std::min(n, i + chunk); i < end; ++i) count += mask[i] != 0;
+      starts[static_cast<size_t>(c) + 1] = count;
+    }
+  });
+  for (size_t c = 1; c < starts.size(); ++c) starts[c] += starts[c - 1];
+  return starts;
+}
+
+// Calls f(position, how many were set before) for every set element, chunks in parallel.
+template <class F>
+void each_set(const uint8_t* mask, int64_t n, int64_t chunk, const std::vector<int64_t>& starts, const F& f) {
+  parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 1, [&](int64_t from, int64_t to) {
+    for (int64_t c = from; c < to; ++c) {
+      int64_t k = starts[static_cast<size_t>(c)];
+      for (int64_t i = c * chunk, end = std::min(n, i + chunk); i < end; ++i)
+        if (mask[i]) f(i, k++);
+    }
+  });
+}
+
+Tensor nonzero(const Tensor& self) {
+  Tensor mask = as_mask(self);
+  const auto* m = mask.data_as<uint8_t>();
+  std::vector<int64_t> starts = count_set(m, mask.numel(), kGrain);
+  int64_t ndim = self.dim();
+  // Coordinates of one dimension lie together, as PyTorch lays them: x.nonzero().unbind(1) gives dense vectors.
+  int64_t total = starts.back();
+  Tensor out = empty_tensor(Dims{ndim, total}, DType::Int64, self.device());
+  auto* to = out.data_as<int64_t>();
+  IntSpan sizes = mask.sizes();
+  each_set(m, mask.numel(), kGrain, starts, [&](int64_t i, int64_t k) {
+    for (size_t d = sizes.size(); d-- > 0;) {
+      to[static_cast<int64_t>(d) * total + k] = i % sizes[d];
+      i /= sizes[d];
+    }
+  });
+  return make_view(out, Dims{total, ndim}, Dims{1, total}, 0);
+}
+
+template <size_t N>
+void compact(char* to, const char* from, const uint8_t* mask, int64_t n, const std::vector<int64_t>& starts) {
+  each_set(mask, n, kGrain, starts, [&](int64_t i, int64_t k) {
+    std::memcpy(to + k * static_cast<int64_t>(N), from + i * static_cast<int64_t>(N), N);
+  });
+}
+
+Tensor masked_select(const Tensor& self, const Tensor& mask) {
+  FC_CHECK(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask, got ", info(mask.dtype()).legacy);
+  const Tensor inputs[] = {self, mask};
+  std::vector<Tensor> both = call<"aten::broadcast_tensors", std::vector<Tensor>>(TensorSpan(inputs));
+  Tensor x = contiguous(both[0]), m = contiguous(both[1]);
+  const auto* bits = m.data_as<uint8_t>();
+  std::vector<int64_t> starts = count_set(bits, m.numel(), kGrain);
+  Tensor out = empty_tensor(Dims{starts.back()}, self.dtype(), self.device());
+  auto run = [&](auto fn) { fn(out.data_as<char>(), x.data_as<char>(), bits, m.numel(), starts); };
+  switch (item_size(self.dtype())) {
+    case 1: run(compact<1>); break;
+    case 2: run(compact<2>); break;
+    case 4: run(compact<4>); break;
+    case 8: run(compact<8>); break;
+    default: run(compact<16>); break;
+  }
+  return out;
+}
+
+// self, mask and source are checked by the operator; self and mask have one shape.
+Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  Tensor m = contiguous(expand(mask, self.sizes())), src = contiguous(source);
+  Tensor x = contiguous(self);
+  const auto* bits = m.data_as<uint8_t>();
+  std::vector<int64_t> starts = count_set(bits, m.numel(), kGrain);
+  FC_CHECK(starts.back() <= src.numel(), "masked_scatter: expected at least as many elements in source as ones in mask: source has ",
+           src.numel(), ", mask has ", starts.back());
+  size_t item = item_size(self.dtype());
+  char* to = x.data_as<char>();
+  const char* from = src.data_as<char>();
+  each_set(bits, m.numel(), kGrain, starts, [&](int64_t i, int64_t k) {
+    std::memcpy(to + static_cast<size_t>(i) * item, from + static_cast<size_t>(k) * item, item);
+  });
+  return x.same(self) ? self : copy_(self, x);
+}
+
+// --- indices
+
+// One index into flattened dimensions from an index for each: sum of index * stride, negative ones counted from the end.
+Tensor linear_index(TensorSpan indices, IntSpan dims, IntSpan sizes, IntSpan strides) {
+  Tensor out = empty_tensor(Dims{indices[0].numel()}, DType::Int64, Device{});
+  auto* to = out.data_as<int64_t>();
+  for (size_t k = 0; k < indices.size(); ++k) {
+    Tensor index = contiguous(indices[k]);
+    const auto* from = index.data_as<int64_t>();
+    int64_t size = sizes[k], stride = strides[k];
+    parallel_for(0, out.numel(), kGrain, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        int64_t v = from[i];
+        FC_CHECK_AS(IndexError, v >= -size && v < size, "index ", v, " is out of bounds for dimension ", dims[k], " with size ", size);
+        int64_t part = (v < 0 ? v + size : v) * stride;
+        to[i] = k == 0 ? part : to[i] + part;
+      }
+    });
+  }
+  return out;
+}
+
+Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
+  FC_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got ", repeats.dim(), " dims");
+  FC_CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "repeat_interleave: repeats has to be Long or Int tensor, got ",
+           info(repeats.dtype()).legacy);
+  Tensor counts = contiguous(to_dtype(repeats, DType::Int64));
+  const auto* n = counts.data_as<int64_t>();
+  int64_t total = 0;
+  for (int64_t i = 0; i < counts.numel(); ++i) {
+    FC_CHECK(n[i] >= 0, "repeat_interleave: repeats can not be negative, got ", n[i]);
+    FC_CHECK(!__builtin_add_overflow(total, n[i], &total), "repeat_interleave: the result is too large");
+  }
+  FC_CHECK(!output_size || *output_size == total, "repeat_interleave: allocated size does not match required size: output_size is ",
+           output_size.value_or(0), ", the repeats sum to ", total);
+  Tensor out = empty_tensor(Dims{total}, DType::Int64, repeats.device());
+  auto* to = out.data_as<int64_t>();
+  for (int64_t i = 0; i < counts.numel(); ++i) to = std::fill_n(to, n[i], i);
+  return out;
+}
+
+Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
+  FC_CHECK(is_integral(self.dtype(), false) && self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
+  FC_CHECK(minlength >= 0, "bincount: minlength should be >= 0, got ", minlength);
+  FC_CHECK(!weights.defined() || Dims::same(weights.sizes(), self.sizes()), "bincount: weights should be 1-d and have the same length as input");
+  Tensor x = contiguous(to_dtype(self, DType::Int64));
+  const auto* v = x.data_as<int64_t>();
+  int64_t most = -1;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    FC_CHECK(v[i] >= 0, "bincount only supports 1-d non-negative integral inputs.");
+    most = std::max(most, v[i]);
+  }
+  FC_CHECK(most < INT64_MAX, "bincount: the largest value ", most, " is too large");
+  Dims size{std::max(minlength, most + 1)};
+  auto count = [&]<class T>(DType t, const T* w) {
+    Tensor out = zeros(size, t, self.device());
+    auto* to = out.data_as<T>();
+    for (int64_t i = 0; i < x.numel(); ++i) to[v[i]] += w ? w[i] : T(1);
+    return out;
+  };
+  if (!weights.defined()) return count.operator()<int64_t>(DType::Int64, nullptr);
+  bool single = weights.dtype() == DType::Float32;
+  Tensor w = contiguous(to_dtype(weights, single ? DType::Float32 : DType::Float64));
+  return single ? count(DType::Float32, w.data_as<float>()) : count(DType::Float64, w.data_as<double>());
+}
+
+template <class T>
+Tensor is_in(const Tensor& elements, const Tensor& tests, bool invert) {
+  Tensor sorted = clone(tests, MemoryFormat::Contiguous), x = contiguous(elements);
+  auto* t = sorted.data_as<T>();
+  auto* end = std::remove_if(t, t + sorted.numel(), [](T v) { return v != v; });  // NaN equals nothing
+  std::sort(t, end);
+  Tensor out = empty_tensor(elements.sizes(), DType::Bool, elements.device());
+  auto* to = out.data_as<bool>();
+  const auto* v = x.data_as<T>();
+  parallel_for(0, x.numel(), 2048, [&](int64_t from, int64_t last) {
+    for (int64_t i = from; i < last; ++i) to[i] = std::binary_search(t, end, v[i]) != invert;
+  });
+  return out;
+}
+Tensor isin(const Tensor& elements, const Tensor& tests, bool, bool invert) {
+  DType common = promote(elements.dtype(), tests.dtype());
+  FC_CHECK_AS(NotImplementedError, !is_complex(common), "isin: Unsupported input type encountered for isin(): ", common);
+  // Every type but these two fits into one of them without loss.
+  bool real = is_floating(common);
+  DType t = real ? DType::Float64 : DType::Int64;
+  Tensor a = to_dtype(elements, t), b = to_dtype(tests, t);
+  return real ? is_in<double>(a, b, invert) : is_in<int64_t>(a, b, invert);
+}
+
+template <auto F>
+void set(const char* name) {
+  find_operator(name)->set_kernel(Device::CPU, kernel<F>());
+}
+
+}  // namespace
+
+void register_index() {
+  Operator* join = find_operator("aten::cat");
+  join->set_kernel(Device::CPU, {cat, join});
+  set<&triangle<true>>("aten::tril");
+  set<&triangle<false>>("aten::triu");
+  set<&nonzero>("aten::nonzero");
+  set<&masked_select>("aten::masked_select");
+  set<&masked_scatter_>("aten::_masked_scatter_");
+  set<&linear_index>("aten::_linear_index");
+  set<&repeat_interleave>("aten::repeat_interleave.Tensor");
+  set<&bincount>("aten::bincount");
+  set<&isin>("aten::isin.Tensor_Tensor");
+}
+
+}  // namespace facula::cpu

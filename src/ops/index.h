@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operators use a device's gather and scatter families, and the two ways of writing by index: in place, and into
+// a copy.
+#pragma once
+#include "facula/backend.h"
+#include "ops/calls.h"
+#include "ops/define.h"
+
+namespace facula {
+
+struct Unsupported {};  // the device does not do this call; thrown before anything is written
+
+// out[i] = in[i with coordinate dim replaced by index[i]]; index has out's sizes and may repeat (strides 0). Throws
+// IndexError when an index is out of bounds, and Unsupported.
+void gather_into(const Tensor& out, const Tensor& in, int64_t dim, const Tensor& index);
+// out[i with coordinate dim replaced by index[i]] op= src[i], over index's sizes; src is at least as large.
+void scatter_into(fc_scatter_opcode opcode, const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src);
+
+Tensor at_least_1d(const Tensor& t);  // a view; 0-d tensors count as vectors of one element
+Tensor repeated_number(const Scalar& v, const Tensor& like, IntSpan sizes);  // of like's type, one element in memory
+// An index along one dimension, as an int64 vector on self's device.
+Tensor index_vector(const char* op, const Tensor& index, Device device);
+// A vector seen with these sizes, varying along dim only.
+Tensor along(const Tensor& vector, int64_t dim, IntSpan sizes);
+
+namespace detail {
+template <auto F>
+void family_or_cpu(void*, const Operator& op, const Arg* args, Value* results) {
+  try {
+    Unboxed<F>::run(nullptr, op, args, results);
+  } catch (const Unsupported&) {
+    run_on_cpu(op, op.pick_device(args), args, results);
+  }
+}
+
+template <auto F, MemoryFormat format>
+struct IntoCopy;
+template <class... A, Tensor (*F)(const Tensor&, A...), MemoryFormat format>
+struct IntoCopy<F, format> {
+  static Tensor run(const Tensor& self, A... args) {
+    Tensor out = clone(self, format);
+    F(out, args...);
+    return out;
+  }
+};
+}  // namespace detail
+
+// A kernel that uses these families: on a device without them the whole operator runs on the CPU.
+template <auto F>
+constexpr Kernel by_family() {
+  return {detail::family_or_cpu<F>, nullptr};
+}
+
+// An operator that writes into its first argument: `name_` is F itself, `name` runs F on a copy, `name.out` follows.
+struct WriteDef {
+  const char* schema;  // of the functional form
+  Kernel in_place, functional;
+  const char* saves = "";
+  GradFormula grad = nullptr;
+};
+template <auto F, MemoryFormat format = MemoryFormat::Contiguous>
+constexpr WriteDef writes(const char* schema, const char* saves = "", GradFormula grad = nullptr) {
+  return {schema, by_family<F>(), by_family<&detail::IntoCopy<F, format>::run>(), saves, grad};
+}
+void define_write(const WriteDef& def);
+
+}  // namespace facula
