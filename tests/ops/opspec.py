@@ -180,9 +180,11 @@ class Make:
 
     def wrap(self, array, dtype=None):
         """NumPy array -> tensor of the module under test."""
-        torch = self.torch
-        tensor = torch.from_numpy(np.array(array, order="C"))
-        want = self.dtype_of(dtype or self.name)
+        torch, want = self.torch, self.dtype_of(dtype or self.name)
+        array = np.array(array, order="C")
+        if not array.size:  # NumPy's strides of empty arrays change with its version
+            return torch.empty(array.shape, dtype=want, device=self.device)
+        tensor = torch.from_numpy(array)
         if tensor.dtype != want:
             tensor = tensor.to(want)
         return tensor if self.device == "cpu" else tensor.to(self.device)

@@ -39,10 +39,15 @@ def find(torch, op, role=None):
     """The function of a row; a missing one fails the test by its name."""
     if torch.__name__ == "torch" and role in op.quirks:
         pytest.xfail(f"PyTorch: {op.quirks[role]}")
+    return resolve_or_fail(torch, op.call)
+
+
+def resolve_or_fail(torch, path):
     try:
-        return resolve(torch, op.call)
+        return resolve(torch, path)
     except AttributeError:
-        missing(torch, op.call)
+        pass  # told below, without this exception's traceback
+    missing(torch, path)
 
 
 def missing(torch, path):
@@ -280,10 +285,7 @@ def test_method(torch, device, op):
 @rows(lambda op: op.aliases)
 def test_alias(torch, device, op):
     for path in op.aliases:
-        try:
-            function = resolve(torch, path)
-        except AttributeError:
-            missing(torch, path)
+        function = resolve_or_fail(torch, path)
         label, sample = next(iter(samples(torch, op, "f32", device).items()))
         told = check_call(torch, op, lambda: function(*sample.args, **sample.kwargs), GOLDEN.results(f"{op.name}/f32/{label}"))
         assert not told, f"{path}: {told}"
