@@ -203,7 +203,7 @@ def compare(torch, got, want, tol=None, strict_stride=False, values=True):
         text = repr(tuple(got)) if type(got).__name__ == "Size" else repr(got)
         return "" if same_text(text, want["v"]) else f"got {text}, PyTorch has {want['v']}"
     if not is_tensor(torch, got):
-        return f"got {got!r}, PyTorch returns a tensor of shape {list(want.shape)}"
+        return f"got {type(got).__name__} {str(got)[:60]!r}, PyTorch returns a tensor of shape {list(want.shape)}"
     if short(got.dtype) != want.dtype:
         return f"dtype {got.dtype}, PyTorch has {want.dtype}"
     if tuple(got.shape) != want.shape:

@@ -246,7 +246,10 @@ class Make:
         if dtype in COMPLEX:  # infinities of complex numbers are nobody's standard: finite, moderate values
             values = np.array([0, 1, -1, 1j, -1j, 0.5 + 0.5j, 3 - 4j, -2 + 0.25j, 10j, 1e-3])
         values = values.astype(DTYPES[dtype][1])
-        return self.wrap(round_to_bf16(values) if dtype == "bf16" else values, dtype)
+        if dtype == "bf16":  # by bits: modules differ in the sign of a converted NaN
+            bits = round_to_bf16(values).view(np.uint32) >> np.uint32(16)
+            return self.wrap(bits.astype(np.uint16).view(np.int16), "i16").view(self.torch.bfloat16)
+        return self.wrap(values, dtype)
 
     def kinks(self, dtype=None):
         """Where piecewise functions bend: gradients there follow conventions, not calculus."""
