@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # pytest.sh BUILD PYTHON ARGS...: the Python tests against the package in BUILD. A sanitizer's runtime
-# must be loaded before the interpreter; what Python itself never frees is not our leak.
+# must be loaded before the interpreter; what Python itself never frees is not our leak. Tests are spread over the
+# cores (PYTEST_WORKERS=0: one process, for a debugger).
 set -eu
 build=$1 python=$2
 shift 2
+workers=${PYTEST_WORKERS:-$(nproc)}
+if [ "$workers" != 0 ] && "$python" -c 'import xdist' 2> /dev/null; then set -- -n "$workers" "$@"; fi
 export PYTHONPATH="$PWD/$build/python${PYTHONPATH:+:$PYTHONPATH}"
 compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
 case $(sed -n 's/^FACULA_SANITIZE:[A-Z]*=//p' "$build/CMakeCache.txt") in

@@ -14,7 +14,7 @@ needs=(
   "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
 )
 python_packages=(
-  "numpy" "nanobind>=3.1,<4" "pytest" "hypothesis" "ruff" "scikit-build-core" "mypy"
+  "numpy" "nanobind>=3.1,<4" "pytest" "pytest-xdist" "hypothesis" "ruff" "scikit-build-core" "mypy"
 )
 # A distribution's CMake may be older than 3.25; PyPI has one.
 cmake_version=$(cmake --version 2> /dev/null | sed -n '1s/[^0-9]*//p')
