@@ -10,11 +10,24 @@ class Tensor(_C.TensorBase):
     """A multi-dimensional array of one element type, with strides, views and gradients."""
 
     __module__ = "torch"
-    __torch_function__ = classmethod(_C._disabled_torch_function_impl)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """What a subclass inherits: run func as for plain tensors, results are of this class."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        _C._torch_function_disable_subclasses(True)
+        try:
+            result = func(*args, **(kwargs or {}))
+            return result if func in _KEEPS_CLASS else _convert(result, cls)
+        finally:
+            _C._torch_function_disable_subclasses(False)
 
     def __repr__(self, *, tensor_contents=None):
         from facula._tensor_str import _str
 
+        if _overridden(self):
+            return _handle(Tensor.__repr__, self, tensor_contents=tensor_contents)
         return _str(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec):
@@ -38,6 +51,8 @@ class Tensor(_C.TensorBase):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment")
+        if _overridden(self):
+            return _handle(Tensor.__deepcopy__, self, memo)
         if id(self) in memo:
             return memo[id(self)]
         with _NoGrad():
@@ -49,14 +64,130 @@ class Tensor(_C.TensorBase):
         memo[id(self)] = new
         return new
 
+    def __reduce_ex__(self, protocol):
+        if _overridden(self):
+            return _handle(Tensor.__reduce_ex__, self, protocol)
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled: detach() it first")
+        plain = self.detach().cpu()
+        order = sorted(range(plain.dim()), key=lambda d: -plain.stride(d))
+        dense = plain.permute(order)
+        strides = plain.stride() if dense.is_contiguous() else None  # only what lies without gaps keeps its order
+        data = _C._bytes(dense if strides is not None else plain.contiguous())
+        state = self.__dict__ or None
+        cls = None if type(self) is Tensor else type(self)
+        return _rebuild, (cls, data, self.dtype, tuple(self.shape), strides, str(self.device), self.requires_grad), state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
     @property
     def grad_fn(self):
+        if _overridden(self):
+            return _handle(Tensor.grad_fn.__get__, self)
         return _C._grad_fn(self)
+
+    @property
+    def T(self):
+        """All dimensions in reverse order."""
+        return self.numpy_T()
+
+    @property
+    def H(self):
+        """The conjugate transpose of a matrix."""
+        return self.matrix_H()
+
+    @property
+    def mT(self):
+        """The last two dimensions swapped."""
+        return _methods["mT"](self)
+
+    @property
+    def mH(self):
+        """The last two dimensions swapped, conjugated."""
+        return _methods["mH"](self)
+
+    @property
+    def real(self):
+        """The real parts, as a view."""
+        return _methods["real"](self)
+
+    @real.setter
+    def real(self, value):
+        self.real.copy_(value) if isinstance(value, Tensor) else self.real.fill_(value)
+
+    @property
+    def imag(self):
+        """The imaginary parts, as a view."""
+        return _methods["imag"](self)
+
+    @imag.setter
+    def imag(self, value):
+        self.imag.copy_(value) if isinstance(value, Tensor) else self.imag.fill_(value)
+
+    def split(self, split_size, dim=0):
+        """Pieces along dim, of one size or of the sizes in a list; the last may be smaller."""
+        return _methods["split" if isinstance(split_size, int) else "split_with_sizes"](self, split_size, dim)
+
+    def untyped_storage(self):
+        """The memory that this tensor and its views share."""
+        from facula.storage import UntypedStorage
+
+        return UntypedStorage(self)
+
+    def storage(self):
+        from facula.storage import TypedStorage
+
+        return TypedStorage(self)
+
+    def is_shared(self):
+        """Whether other processes see the memory."""
+        return False
+
+    def is_pinned(self):
+        return False
+
+    def is_set_to(self, other):
+        """Whether both are the same view of the same memory."""
+        same = self._storage_id() == other._storage_id() and self.storage_offset() == other.storage_offset()
+        return same and self.shape == other.shape and self.stride() == other.stride()
+
+    def dim_order(self):
+        """The dimensions from the outermost in memory to the innermost."""
+        return tuple(sorted(range(self.dim()), key=lambda d: -self.stride(d)))
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        from facula.functional import from_numpy
+
+        if array.dtype == bool:
+            array = array.astype("uint8")
+        return from_numpy(array)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule of this memory."""
+        if _overridden(self):
+            return _handle(Tensor.__dlpack__, self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        if stream is not None and not (isinstance(stream, int) and stream == -1):
+            raise TypeError("stream must be None for memory of the CPU")
+        if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
+            raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)} from {self.__dlpack_device__()}")
+        source = self.clone() if copy else self
+        return _C._to_dlpack(source, versioned=max_version is not None and max_version[0] >= 1, copied=bool(copy))
+
+    def __dlpack_device__(self):
+        """(device type, index) in DLPack's numbering."""
+        if self.device.type == "cpu":
+            return (1, 0)
+        if self.device.type == "cuda":
+            return (2, self.device.index or 0)
+        raise BufferError(f"__dlpack_device__: device {self.device} has no DLPack number")
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Compute the gradients of the leaves this tensor depends on."""
         from facula.autograd import backward
 
+        if _overridden(self):
+            return _handle(Tensor.backward, self, gradient=gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook):
@@ -72,6 +203,8 @@ class Tensor(_C.TensorBase):
 
     def to(self, *args, **kwargs):
         """to(dtype), to(device), to(device, dtype), to(other): the same tensor if nothing changes."""
+        if _overridden(self):
+            return _handle(Tensor.to, self, *args, **kwargs)
         device = kwargs.pop("device", None)
         dtype = kwargs.pop("dtype", None)
         rest = list(args)
@@ -103,11 +236,17 @@ class Tensor(_C.TensorBase):
         """The same memory as a NumPy array."""
         from facula._interop import to_numpy
 
+        if _overridden(self):
+            return _handle(Tensor.numpy, self, force=force)
         return to_numpy(self, force)
 
     def __array__(self, dtype=None, copy=None):
+        if _overridden(self):
+            return _handle(Tensor.__array__, self, dtype=dtype)
         array = self.numpy()
-        return array if dtype is None else array.astype(dtype, copy=False)
+        if dtype is not None:
+            array = array.astype(dtype, copy=False)
+        return array.copy() if copy else array
 
     def cpu(self, memory_format=None):
         return self.to("cpu")
@@ -125,6 +264,50 @@ class Tensor(_C.TensorBase):
         return sorted(set(object.__dir__(self)) | set(dir(type(self))))
 
 
+def _overridden(tensor):
+    return (type(tensor) is not Tensor or _C._is_torch_function_mode_active()) and _C._has_torch_function((tensor,))
+
+
+def _handle(function, tensor, *args, **kwargs):
+    return _C._handle_torch_function(function, (tensor,), (tensor, *args), kwargs)
+
+
+# Functions whose results stay what they are although a subclass called them.
+_KEEPS_CLASS = {Tensor._base.__get__, Tensor.grad.__get__, Tensor.grad_fn.__get__}
+
+
+def _convert(result, cls):
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        items = [_convert(item, cls) for item in result]
+        return items if isinstance(result, list) else type(result)(items)
+    return result
+
+
+def _find_method(name):
+    return getattr(Tensor, name)
+
+
+def _rebuild(cls, data, dtype, sizes, strides, device, requires_grad):
+    """A tensor from its pickled parts. cls None: a plain one; strides None: contiguous."""
+    flat = _C._from_buffer(bytearray(data))[0] if data else None
+    order = sorted(range(len(sizes)), key=lambda d: -strides[d]) if strides is not None else range(len(sizes))
+    new = _C._functions["empty"]([sizes[d] for d in order], dtype=dtype)
+    if flat is not None:
+        new.copy_(flat.view(dtype).view(new.shape))
+    back = [0] * len(sizes)
+    for i, d in enumerate(order):
+        back[d] = i
+    new = new.permute(back)
+    new = new.detach() if device == "cpu" else new.to(device)
+    if cls is not None:
+        new = new.as_subclass(cls)
+    return new.requires_grad_(requires_grad) if requires_grad else new
+
+
 class _NoGrad:
     def __enter__(self):
         self.before = _C.is_grad_enabled()
@@ -134,7 +317,8 @@ class _NoGrad:
         _C._set_grad_enabled(self.before)
 
 
-_to = _C._methods["to"]
+_methods = _C._methods
+_to = _methods["to"]
 
 for _name, _method in _C._methods.items():
     if _name not in Tensor.__dict__:

@@ -5,9 +5,26 @@ from facula import _C
 from facula._tensor import Tensor
 
 __all__ = [
-    "tensor", "as_tensor", "from_numpy", "asarray", "is_tensor", "is_floating_point", "is_complex", "numel",
-    "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
+    "tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack", "asarray", "is_tensor", "is_floating_point",
+    "is_complex", "is_nonzero", "numel", "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
+    "broadcast_shapes", "broadcast_tensors", "split", "get_default_device",
 ]  # fmt: skip
+
+
+def _front(*operators):
+    """Publishes a function if the operators that it stands on exist."""
+
+    def publish(function):
+        if all(_C._overloads(f"aten::{name}") for name in operators):
+            __all__.append(function.__name__)
+        return function
+
+    return publish
+
+
+def _tensors(args):
+    """f(a, b) and f([a, b]) mean the same."""
+    return list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -23,12 +40,31 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         )
         out = data.detach().to(dtype=dtype, device=device, copy=True)
     else:
+        if hasattr(data, "__array_interface__") and hasattr(data, "strides"):
+            _check_array(data)
         out = _C._tensor(data, dtype, device, True)
     return out.requires_grad_() if requires_grad else out
 
 
+_ARRAY_KINDS = "?bBhHiIlLqQefdFD"
+
+
+def _check_array(array):
+    """NumPy arrays of elements that no tensor has."""
+    dtype = array.dtype
+    if dtype.char not in _ARRAY_KINDS:
+        raise TypeError(
+            f"can't convert np.ndarray of type {dtype.type.__module__}.{dtype.type.__name__}. The only supported types are: float64, "
+            "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+        )
+    if not dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+
+
 def as_tensor(data, dtype=None, device=None):
     """data as a tensor, sharing memory where that is possible."""
+    if hasattr(data, "__array_interface__") and hasattr(data, "strides"):
+        _check_array(data)
     return _C._tensor(data, dtype, device, False)
 
 
@@ -39,19 +75,68 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 def from_numpy(array):
     """A tensor that shares the array's memory."""
-    if not hasattr(array, "__array_interface__"):
+    if not hasattr(array, "__array_interface__") or not hasattr(array, "strides"):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    _check_array(array)
     out, writable = _C._from_buffer(array)
     if not writable:
-        import warnings
-
-        warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. Writing to this "
-            "tensor is undefined: copy the array first.",
-            UserWarning,
-            stacklevel=2,
-        )
+        _warn_read_only("NumPy array")
     return out
+
+
+def _warn_read_only(what):
+    import warnings
+
+    warnings.warn(
+        f"The given {what} is not writable, and tensors always are. Writing to this tensor is undefined: copy the {what} first.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
+    """A one-dimensional tensor that shares the memory of anything with the buffer protocol."""
+    if not isinstance(dtype, _C.dtype):
+        raise TypeError(f"frombuffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    try:
+        whole = memoryview(buffer).cast("B")
+    except TypeError:
+        raise TypeError(f"frombuffer(): the object ({type(buffer).__name__}) does not implement the Python buffer protocol") from None
+    item = dtype.itemsize
+    if len(whole) == 0 or count == 0:
+        raise ValueError(f"both buffer length ({len(whole)}) and count ({count}) must not be 0")
+    if not 0 <= offset < len(whole):
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(whole)} bytes) - 1")
+    if count < 0 and (len(whole) - offset) % item:
+        raise ValueError(f"buffer length ({len(whole) - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})")
+    size = (len(whole) - offset) // item if count < 0 else count
+    if offset + size * item > len(whole):
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than actual buffer length ({len(whole)} bytes)"
+        )
+    raw, writable = _C._from_buffer(whole[offset : offset + size * item])
+    if not writable:
+        _warn_read_only("buffer")
+    if raw.data_ptr() % item:
+        raise ValueError(f"frombuffer(): the memory at offset {offset} is not aligned to elements of {item} bytes")
+    out = raw if dtype is _C.uint8 else raw.view(dtype)
+    return out.requires_grad_() if requires_grad else out
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor that shares memory with an object that has __dlpack__, or with a capsule."""
+    if hasattr(ext_tensor, "__dlpack__"):
+        options = {"copy": copy} if copy is not None else {}
+        try:
+            capsule = ext_tensor.__dlpack__(max_version=(1, 0), **options)
+        except TypeError:  # exporters older than DLPack 1.0 know no keyword
+            capsule = ext_tensor.__dlpack__()
+    elif type(ext_tensor).__name__ == "PyCapsule":
+        capsule = ext_tensor
+    else:
+        raise TypeError(f"from_dlpack(): expected an object with __dlpack__ or a capsule, got {type(ext_tensor).__name__}")
+    out = _C._from_dlpack(capsule)
+    return out if device is None else out.to(device)
 
 
 def is_tensor(obj):
@@ -59,7 +144,9 @@ def is_tensor(obj):
 
 
 def is_storage(obj):
-    return False
+    from facula.storage import TypedStorage, UntypedStorage
+
+    return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
 def is_floating_point(input):
@@ -76,6 +163,108 @@ def numel(input):
 
 def typename(obj):
     return obj.type() if isinstance(obj, Tensor) else f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def is_nonzero(input):
+    """Whether a tensor of one element is not zero."""
+    return bool(input)
+
+
+def get_default_device():
+    """Where tensors are made when no device is named."""
+    return _C.device("cpu")
+
+
+def broadcast_shapes(*shapes):
+    """The shape that all shapes broadcast to."""
+    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    rank = max((len(s) for s in sizes), default=0)
+    result = [1] * rank
+    for shape in sizes:
+        for d, size in enumerate(shape, rank - len(shape)):
+            if size < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({size}): ({size})")
+            if size != 1 and result[d] not in (1, size):
+                raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(map(str, sizes))}")
+            if size != 1:
+                result[d] = size
+    return _C.Size(result)
+
+
+def broadcast_tensors(*tensors):
+    """All tensors expanded to one shape."""
+    return _C._functions["broadcast_tensors"](_tensors(tensors))
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Pieces along dim, of one size or of the sizes in a list; the last may be smaller."""
+    return tensor.split(split_size_or_sections, dim)
+
+
+@_front("meshgrid")
+def meshgrid(*tensors, indexing="ij"):
+    """Grids of coordinates, one tensor for each vector."""
+    return _C._functions["meshgrid"](_tensors(tensors), indexing=indexing)
+
+
+@_front("einsum")
+def einsum(*args):
+    """A sum of products, written in Einstein's notation: einsum('ij,jk->ik', a, b)."""
+    if not args or not isinstance(args[0], str):
+        raise TypeError("einsum(): the first argument must be the equation, a str")
+    return _C._functions["einsum"](args[0], _tensors(args[1:]))
+
+
+@_front("cartesian_prod")
+def cartesian_prod(*tensors):
+    return _C._functions["cartesian_prod"](_tensors(tensors))
+
+
+@_front("block_diag")
+def block_diag(*tensors):
+    return _C._functions["block_diag"](_tensors(tensors))
+
+
+@_front("tensordot")
+def tensordot(a, b, dims=2, out=None):
+    """The product of two tensors summed over several dimensions."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims = (list(range(a.dim() - dims, a.dim())), list(range(dims)))
+    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    return _C._functions["tensordot"](a, b, first, second, **({} if out is None else {"out": out}))
+
+
+@_front("_unique2")
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements, or the different slices along dim."""
+    if dim is None:
+        results = _C._find_operator("aten::_unique2")(input, sorted, return_inverse, return_counts)
+    else:
+        results = _C._find_operator("aten::unique_dim")(input, dim, sorted, return_inverse, return_counts)
+    picked = [results[0]] + [results[1]] * return_inverse + [results[2]] * return_counts
+    return picked[0] if len(picked) == 1 else tuple(picked)
+
+
+@_front("unique_consecutive")
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    results = _C._find_operator("aten::unique_consecutive")(input, return_inverse, return_counts, dim)
+    picked = [results[0]] + [results[1]] * return_inverse + [results[2]] * return_counts
+    return picked[0] if len(picked) == 1 else tuple(picked)
+
+
+@_front("nonzero")
+def nonzero(input, *, out=None, as_tuple=False):
+    """Where the elements are not zero: rows of indices, or a tuple with one vector for each dimension."""
+    rows = _C._functions["nonzero"](input, **({} if out is None else {"out": out}))
+    if not as_tuple:
+        return rows
+    return (rows[:, 0],) if input.dim() == 0 else rows.unbind(1)
 
 
 def set_default_dtype(d):

@@ -320,19 +320,50 @@ std::string signature(const OverloadInfo& o, bool method) {
   return out + ")";
 }
 
+// "float" or, for lists, which item is wrong.
+std::string misfit_text(const Type& type, PyObject* given) {
+  if (type.list && (PyTuple_Check(given) || PyList_Check(given)))
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(given, i);
+      bool good = type.kind == Kind::Tensor ? is_tensor(item) : type.kind == Kind::Int ? PyIndex_Check(item) != 0 : is_number(item);
+      if (!good) return str(", but found element of type ", Py_TYPE(item)->tp_name, " at pos ", i);
+    }
+  return str(", not ", Py_TYPE(given)->tp_name);
+}
+
+std::string given_type(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return Py_TYPE(o)->tp_name;
+  std::string items;
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n && i < 16; ++i) items += str(i ? ", " : "", Py_TYPE(PySequence_Fast_GET_ITEM(o, i))->tp_name);
+  if (n > 16) items += ", ...";
+  return PyTuple_Check(o) ? str("tuple of (", items, n == 1 ? ",)" : ")") : str("list of [", items, "]");
+}
+
+bool has_keyword(PyObject* kwnames, const char* name) {
+  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), name) == 0) return true;
+  return false;
+}
+
 [[noreturn]] void no_overload(FunctionObject* f, PyObject* const* args, size_t n, PyObject* kwnames) {
   std::string_view name = utf8(f->name);
-  if (f->overloads->size() == 1) {
+  // A function and its out= form are one signature to the reader: the call says which is meant.
+  bool with_out = has_keyword(kwnames, "out");
+  std::vector<const OverloadInfo*> meant;
+  for (const OverloadInfo& o : *f->overloads)
+    if (o.op->is_out == with_out) meant.push_back(&o);
+  if (meant.size() == 1) {
     Scratch s;
     Misfit why;
-    const OverloadInfo& o = f->overloads->front();
+    const OverloadInfo& o = *meant.front();
     match(o, f->method, args, n, kwnames, s, &why);
     const auto& params = o.op->schema().parameters;
     auto parameter = [&] { return utf8(o.names[why.parameter]); };
     switch (why.what) {
       case Misfit::Type: {
         std::string position = why.parameter < n ? str(" (position ", why.parameter + (f->method ? 0 : 1), ")") : std::string();
-        raise<TypeError>(name, "(): argument '", parameter(), "'", position, " must be ", type_name(params[why.parameter].type), ", not ", Py_TYPE(why.given)->tp_name);
+        raise<TypeError>(name, "(): argument '", parameter(), "'", position, " must be ", type_name(params[why.parameter].type), misfit_text(params[why.parameter].type, why.given));
       }
       case Misfit::Missing: raise<TypeError>(name, "() missing 1 required positional arguments: \"", parameter(), "\"");
       case Misfit::TooMany: raise<TypeError>(name, "() takes ", o.positional - (f->method ? 1 : 0), " positional argument", o.positional == 1 ? "" : "s", " but ", n - (f->method ? 1 : 0), " were given");
@@ -342,9 +373,9 @@ std::string signature(const OverloadInfo& o, bool method) {
     }
   }
   std::string got;
-  for (size_t i = f->method ? 1 : 0; i < n; ++i) got += str(got.empty() ? "" : ", ", Py_TYPE(args[i])->tp_name);
+  for (size_t i = f->method ? 1 : 0; i < n; ++i) got += str(got.empty() ? "" : ", ", given_type(args[i]));
   for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
-    got += str(got.empty() ? "" : ", ", utf8(PyTuple_GET_ITEM(kwnames, k)), "=", Py_TYPE(args[n + static_cast<size_t>(k)])->tp_name);
+    got += str(got.empty() ? "" : ", ", utf8(PyTuple_GET_ITEM(kwnames, k)), "=", given_type(args[n + static_cast<size_t>(k)]));
   std::string text = str(name, "() received an invalid combination of arguments - got (", got, "), but expected one of:\n");
   for (const OverloadInfo& o : *f->overloads) text += str(" * ", signature(o, f->method), "\n");
   raise<TypeError>(text);
@@ -452,16 +483,14 @@ PyObject* function_schemas(PyObject* self, void*) {
   });
 }
 PyObject* function_name(PyObject* self, void*) { return Py_NewRef(fn(self)->name); }
-PyObject* function_module(PyObject*, void*) { return PyUnicode_FromString("torch"); }
+PyObject* function_module(PyObject*, void*) { return PyUnicode_FromString("facula"); }
 PyObject* function_qualname(PyObject* self, void*) { return PyUnicode_FromFormat(fn(self)->method ? "TensorBase.%U" : "%U", fn(self)->name); }
-PyObject* function_reduce(PyObject* self, PyObject*) {  // getattr(facula, "add") or getattr(facula.Tensor, "add")
+PyObject* function_reduce(PyObject* self, PyObject*) {  // facula.add, or what _tensor.py finds under this name
   return guarded([&]() -> PyObject* {
-    Own owner(check(PyImport_ImportModule("facula")));
-    if (fn(self)->method) owner.reset(check(PyObject_GetAttrString(owner.get(), "Tensor")));
-    Own builtins(check(PyImport_ImportModule("builtins")));
-    Own getattr(check(PyObject_GetAttrString(builtins.get(), "getattr")));
     if (!fn(self)->method) return Py_NewRef(fn(self)->name);
-    return Py_BuildValue("O(OO)", getattr.get(), owner.get(), fn(self)->name);
+    Own module(check(PyImport_ImportModule("facula._tensor")));
+    Own find(check(PyObject_GetAttrString(module.get(), "_find_method")));
+    return Py_BuildValue("O(O)", find.get(), fn(self)->name);
   });
 }
 PyGetSetDef function_getset[] = {{"__doc__", function_doc, nullptr, nullptr, nullptr},

@@ -16,4 +16,11 @@ bool torch_function_mode_active();
 // Calls the overriding argument or mode; null without an error set: nobody wants the call.
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, size_t n, PyObject* kwnames);
 
+// The same for an attribute of the tensor args[0] that is no operator: a property (read, or set if n == 2) or a method.
+PyObject* ask_for_attribute(const char* name, bool property, PyObject* const* args, size_t n, PyObject* kwargs = nullptr);
+inline PyObject* asked(const char* name, bool property, PyObject* const* args, size_t n, PyObject* kwargs = nullptr) {
+  if (Py_TYPE(args[0]) == tensor_class && !torch_function_mode_active()) [[likely]] return nullptr;
+  return ask_for_attribute(name, property, args, n, kwargs);
+}
+
 }  // namespace facula::py

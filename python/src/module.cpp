@@ -49,4 +49,5 @@ NB_MODULE(_C, m) {
   bind_tensor(m);
   bind_autograd(m);
   bind_dispatch(m);
+  bind_dlpack(m);
 }

@@ -9,15 +9,15 @@ namespace facula::py {
 namespace {
 
 PyObject *name_torch_function, *disabled_implementation;
-thread_local int disabled = 0;              // depth of DisableTorchFunction
+thread_local int disabled = 0;             // depth of DisableTorchFunction
+thread_local int subclasses_disabled = 0;  // depth of DisableTorchFunctionSubclass, which leaves modes on
 thread_local PyObject* mode_stack = nullptr;  // list of TorchFunctionMode objects, or null
 
 bool overridden(PyObject* o) {
-  if (disabled) return false;
+  if (disabled || subclasses_disabled || Py_TYPE(o) == tensor_class) return false;
   // Looked up on the type, as Python does with special methods.
   PyObject* f = _PyType_Lookup(Py_TYPE(o), name_torch_function);
-  if (!f) return false;
-  if (Py_TYPE(o) == tensor_class) return false;
+  if (!f || f == disabled_implementation) return false;
   Own attribute(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), name_torch_function));
   if (!attribute) {
     PyErr_Clear();
@@ -44,6 +44,38 @@ PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args
   return check(PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr));
 }
 
+PyObject* let_handle(PyObject* function, const std::vector<PyObject*>& found, PyObject* args, PyObject* kwargs) {
+  Own types(check(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
+  for (size_t i = 0; i < found.size(); ++i) PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+  if (torch_function_mode_active()) {  // the mode itself runs with the modes below it
+    PyObject* stack = mode_stack;
+    Py_ssize_t top = PyList_GET_SIZE(stack) - 1;
+    Own innermost(Py_NewRef(PyList_GET_ITEM(stack, top)));
+    check(PyList_SetSlice(stack, top, top + 1, nullptr));
+    PyObject* r = nullptr;
+    try {
+      r = ask(innermost.get(), function, types.get(), args, kwargs);
+    } catch (...) {
+      PyObject *type, *value, *trace;
+      PyErr_Fetch(&type, &value, &trace);
+      PyList_Append(stack, innermost.get());
+      PyErr_Restore(type, value, trace);
+      throw;
+    }
+    check(PyList_Append(stack, innermost.get()));
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+  }
+  for (PyObject* who : found) {
+    PyObject* r = ask(who, function, types.get(), args, kwargs);
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+  }
+  Own text(PyObject_Repr(function));
+  Own list(PyObject_Repr(types.get()));
+  raise<TypeError>("no implementation found for ", text ? utf8(text.get()) : "this function", " on types that implement __torch_function__: ", list ? utf8(list.get()) : "");
+}
+
 }  // namespace
 
 bool has_torch_function(PyObject* o) { return overridden(o); }
@@ -57,41 +89,30 @@ PyObject* call_torch_function(PyObject* function, PyObject* const* args, size_t 
     if (PyTuple_Check(args[i]) || PyList_Check(args[i]))
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k) collect(PySequence_Fast_GET_ITEM(args[i], k), found);
   }
-  bool mode = torch_function_mode_active();
-  if (found.empty() && !mode) return nullptr;
+  if (found.empty() && !torch_function_mode_active()) return nullptr;
   Own tuple(check(PyTuple_New(static_cast<Py_ssize_t>(n))));
   for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
   Own kwargs(check(PyDict_New()));
   for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
     check(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, k), args[n + static_cast<size_t>(k)]));
-  Own types(check(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
-  for (size_t i = 0; i < found.size(); ++i) PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
-  if (mode) {  // the mode itself runs with the modes below it
-    PyObject* stack = mode_stack;
-    Py_ssize_t top = PyList_GET_SIZE(stack) - 1;
-    Own innermost(Py_NewRef(PyList_GET_ITEM(stack, top)));
-    check(PyList_SetSlice(stack, top, top + 1, nullptr));
-    PyObject* r = nullptr;
-    try {
-      r = ask(innermost.get(), function, types.get(), tuple.get(), kwargs.get());
-    } catch (...) {
-      PyObject *type, *value, *trace;
-      PyErr_Fetch(&type, &value, &trace);
-      PyList_Append(stack, innermost.get());
-      PyErr_Restore(type, value, trace);
-      throw;
+  return let_handle(function, found, tuple.get(), kwargs.get());
+}
+
+PyObject* ask_for_attribute(const char* name, bool property, PyObject* const* args, size_t n, PyObject* kwargs) {
+  if (!torch_function_mode_active() && !has_torch_function(args[0])) return nullptr;
+  Own f(check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_base), name)));
+  if (property) f.reset(check(PyObject_GetAttrString(f.get(), n == 1 ? "__get__" : "__set__")));
+  std::vector<PyObject*> all(args, args + n);
+  Own names;
+  if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+    names.reset(check(PyTuple_New(PyDict_GET_SIZE(kwargs))));
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0, k = 0; PyDict_Next(kwargs, &at, &key, &value); ++k) {
+      PyTuple_SET_ITEM(names.get(), k, Py_NewRef(key));
+      all.push_back(value);
     }
-    check(PyList_Append(stack, innermost.get()));
-    if (r != Py_NotImplemented) return r;
-    Py_DECREF(r);
   }
-  for (PyObject* who : found) {
-    PyObject* r = ask(who, function, types.get(), tuple.get(), kwargs.get());
-    if (r != Py_NotImplemented) return r;
-    Py_DECREF(r);
-  }
-  Own text(PyObject_Repr(function));
-  raise<TypeError>("no implementation found for ", text ? utf8(text.get()) : "this function", " on types that implement __torch_function__");
+  return call_torch_function(f.get(), all.data(), n, names.get());
 }
 
 void add_override_functions(PyObject* module) {
@@ -101,20 +122,36 @@ void add_override_functions(PyObject* module) {
       {"_disabled_torch_function_impl", [](PyObject*, PyObject* args) -> PyObject* {
          PyObject *function, *types, *call_args, *kwargs = nullptr;
          if (!PyArg_UnpackTuple(args, "_disabled_torch_function_impl", 3, 4, &function, &types, &call_args, &kwargs)) return nullptr;
-         ++disabled;
+         ++subclasses_disabled;
          PyObject* r = PyObject_Call(function, call_args, kwargs && kwargs != Py_None ? kwargs : nullptr);
-         --disabled;
+         --subclasses_disabled;
          return r;
        }, METH_VARARGS, nullptr},
       {"_torch_function_disable", [](PyObject*, PyObject* on) -> PyObject* {
          disabled += on == Py_True ? 1 : -1;
          Py_RETURN_NONE;
        }, METH_O, nullptr},
-      {"_is_torch_function_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(disabled == 0); }, METH_NOARGS, nullptr},
+      {"_torch_function_disable_subclasses", [](PyObject*, PyObject* on) -> PyObject* {
+         subclasses_disabled += on == Py_True ? 1 : -1;
+         Py_RETURN_NONE;
+       }, METH_O, nullptr},
+      {"_is_torch_function_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(disabled == 0 && subclasses_disabled == 0); }, METH_NOARGS, nullptr},
+      {"_is_torch_function_mode_active", [](PyObject*, PyObject*) { return PyBool_FromLong(torch_function_mode_active()); }, METH_NOARGS, nullptr},
       {"_function_mode_stack", [](PyObject*, PyObject*) -> PyObject* {  // this thread's list, changed by overrides.py
          if (!mode_stack) mode_stack = PyList_New(0);
          return Py_XNewRef(mode_stack);
        }, METH_NOARGS, nullptr},
+      // (function, relevant arguments, args, kwargs): as call_torch_function, for functions written in Python
+      {"_handle_torch_function", [](PyObject*, PyObject* all) -> PyObject* {
+         return guarded([&]() -> PyObject* {
+           PyObject *function, *relevant, *args, *kwargs;
+           if (!PyArg_UnpackTuple(all, "_handle_torch_function", 4, 4, &function, &relevant, &args, &kwargs)) return nullptr;
+           Own items(check(PySequence_Fast(relevant, "expected a sequence of arguments")));
+           std::vector<PyObject*> found;
+           for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) collect(PySequence_Fast_GET_ITEM(items.get(), i), found);
+           return let_handle(function, found, args, kwargs);
+         });
+       }, METH_VARARGS, nullptr},
       {"_has_torch_function", [](PyObject*, PyObject* args) -> PyObject* {
          Own items(PySequence_Fast(args, "expected a sequence of arguments"));
          if (!items) return nullptr;

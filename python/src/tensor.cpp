@@ -62,6 +62,10 @@ void bind_tensor(nb::module_& m) {
   m.def("_reset_memory_peak", &reset_cpu_peak);
   m.def("_empty_cache", &empty_cpu_cache);
   m.def("_fail_allocation", &fail_cpu_allocation);
+  m.def("_bytes", [](const Tensor& t) {  // of a contiguous CPU tensor
+    FC_CHECK(t.is_contiguous() && t.device().is_cpu(), "internal: _bytes wants a contiguous CPU tensor");
+    return nb::bytes(t.numel() == 0 ? "" : static_cast<const char*>(t.data()), static_cast<size_t>(t.numel()) * item_size(t.dtype()));
+  });
   m.def("_dtype_number", [](nb::handle t) { return static_cast<int>(py::to_dtype(t.ptr())); });
 }
 

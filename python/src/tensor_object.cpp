@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "autograd/autograd.h"
+#include "call.h"
 #include "ops/calls.h"
 
 namespace facula::py {
@@ -24,7 +25,9 @@ PyObject* allocate(PyTypeObject* type, Tensor t) {
   PyObject* o = type->tp_alloc(type, 0);
   if (!o) return nullptr;
   new (&object(o)->tensor) Tensor(std::move(t));
-  object(o)->tensor.impl().python = o;
+  TensorImpl& impl = object(o)->tensor.impl();
+  impl.python = o;
+  if (type != tensor_class && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__torch_dispatch__")) impl.set_layer(layer::Python, true);
   return o;
 }
 
@@ -92,7 +95,16 @@ PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
 }
 
 // --- facts
-#define GETTER(name, expression) PyObject* name(PyObject* self, void*) { return guarded([&]() -> PyObject* { const Tensor& t = tensor_of(self); (void)t; return expression; }); }
+// The last field of a row of `getset` is the property's name, for those who override it.
+#define GETTER(name, expression)                                                                               \
+  PyObject* name(PyObject* self, void* property) {                                                             \
+    return guarded([&]() -> PyObject* {                                                                        \
+      if (PyObject* r = asked(static_cast<const char*>(property), true, &self, 1)) [[unlikely]] return r;      \
+      const Tensor& t = tensor_of(self);                                                                       \
+      (void)t;                                                                                                 \
+      return expression;                                                                                       \
+    });                                                                                                        \
+  }
 GETTER(get_shape, wrap_size(t.sizes()))
 GETTER(get_dtype, wrap(t.dtype()))
 GETTER(get_device, wrap(t.device()))
@@ -115,8 +127,14 @@ GETTER(get_false, Py_NewRef(Py_False))
 GETTER(get_none, Py_NewRef(Py_None))
 #undef GETTER
 
+bool set_by_override(const char* property, PyObject* self, PyObject* value) {
+  PyObject* args[] = {self, value};
+  Own r(value ? asked(property, true, args, 2) : nullptr);
+  return r != nullptr;
+}
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
+    if (set_by_override("requires_grad", self, value)) return 0;
     FC_CHECK_AS(TypeError, value && PyBool_Check(value), "requires_grad must be a bool");
     autograd::set_requires_grad(tensor_of(self), value == Py_True);
     return 0;
@@ -124,6 +142,7 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 }
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
+    if (set_by_override("grad", self, value)) return 0;
     FC_CHECK_AS(TypeError, !value || value == Py_None || is_tensor(value), "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
     autograd::set_grad(tensor_of(self), value && value != Py_None ? tensor_of(value) : Tensor());
     return 0;
@@ -131,67 +150,84 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 }
 int set_data(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
+    if (set_by_override("data", self, value)) return 0;
     FC_CHECK_AS(TypeError, value && is_tensor(value), "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "nothing");
     autograd::set_data(tensor_of(self), tensor_of(value));
     return 0;
   });
 }
 
+void* name_of(const char* property) { return const_cast<char*>(property); }
 PyGetSetDef getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    {"shape", get_shape, nullptr, "sizes of all dimensions", nullptr},
-    {"dtype", get_dtype, nullptr, "element type", nullptr},
-    {"device", get_device, nullptr, "where the data lies", nullptr},
-    {"layout", get_layout, nullptr, nullptr, nullptr},
-    {"ndim", get_ndim, nullptr, "number of dimensions", nullptr},
-    {"itemsize", get_itemsize, nullptr, "bytes per element", nullptr},
-    {"nbytes", get_nbytes, nullptr, "bytes of all elements", nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad, "whether backward computes its gradient", nullptr},
-    {"is_leaf", get_is_leaf, nullptr, "whether no operator made it", nullptr},
-    {"grad", get_grad, set_grad, "the accumulated gradient, or None", nullptr},
-    {"data", get_data, set_data, "the same memory without history", nullptr},
-    {"_version", get_version, nullptr, "how often it was changed in place", nullptr},
-    {"_base", get_base, nullptr, "the tensor it is a view of, or None", nullptr},
-    {"output_nr", get_output_nr, nullptr, nullptr, nullptr},
-    {"retains_grad", get_retains_grad, nullptr, nullptr, nullptr},
-    {"is_cuda", get_is_cuda, nullptr, nullptr, nullptr},
-    {"is_cpu", get_is_cpu, nullptr, nullptr, nullptr},
-    {"is_meta", get_is_meta, nullptr, nullptr, nullptr},
-    {"is_xpu", get_false, nullptr, nullptr, nullptr},
-    {"is_mps", get_false, nullptr, nullptr, nullptr},
-    {"is_sparse", get_false, nullptr, nullptr, nullptr},
-    {"is_quantized", get_false, nullptr, nullptr, nullptr},
-    {"is_nested", get_false, nullptr, nullptr, nullptr},
-    {"name", get_none, nullptr, nullptr, nullptr},
+    {"shape", get_shape, nullptr, "sizes of all dimensions", name_of("shape")},
+    {"dtype", get_dtype, nullptr, "element type", name_of("dtype")},
+    {"device", get_device, nullptr, "where the data lies", name_of("device")},
+    {"layout", get_layout, nullptr, nullptr, name_of("layout")},
+    {"ndim", get_ndim, nullptr, "number of dimensions", name_of("ndim")},
+    {"itemsize", get_itemsize, nullptr, "bytes per element", name_of("itemsize")},
+    {"nbytes", get_nbytes, nullptr, "bytes of all elements", name_of("nbytes")},
+    {"requires_grad", get_requires_grad, set_requires_grad, "whether backward computes its gradient", name_of("requires_grad")},
+    {"is_leaf", get_is_leaf, nullptr, "whether no operator made it", name_of("is_leaf")},
+    {"grad", get_grad, set_grad, "the accumulated gradient, or None", name_of("grad")},
+    {"data", get_data, set_data, "the same memory without history", name_of("data")},
+    {"_version", get_version, nullptr, "how often it was changed in place", name_of("_version")},
+    {"_base", get_base, nullptr, "the tensor it is a view of, or None", name_of("_base")},
+    {"output_nr", get_output_nr, nullptr, nullptr, name_of("output_nr")},
+    {"retains_grad", get_retains_grad, nullptr, nullptr, name_of("retains_grad")},
+    {"is_cuda", get_is_cuda, nullptr, nullptr, name_of("is_cuda")},
+    {"is_cpu", get_is_cpu, nullptr, nullptr, name_of("is_cpu")},
+    {"is_meta", get_is_meta, nullptr, nullptr, name_of("is_meta")},
+    {"is_xpu", get_false, nullptr, nullptr, name_of("is_xpu")},
+    {"is_mps", get_false, nullptr, nullptr, name_of("is_mps")},
+    {"is_sparse", get_false, nullptr, nullptr, name_of("is_sparse")},
+    {"is_quantized", get_false, nullptr, nullptr, name_of("is_quantized")},
+    {"is_nested", get_false, nullptr, nullptr, name_of("is_nested")},
+    {"name", get_none, nullptr, nullptr, name_of("name")},
     {}};
 
-#define METHOD(name, expression) PyObject* name(PyObject* self, PyObject*) { return guarded([&]() -> PyObject* { const Tensor& t = tensor_of(self); (void)t; return expression; }); }
-METHOD(m_dim, PyLong_FromLongLong(t.dim()))
-METHOD(m_numel, PyLong_FromLongLong(t.numel()))
-METHOD(m_data_ptr, PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data()))
-METHOD(m_element_size, PyLong_FromSize_t(item_size(t.dtype())))
-METHOD(m_storage_offset, PyLong_FromLongLong(t.offset()))
-METHOD(m_item, wrap(call<"aten::_local_scalar_dense", Scalar>(t)))
-METHOD(m_tolist, to_list(t))
-METHOD(m_is_floating_point, PyBool_FromLong(is_floating(t.dtype())))
-METHOD(m_is_complex, PyBool_FromLong(is_complex(t.dtype())))
-METHOD(m_is_signed, PyBool_FromLong(is_signed(t.dtype())))
-METHOD(m_is_inference, PyBool_FromLong(t.impl().is_inference()))
-METHOD(m_is_view, PyBool_FromLong(autograd::is_view(t)))
-METHOD(m_retain_grad, (autograd::retain_grad(t), Py_NewRef(Py_None)))
-METHOD(m_storage_id, PyLong_FromUnsignedLongLong(t.impl().storage()->id()))
-METHOD(m_storage_ptr, PyLong_FromVoidPtr(t.impl().storage()->data()))
-METHOD(m_storage_bytes, PyLong_FromSize_t(t.impl().storage()->bytes()))
-METHOD(m_dump, PyUnicode_FromString(dump(t).c_str()))
-METHOD(m_bool, [&]() -> PyObject* {
+#define METHOD(name, expression)                                                                        \
+  PyObject* m_##name(PyObject* self, PyObject*) {                                                       \
+    return guarded([&]() -> PyObject* {                                                                 \
+      if (PyObject* r = asked(#name, false, &self, 1)) [[unlikely]] return r;                           \
+      const Tensor& t = tensor_of(self);                                                                \
+      (void)t;                                                                                          \
+      return expression;                                                                                \
+    });                                                                                                 \
+  }
+METHOD(dim, PyLong_FromLongLong(t.dim()))
+METHOD(numel, PyLong_FromLongLong(t.numel()))
+METHOD(data_ptr, PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data()))
+METHOD(element_size, PyLong_FromSize_t(item_size(t.dtype())))
+METHOD(storage_offset, PyLong_FromLongLong(t.offset()))
+METHOD(item, wrap(call<"aten::_local_scalar_dense", Scalar>(t)))
+METHOD(tolist, to_list(t))
+METHOD(is_floating_point, PyBool_FromLong(is_floating(t.dtype())))
+METHOD(is_complex, PyBool_FromLong(is_complex(t.dtype())))
+METHOD(is_signed, PyBool_FromLong(is_signed(t.dtype())))
+METHOD(is_inference, PyBool_FromLong(t.impl().is_inference()))
+METHOD(_is_view, PyBool_FromLong(autograd::is_view(t)))
+METHOD(retain_grad, (autograd::retain_grad(t), Py_NewRef(Py_None)))
+METHOD(_storage_id, PyLong_FromUnsignedLongLong(t.impl().storage()->id()))
+METHOD(_storage_ptr, PyLong_FromVoidPtr(t.impl().storage()->data()))
+METHOD(_storage_bytes, PyLong_FromSize_t(t.impl().storage()->bytes()))
+METHOD(_dump, PyUnicode_FromString(dump(t).c_str()))
+METHOD(_bool, [&]() -> PyObject* {
   FC_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   FC_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
   return PyBool_FromLong(call<"aten::_local_scalar_dense", Scalar>(t).to_bool());
 }())
 #undef METHOD
 
+PyObject* asked_with(const char* name, PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (Py_TYPE(self) == tensor_class && !torch_function_mode_active()) [[likely]] return nullptr;
+  std::vector<PyObject*> all{self};
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) all.push_back(PyTuple_GET_ITEM(args, i));
+  return ask_for_attribute(name, false, all.data(), all.size(), kwargs);
+}
 PyObject* m_size(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (PyObject* r = asked_with("size", self, args, kwargs)) return r;
     static const char* names[] = {"dim", nullptr};
     PyObject* dim = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:size", const_cast<char**>(names), &dim)) return nullptr;
@@ -202,6 +238,7 @@ PyObject* m_size(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 PyObject* m_stride(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (PyObject* r = asked_with("stride", self, args, kwargs)) return r;
     static const char* names[] = {"dim", nullptr};
     PyObject* dim = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:stride", const_cast<char**>(names), &dim)) return nullptr;
@@ -212,6 +249,7 @@ PyObject* m_stride(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 PyObject* m_is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (PyObject* r = asked_with("is_contiguous", self, args, kwargs)) return r;
     static const char* names[] = {"memory_format", nullptr};
     PyObject* format = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format)) return nullptr;
@@ -220,6 +258,7 @@ PyObject* m_is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 PyObject* m_requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (PyObject* r = asked_with("requires_grad_", self, args, kwargs)) return r;
     static const char* names[] = {"requires_grad", nullptr};
     int on = 1;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &on)) return nullptr;
@@ -232,11 +271,48 @@ PyObject* m_make_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"data", "require_grad", nullptr};
     PyObject* data;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p:_make_subclass", const_cast<char**>(names), &data, &requires_grad)) return nullptr;
+    Own rest(Py_NewRef(args));
+    if (PyTuple_GET_SIZE(args) > 0 && PyType_Check(PyTuple_GET_ITEM(args, 0))) {  // Tensor._make_subclass(cls, data)
+      cls = PyTuple_GET_ITEM(args, 0);
+      FC_CHECK_AS(TypeError, PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_base), "_make_subclass: cls must be a subclass of Tensor");
+      rest.reset(check(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args))));
+    }
+    if (!PyArg_ParseTupleAndKeywords(rest.get(), kwargs, "O|p:_make_subclass", const_cast<char**>(names), &data, &requires_grad)) return nullptr;
     FC_CHECK_AS(TypeError, is_tensor(data), "_make_subclass: data must be a Tensor, not ", Py_TYPE(data)->tp_name);
     Tensor t = autograd::data_of(tensor_of(data));
     if (requires_grad) autograd::set_requires_grad(t, true);
     return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(t));
+  });
+}
+// A tensor of that geometry whose numbers are never looked at: its class handles every operator by __torch_dispatch__.
+// It has memory all the same (untouched pages cost nothing), so that nothing can read where there is none.
+PyObject* m_make_wrapper_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"cls", "size", "strides", "storage_offset", "memory_format", "dtype", "layout", "device", "pin_memory", "requires_grad", nullptr};
+    PyObject *type, *size, *strides = Py_None, *offset = Py_None, *format = Py_None, *dtype = Py_None, *layout = Py_None, *device = Py_None;
+    int pin = 0, requires_grad = 0;
+    Own all;
+    if (PyTuple_GET_SIZE(args) > 0 && PyType_Check(PyTuple_GET_ITEM(args, 0))) {
+      all.reset(Py_NewRef(args));
+    } else {  // called as cls._make_wrapper_subclass(size, …)
+      all.reset(check(PyTuple_New(PyTuple_GET_SIZE(args) + 1)));
+      PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(cls));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) PyTuple_SET_ITEM(all.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+    }
+    if (!PyArg_ParseTupleAndKeywords(all.get(), kwargs, "OO|OOO$OOOpp:_make_wrapper_subclass", const_cast<char**>(names), &type, &size, &strides, &offset, &format, &dtype, &layout, &device, &pin, &requires_grad)) return nullptr;
+    FC_CHECK_AS(TypeError, PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_base), "_make_wrapper_subclass: cls must be a subclass of Tensor");
+    auto ints = [](PyObject* o) {
+      Own items(check(PySequence_Fast(o, "_make_wrapper_subclass: expected a sequence of sizes")));
+      Dims v;
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) v.push_back(to_int(PySequence_Fast_GET_ITEM(items.get(), i)));
+      return v;
+    };
+    Dims sizes = ints(size);
+    DType t = dtype == Py_None ? default_dtype() : to_dtype(dtype);
+    Device d = device == Py_None ? Device{} : to_device(device);
+    Tensor made = strides == Py_None ? empty_tensor(sizes, t, d, format == Py_None ? MemoryFormat::Contiguous : to_memory_format(format)) : empty_strided_tensor(sizes, ints(strides), t, d);
+    if (requires_grad) autograd::set_requires_grad(made, true);
+    return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(made));
   });
 }
 PyObject* m_as_subclass(PyObject* self, PyObject* cls) {
@@ -274,19 +350,20 @@ PyMethodDef methods[] = {
     {"is_complex", m_is_complex, METH_NOARGS, nullptr},
     {"is_signed", m_is_signed, METH_NOARGS, nullptr},
     {"is_inference", m_is_inference, METH_NOARGS, nullptr},
-    {"_is_view", m_is_view, METH_NOARGS, nullptr},
+    {"_is_view", m__is_view, METH_NOARGS, nullptr},
     {"retain_grad", m_retain_grad, METH_NOARGS, "keep the gradient of a tensor that is no leaf"},
-    {"_storage_id", m_storage_id, METH_NOARGS, nullptr},
-    {"_storage_ptr", m_storage_ptr, METH_NOARGS, nullptr},
-    {"_storage_bytes", m_storage_bytes, METH_NOARGS, nullptr},
-    {"_dump", m_dump, METH_NOARGS, nullptr},
-    {"_bool", m_bool, METH_NOARGS, nullptr},
+    {"_storage_id", m__storage_id, METH_NOARGS, nullptr},
+    {"_storage_ptr", m__storage_ptr, METH_NOARGS, nullptr},
+    {"_storage_bytes", m__storage_bytes, METH_NOARGS, nullptr},
+    {"_dump", m__dump, METH_NOARGS, nullptr},
+    {"_bool", m__bool, METH_NOARGS, nullptr},
     {"__complex__", as_complex, METH_NOARGS, nullptr},
     {"size", KEYWORDS(m_size), "size(dim=None): all sizes, or one"},
     {"stride", KEYWORDS(m_stride), "stride(dim=None): all strides in elements, or one"},
     {"is_contiguous", KEYWORDS(m_is_contiguous), "whether elements lie in order without gaps"},
     {"requires_grad_", KEYWORDS(m_requires_grad_), "change requires_grad in place"},
     {"_make_subclass", KEYWORDS(m_make_subclass) | METH_CLASS, nullptr},
+    {"_make_wrapper_subclass", KEYWORDS(m_make_wrapper_subclass) | METH_CLASS, nullptr},
     {"as_subclass", m_as_subclass, METH_O, "the same tensor as an instance of a subclass"},
     {}};
 
@@ -299,7 +376,7 @@ Py_ssize_t length(PyObject* self) {
 }
 int truth(PyObject* self) {
   return guarded([&]() -> int {
-    Own b(check(m_bool(self, nullptr)));
+    Own b(check(m__bool(self, nullptr)));
     return b.get() == Py_True;
   });
 }

@@ -38,8 +38,14 @@ DType value_of(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->value; }
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->value; }
 // --- dtype
 PyObject* dtype_repr(PyObject* self) { return text(str("torch.", value_of(self))); }
-// A string from __reduce__ names a global of the module that the type says it is from.
-PyObject* dtype_reduce(PyObject* self, PyObject*) { return text(std::string(to_string(value_of(self)))); }
+// (facula._pickle.<maker>, (argument,)); takes the argument over.
+PyObject* reduce_by(const char* maker, PyObject* argument) {
+  Own arg(argument), module(PyImport_ImportModule("facula._pickle"));
+  if (!arg || !module) return nullptr;
+  Own f(PyObject_GetAttrString(module.get(), maker));
+  return f ? Py_BuildValue("O(O)", f.get(), arg.get()) : nullptr;
+}
+PyObject* dtype_reduce(PyObject* self, PyObject*) { return reduce_by("named", text(std::string(to_string(value_of(self))))); }
 PyGetSetDef dtype_getset[] = {
     {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_floating(value_of(s))); }, nullptr, "whether it holds floating-point numbers", nullptr},
     {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex(value_of(s))); }, nullptr, "whether it holds complex numbers", nullptr},
@@ -91,13 +97,13 @@ PyGetSetDef device_getset[] = {
      }, nullptr, "which one of its kind, or None", nullptr},
     {}};
 PyMethodDef device_methods[] = {
-    {"__reduce__", [](PyObject* s, PyObject*) { return Py_BuildValue("O(s)", device_type, to_string(device_of(s)).c_str()); }, METH_NOARGS, nullptr},
+    {"__reduce__", [](PyObject* s, PyObject*) { return reduce_by("device", text(to_string(device_of(s)))); }, METH_NOARGS, nullptr},
     {}};
 
 // --- memory_format, layout
 PyObject* enum_repr(PyObject* self) { return text(str("torch.", reinterpret_cast<EnumObject*>(self)->name)); }
 PyMethodDef enum_methods[] = {
-    {"__reduce__", [](PyObject* s, PyObject*) { return text(reinterpret_cast<EnumObject*>(s)->name); }, METH_NOARGS, nullptr}, {}};
+    {"__reduce__", [](PyObject* s, PyObject*) { return reduce_by("named", text(reinterpret_cast<EnumObject*>(s)->name)); }, METH_NOARGS, nullptr}, {}};
 
 // --- Size
 PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -137,10 +143,7 @@ PyMethodDef size_methods[] = {
        return n.release();
      }, METH_NOARGS, "number of elements of a tensor of this size"},
     {"__reduce__", [](PyObject* s, PyObject*) -> PyObject* {
-       Own items(PySequence_Tuple(s));
-       PyObject* plain = PyTuple_New(PyTuple_GET_SIZE(s));
-       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s); ++i) PyTuple_SET_ITEM(plain, i, Py_NewRef(PyTuple_GET_ITEM(s, i)));
-       return Py_BuildValue("O(N)", size_type, plain);
+       return reduce_by("size", PySequence_List(s));
      }, METH_NOARGS, nullptr},
     {}};
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storages as Python sees them: the memory behind a tensor and its views."""
+
+
+class UntypedStorage:
+    """The bytes that a tensor and its views share."""
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+
+    def data_ptr(self):
+        return self._tensor._storage_ptr()
+
+    def nbytes(self):
+        return self._tensor._storage_bytes()
+
+    def size(self):
+        return self.nbytes()
+
+    def __len__(self):
+        return self.nbytes()
+
+    @property
+    def device(self):
+        return self._tensor.device
+
+    @property
+    def _cdata(self):
+        """A number that is this storage's alone."""
+        return self._tensor._storage_id()
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and self._cdata == other._cdata
+
+    def __hash__(self):
+        return hash(self._cdata)
+
+    def __repr__(self):
+        return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"
+
+
+class TypedStorage:
+    """The same with an element type; untyped_storage() is the way that stays."""
+
+    def __init__(self, tensor):
+        self._untyped = UntypedStorage(tensor)
+        self.dtype = tensor.dtype
+
+    def untyped(self):
+        return self._untyped
+
+    def data_ptr(self):
+        return self._untyped.data_ptr()
+
+    def nbytes(self):
+        return self._untyped.nbytes()
+
+    def size(self):
+        return self.nbytes() // self.dtype.itemsize
+
+    def __len__(self):
+        return self.size()
+
+    @property
+    def device(self):
+        return self._untyped.device
