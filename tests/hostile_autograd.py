@@ -184,7 +184,7 @@ def reentrant(t):
     equal(x.grad, t.full((3,), 3.0))
 
 
-def deeply_reentrant(t):
+def deeply_reentrant(t, levels=60):
     def make(depth):
         def backward(ctx, g):
             if depth:
@@ -192,7 +192,7 @@ def deeply_reentrant(t):
                     apply(t, make(depth - 1))
             return g, g
         return custom(t, backward)
-    apply(t, make(200))
+    apply(t, make(levels))
 
 
 def threads(t, work, count=4):
@@ -222,7 +222,8 @@ def error_in_a_thread(t):
 
 
 fine("backward inside backward", reentrant)
-fine("backward inside backward, 200 deep", deeply_reentrant)
+fine("backward inside backward, 60 deep", deeply_reentrant)
+survives("backward inside backward, 1000 deep", lambda t: deeply_reentrant(t, 1000))
 fine("exception in threads", error_in_a_thread)
 
 

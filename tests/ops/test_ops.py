@@ -3,6 +3,11 @@
 
 An item is one operator in one role, or one operator, dtype and kind of input: `sigmoid/cpu/f32/strided`.
 A name that the module lacks is a failure, unless known_missing.txt lists it.
+
+    pytest tests/ops -k "[sum"                    the rows whose name starts so
+    pytest tests/ops -k "test_value and [add/"    one role of one row
+    pytest tests/ops --module torch               the tests themselves, on PyTorch
+    python tests/ops/record.py reduce             record a family again, after its rows changed
 """
 import importlib
 import operator
