@@ -3,6 +3,7 @@
 
 from facula import _C
 from facula._C import *  # noqa: F403 -- dtype, device, Size, Generator and the element types
+from facula import version
 from facula.version import __version__
 
 for _name, _function in _C._functions.items():
@@ -13,11 +14,14 @@ del _name, _function
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
-from facula import __config__, autograd, dispatch, library, nn, overrides, return_types, utils  # noqa: E402
+from facula import __config__, autograd, backends, cuda, dispatch, library, nn, overrides, return_types, storage, utils  # noqa: E402
+from facula._legacy import types as _legacy_types  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from facula.storage import TypedStorage, UntypedStorage  # noqa: E402
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
+globals().update(_legacy_types)
 float = _C.float32
 double = _C.float64
 half = _C.float16

@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <thread>
+
 #include "autograd/meta.h"
 #include "autograd/saved.h"
 #include "bind.h"
@@ -141,6 +143,32 @@ class PySavedHooks final : public autograd::SavedTensorHooks {
   PyHolder pack_, unpack_;
 };
 
+// Backward inside backward nests on the interpreter's stack, which is short: every so often a fresh thread goes on.
+constexpr int kNestingPerThread = 50;
+thread_local int nesting = 0;
+
+std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, TensorSpan inputs, const autograd::BackwardOptions& options) {
+  struct Depth {
+    Depth() { ++nesting; }
+    ~Depth() { --nesting; }
+  } depth;
+  if (nesting <= kNestingPerThread) return autograd::run_backward(roots, grads, inputs, options);
+  std::vector<Tensor> result;
+  std::exception_ptr error;
+  ThreadState state = thread_state();
+  std::thread([&] {
+    StateScope scope(state);
+    try {
+      nesting = 1;
+      result = autograd::run_backward(roots, grads, inputs, options);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error) std::rethrow_exception(error);
+  return result;
+}
+
 std::string python_stack() {
   nb::gil_scoped_acquire gil;
   try {
@@ -165,7 +193,7 @@ void bind_autograd(nb::module_& m) {
 
   m.def("_run_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs, bool keep_graph, bool create_graph, bool allow_unused, bool accumulate) {
     nb::gil_scoped_release release;
-    return autograd::run_backward(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
+    return backward_at_depth(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
   });
 
   m.def("_set_inference_mode", [](bool on) { InferenceMode::set(on); });
@@ -177,7 +205,10 @@ void bind_autograd(nb::module_& m) {
 
   nb::class_<PyNode>(m, "Node", nb::dynamic_attr())
       .def("name", [](const PyNode& n) { return n.edge.node->name(); })
-      .def("__repr__", [](const PyNode& n) { return str("<", n.edge.node->name(), " object at 0x", reinterpret_cast<size_t>(n.edge.node), ">"); })
+      .def("__repr__", [](const PyNode& n) { 
+        py::Own address(PyUnicode_FromFormat("%p", static_cast<void*>(n.edge.node)));
+        return str("<", n.edge.node->name(), " object at ", address ? py::utf8(address.get()) : "?", ">");
+      })
       .def("__eq__", [](const PyNode& a, nb::handle b) { return nb::isinstance<PyNode>(b) && a.edge.node == nb::cast<PyNode&>(b).edge.node; })
       .def("__hash__", [](const PyNode& n) { return reinterpret_cast<size_t>(n.edge.node); })
       .def_prop_ro("next_functions", [](const PyNode& n) {

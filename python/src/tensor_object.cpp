@@ -95,6 +95,11 @@ PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
 }
 
 // --- facts
+PyObject* version_of(const Tensor& t) {
+  FC_CHECK(!t.impl().is_inference(), "Inference tensors do not track version counter.");
+  return PyLong_FromUnsignedLong(t.impl().version());
+}
+
 // The last field of a row of `getset` is the property's name, for those who override it.
 #define GETTER(name, expression)                                                                               \
   PyObject* name(PyObject* self, void* property) {                                                             \
@@ -116,7 +121,7 @@ GETTER(get_requires_grad, PyBool_FromLong(autograd::requires_grad(t)))
 GETTER(get_is_leaf, PyBool_FromLong(autograd::is_leaf(t)))
 GETTER(get_grad, wrap(autograd::grad_of(t)))
 GETTER(get_data, wrap(autograd::data_of(t)))
-GETTER(get_version, PyLong_FromUnsignedLong(t.impl().version()))
+GETTER(get_version, version_of(t))
 GETTER(get_base, autograd::is_view(t) ? wrap(Tensor(autograd::base_of(t))) : Py_NewRef(Py_None))
 GETTER(get_output_nr, PyLong_FromUnsignedLong(autograd::output_nr(t)))
 GETTER(get_retains_grad, PyBool_FromLong(autograd::retains_grad(t)))

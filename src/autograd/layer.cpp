@@ -26,6 +26,20 @@ std::string camel(std::string_view name) {
   return out[0] == '_' ? out.substr(1) : out;
 }
 
+// PyTorch numbers the derivatives of one name; these overloads are not its first. Programs and tests look for the names.
+int derivative_number(std::string_view op) {
+  constexpr std::pair<std::string_view, int> rows[] = {
+      {"aten::sum.dim_IntList", 1}, {"aten::mean.dim", 1}, {"aten::prod.dim_int", 1}, {"aten::pow.Tensor_Tensor", 1}, {"aten::pow.Scalar", 2},
+      {"aten::max", 1}, {"aten::min", 1}, {"aten::median.dim", 1}, {"aten::nanmedian.dim", 1}, {"aten::squeeze.dim", 1}, {"aten::squeeze.dims", 2},
+      {"aten::clamp", 1}, {"aten::clamp_min.Tensor", 1}, {"aten::clamp_max.Tensor", 1}, {"aten::masked_fill.Tensor", 1}, {"aten::scatter.value", 1},
+      {"aten::lerp.Tensor", 1}, {"aten::fmod.Tensor", 1}, {"aten::remainder.Tensor", 1}, {"aten::index_fill.int_Tensor", 1}, {"aten::fill.Tensor", 1},
+      {"aten::div.Tensor_mode", 2}, {"aten::norm.ScalarOpt_dim", 1}, {"aten::norm.ScalarOpt_dtype", 2}, {"aten::norm.ScalarOpt_dim_dtype", 3},
+      {"aten::xlogy.Scalar_Self", 1}, {"aten::xlogy.Scalar_Other", 2}, {"aten::rsub.Scalar", 1}};
+  for (const auto& [name, number] : rows)
+    if (name == op) return number;
+  return 0;
+}
+
 // A recorded operator. Holds exactly what the rule asked for.
 class OpNode final : public Node, public Grad {
  public:
@@ -33,7 +47,8 @@ class OpNode final : public Node, public Grad {
 
   std::string name() const override {
     const Operator& f = op_.functional ? *op_.functional : op_;
-    return camel(f.schema().name) + "Backward0";
+    if (f.name() == "aten::copy_" || f.name() == "aten::copy") return "CopyBackwards";
+    return str(camel(f.schema().name), "Backward", derivative_number(f.name()));
   }
   const Operator& op() const { return op_; }
 

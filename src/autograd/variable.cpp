@@ -122,12 +122,12 @@ AutogradMeta& make_meta(const Tensor& t) {
 
 bool requires_grad(const Tensor& t) {
   AutogradMeta* m = t.defined() ? meta(t) : nullptr;
-  return m && (m->requires_grad || m->grad_fn);
+  return m && (m->requires_grad || m->grad_fn || (m->view && requires_grad(m->view->base)));  // a base is never a view
 }
 
 bool is_leaf(const Tensor& t) {
   AutogradMeta* m = meta(t);
-  return !m || !m->grad_fn;
+  return !m || !(m->view ? grad_fn(t) : m->grad_fn);
 }
 
 void set_requires_grad(const Tensor& t, bool on) {
@@ -171,12 +171,15 @@ void make_view_of(const Tensor& view, const Tensor& base, bool multi_output) {
                    : multi_output                ? ViewOrigin::MultiOutput
                    : is_view(base)               ? meta(base)->view->origin
                                                  : ViewOrigin::Normal;
+  // The base may get a history later, by an in-place write; then this view has one too.
+  if (is_floating(view.dtype()) || is_complex(view.dtype())) mark(view);
 }
 
 Ref<Node> grad_fn(const Tensor& t) {
   AutogradMeta* m = meta(t);
   if (!m) return nullptr;
-  if (m->view && m->view->version != t.impl().version() && requires_grad(m->view->base)) {
+  bool follows = m->view && (m->view->origin == ViewOrigin::Normal || m->view->origin == ViewOrigin::MultiOutput);
+  if (follows && m->view->version != t.impl().version() && requires_grad(m->view->base)) {
     Ref<Node> node = make_ref<AsStridedNode>(t, m->view->base);
     m->grad_fn = node;
     m->output_nr = 0;
@@ -221,7 +224,10 @@ void check_in_place(const char* op, const Tensor& self) {
                             ? "This view is the output of a function that returns multiple views. Such functions do not "
                               "allow the output views to be modified inplace. You should replace the inplace operation "
                               "by an out-of-place one."
-                            : "This view was created in no_grad mode or inference mode, so its base's history cannot follow.";
+                        : m->view->origin == ViewOrigin::Inference
+                            ? "This view was created in inference mode and is being modified inplace with grad mode enabled."
+                            : "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Make the "
+                              "view and change it either both inside the no_grad block or both outside.";
       raise<Error>(op, ": Output ", output_nr(self), " of a view is being modified inplace. ", why);
     }
     FC_CHECK(!(requires_grad(base) && is_leaf(base)), op, ": a view of a leaf Variable that requires grad is being used in an in-place operation.");

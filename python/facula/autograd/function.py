@@ -141,6 +141,8 @@ class Function(metaclass=_FunctionMeta):
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
         outputs = result if isinstance(result, tuple) else (result,)
+        if recording and not any(isinstance(t, Tensor) for t in outputs):
+            raise TypeError(f"{cls.__name__}.forward must return Tensors, got {', '.join(type(t).__name__ for t in outputs)}")
         dirty = {id(t) for t in ctx._dirty}
         for t in ctx._dirty:
             if not any(t is i for i in inputs):

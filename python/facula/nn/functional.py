@@ -1,13 +1,315 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn.functional: operators under their functional names."""
+"""torch.nn.functional: operators under their functional names, with torch's arguments and defaults.
+
+A function is here exactly when the operators that it stands on exist.
+"""
+
+import functools
 
 from facula import _C
+from facula._tensor import Tensor
+from facula.overrides import handle_torch_function, has_torch_function
 
-for _name in (
-    "relu", "relu_", "gelu", "silu", "mish", "leaky_relu", "elu", "celu", "selu", "hardtanh", "hardswish", "hardsigmoid",
-    "softplus", "threshold", "sigmoid", "tanh", "linear", "conv1d", "conv2d", "conv3d", "max_pool2d", "avg_pool2d",
-    "pad", "relu6", "prelu",
-):  # fmt: skip
-    if _name in _C._functions:
-        globals()[_name] = _C._functions[_name]
+_ops = _C._functions
+
+
+def _exists(name):
+    return bool(_C._overloads(f"aten::{name}"))
+
+
+def _op(name):
+    """An operator that the torch namespace may hide."""
+    if name in _ops:
+        return _ops[name]
+    import facula
+
+    return getattr(facula.ops.aten, name)
+
+
+_HERE = [
+    "relu", "relu_", "selu", "selu_", "celu", "celu_", "leaky_relu", "leaky_relu_", "elu", "elu_", "rrelu", "prelu",
+    "gelu", "mish", "silu", "hardtanh", "hardtanh_", "hardswish", "hardsigmoid", "softplus", "hardshrink", "softshrink",
+    "threshold", "threshold_", "sigmoid", "tanh", "logsigmoid", "linear", "bilinear", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "pixel_shuffle", "pixel_unshuffle", "pdist",
+    "cosine_similarity", "pairwise_distance", "channel_shuffle", "native_channel_shuffle", "one_hot", "unfold", "fold",
+    "scaled_dot_product_attention", "glu", "relu6", "relu6_",
+]  # fmt: skip
+_RENAMED = {"logsigmoid": "log_sigmoid", "unfold": "im2col", "fold": "col2im"}
+for _name in _HERE:
+    _real = _RENAMED.get(_name, _name)
+    if _exists(_real):
+        globals()[_name] = _op(_real)
+del _name, _real
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _number(reduction):
+    try:
+        return _REDUCTIONS[reduction]
+    except (KeyError, TypeError):
+        raise ValueError(f"{reduction} is not a valid value for reduction") from None
+
+
+def _needs(*operators):
+    """Keeps a function only if its operators exist."""
+
+    def keep(function):
+        if all(_exists(name) for name in operators):
+            return _overridable(function)
+        _absent.append(function.__name__)
+        return function
+
+    return keep
+
+
+_absent = []
+
+
+def _overridable(function):
+    @functools.wraps(function)
+    def front(*args, **kwargs):
+        if has_torch_function(args):
+            tensors = tuple(a for a in args if isinstance(a, Tensor) or hasattr(type(a), "__torch_function__"))
+            return handle_torch_function(front, tensors, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return front
+
+
+def _in_place(name):
+    """f(input, inplace=False) for an operator and its in-place form."""
+
+    def front(input, *args, inplace=False, **kwargs):
+        return _op(name + "_" if inplace else name)(input, *args, **kwargs)
+
+    front.__name__ = front.__qualname__ = name
+    front.__doc__ = f"{name} of every element; in place if asked."
+    return _overridable(front)
+
+
+for _name in ("relu", "selu", "silu", "mish", "hardswish", "hardsigmoid"):
+    if _exists(_name) and _exists(_name + "_"):
+        globals()[_name] = _in_place(_name)
 del _name
+
+
+@_needs("hardtanh")
+def relu6(input, inplace=False):
+    """min(max(0, x), 6)."""
+    return _op("hardtanh_" if inplace else "hardtanh")(input, 0.0, 6.0)
+
+
+@_needs("leaky_relu")
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    return _op("leaky_relu_" if inplace else "leaky_relu")(input, negative_slope)
+
+
+@_needs("elu")
+def elu(input, alpha=1.0, inplace=False):
+    return _op("elu_" if inplace else "elu")(input, alpha)
+
+
+@_needs("celu")
+def celu(input, alpha=1.0, inplace=False):
+    return _op("celu_" if inplace else "celu")(input, alpha)
+
+
+@_needs("hardtanh")
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _op("hardtanh_" if inplace else "hardtanh")(input, min_val, max_val)
+
+
+@_needs("threshold")
+def threshold(input, threshold, value, inplace=False):
+    return _op("threshold_" if inplace else "threshold")(input, threshold, value)
+
+
+def softsign(input):
+    """x / (1 + |x|)."""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input):
+    """x - tanh(x)."""
+    return input - input.tanh()
+
+
+def _softmax_dim(name, dim, rank):
+    if dim is not None:
+        return dim
+    import warnings
+
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=4)
+    return 0 if rank in (0, 1, 3) else 1
+
+
+@_needs("softmax")
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(x) / sum(exp(x)) along dim."""
+    return _op("softmax")(input, _softmax_dim("softmax", dim, input.dim()), dtype=dtype)
+
+
+@_needs("softmax")
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    return _op("softmax")(-input, _softmax_dim("softmin", dim, input.dim()), dtype=dtype)
+
+
+@_needs("log_softmax")
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """log(softmax(x)) along dim, computed together."""
+    return _op("log_softmax")(input, _softmax_dim("log_softmax", dim, input.dim()), dtype=dtype)
+
+
+@_needs("dropout")
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zeros with probability p; the rest is scaled by 1 / (1 - p)."""
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return _op("dropout_" if inplace else "dropout")(input, p, training)
+
+
+def _pool(name):
+    def front(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        stride = [] if stride is None else stride
+        if return_indices:
+            return _op(name + "_with_indices")(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return _op(name)(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    front.__name__ = front.__qualname__ = name
+    front.__doc__ = "The largest element of every window; with return_indices also where it stood."
+    return _overridable(front)
+
+
+for _name in ("max_pool1d", "max_pool2d", "max_pool3d"):
+    if _exists(_name):
+        globals()[_name] = _pool(_name)
+del _name
+
+
+@_needs("layer_norm")
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """Zero mean and unit variance over the last dimensions, then weight and bias."""
+    return _op("layer_norm")(input, list(normalized_shape), weight, bias, eps)
+
+
+@_needs("group_norm")
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    return _op("group_norm")(input, num_groups, weight, bias, eps)
+
+
+@_needs("batch_norm")
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """Zero mean and unit variance for each channel, over the batch or by the running statistics."""
+    if training and input.numel() // max(input.size(1), 1) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+    return _op("batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+
+
+@_needs("instance_norm")
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+    return _op("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+
+
+@_needs("embedding")
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """Rows of weight picked by input."""
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -weight.size(0) <= padding_idx < weight.size(0):
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    elif padding_idx < 0:
+        padding_idx += weight.size(0)
+    if max_norm is not None:
+        raise NotImplementedError("embedding(): max_norm does not exist here (yet)")
+    return _op("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+@_needs("cross_entropy_loss")
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    """The loss of log_softmax(input) against classes or probabilities."""
+    return _op("cross_entropy_loss")(input, target, weight, _number(reduction), ignore_index, label_smoothing)
+
+
+@_needs("nll_loss_nd")
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """The negative log-likelihood of classes."""
+    return _op("nll_loss_nd")(input, target, weight, _number(reduction), ignore_index)
+
+
+def _warn_sizes(input, target):
+    if input.shape != target.shape:
+        import warnings
+
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
+            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=4,
+        )
+
+
+@_needs("mse_loss")
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """The mean of squared differences."""
+    _warn_sizes(input, target)
+    return _op("mse_loss")(input, target, _number(reduction))
+
+
+@_needs("l1_loss")
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """The mean of absolute differences."""
+    _warn_sizes(input, target)
+    return _op("l1_loss")(input, target, _number(reduction))
+
+
+@_needs("smooth_l1_loss")
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    _warn_sizes(input, target)
+    return _op("smooth_l1_loss")(input, target, _number(reduction), beta)
+
+
+@_needs("huber_loss")
+def huber_loss(input, target, reduction="mean", delta=1.0):
+    _warn_sizes(input, target)
+    return _op("huber_loss")(input, target, _number(reduction), delta)
+
+
+@_needs("binary_cross_entropy")
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    if input.size() != target.size():
+        raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size.")
+    return _op("binary_cross_entropy")(input, target, weight, _number(reduction))
+
+
+@_needs("binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+    if input.size() != target.size():
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _number(reduction))
+
+
+@_needs("kl_div")
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    if reduction == "batchmean":
+        return _op("kl_div")(input, target, 2, log_target=log_target) / input.size(0)
+    return _op("kl_div")(input, target, _number(reduction), log_target=log_target)
+
+
+@_needs("pad")
+def pad(input, pad, mode="constant", value=None):
+    """Elements added (or taken away) at both ends of the last dimensions."""
+    return _op("pad")(input, list(pad), mode, value)
+
+
+@_needs("linalg_vector_norm", "clamp_min")
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """input divided by its norm along dim, which is taken to be at least eps."""
+    norm = _op("linalg_vector_norm")(input, p, dim, True).clamp_min(eps).expand_as(input)
+    return _ops["div"](input, norm) if out is None else _ops["div"](input, norm, out=out)
+
+
+for _missing in _absent:
+    del globals()[_missing]

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.FloatTensor and its kin: constructors and classes from before dtypes, still found in programs."""
+
+from facula import _C
+from facula._tensor import _TYPE_NAMES, Tensor
+
+
+class _TensorType(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, Tensor) and obj.dtype is cls.dtype and obj.device.type == "cpu"
+
+    def __call__(cls, *args):
+        """FloatTensor(2, 3): uninitialised, of that size; FloatTensor([1, 2]): these numbers."""
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            if args[0].dtype is not cls.dtype:
+                raise TypeError(f"expected {cls.__name__} (got {args[0].type()})")
+            return args[0].detach()
+        if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+            return _C._tensor(args[0], cls.dtype, None, True)
+        size = args[0] if args and isinstance(args[0], _C.Size) else args or (0,)
+        return _C._functions["empty"](list(size), dtype=cls.dtype)
+
+
+types = {f"{name}Tensor": _TensorType(f"{name}Tensor", (), {"dtype": getattr(_C, dtype), "__module__": "torch"}) for dtype, name in _TYPE_NAMES.items()}
