@@ -224,7 +224,7 @@ void check_matrix(const char* op, const Tensor& self) {
 }
 Tensor t_kernel(const Tensor& self) {
   check_matrix("t", self);
-  return transpose(self, 0, self.dim() < 2 ? 0 : 1);
+  return transpose_kernel(self, 0, self.dim() < 2 ? 0 : 1);
 }
 Tensor t_in_place(const Tensor& self) {
   check_matrix("t_", self);
@@ -396,7 +396,7 @@ constexpr OpDef defs[] = {
     {.schema = "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", .composite = kernel<&swap_dims>()},
     {.schema = "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", .composite = kernel<&swap_in_place>()},
     {.schema = "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", .composite = kernel<&swap_in_place>()},
-    {.schema = "t(Tensor(a) self) -> Tensor(a)", .composite = kernel<&t_kernel>()},
+    {.schema = "t(Tensor(a) self) -> Tensor(a)", .all = kernel<&t_kernel>(), .grad = [](Grad& g) { g.set(0, t(G)); }},
     {.schema = "t_(Tensor(a!) self) -> Tensor(a!)", .composite = kernel<&t_in_place>()},
     {.schema = "numpy_T(Tensor(a) self) -> Tensor(a)", .composite = kernel<&numpy_T>()},
     {.schema = "mT(Tensor(a) self) -> Tensor(a)", .composite = kernel<&mT>()},
