@@ -91,6 +91,7 @@ class Op:
     tol: dict = field(default_factory=dict)  # dtype -> (rtol, atol); say why beside it
     errors: object = None          # (torch, make) -> Errors
     big: object = None             # (torch, make) -> one (args, kwargs), large enough for several threads
+    library: bool = False          # computed by a library: the same bits only in deterministic mode
     aliases: tuple = ()            # other paths with the same meaning
     operator: str = None           # Python operator: name in module operator
     grad_args: tuple = None        # positions of differentiable arguments; None: every floating tensor

@@ -114,24 +114,28 @@ def einsum_errors(torch, make):
     yield E("RuntimeError", (), "ij-k", make(2, 3))
 
 
+def big(*shapes):
+    return dict(library=True, big=lambda torch, make: (tuple(make(*s) for s in shapes), {}))
+
+
 def rows():
     g = dict(group="linalg", dtypes=NUMBERS, tol=PRODUCT)
-    yield Op("mm", then(products((2, 3), (3, 4)), pairs(("empty", (0, 3), (3, 2)), ("empty", (2, 0), (0, 3)), ("long", (17, 70), (70, 9)), ("row", (1, 3), (3, 1)))), method="mm", out=1,
+    yield Op("mm", then(products((2, 3), (3, 4)), pairs(("empty", (0, 3), (3, 2)), ("empty", (2, 0), (0, 3)), ("long", (17, 70), (70, 9)), ("row", (1, 3), (3, 1)))), method="mm", out=1, **big((301, 257), (257, 190)),
              errors=pair_errors(("RuntimeError", ("2x3", "4x2"), (2, 3), (4, 2)), ("RuntimeError", (), (2, 3, 1), (3, 2))), **g)
-    yield Op("bmm", then(products((2, 2, 3), (2, 3, 2)), pairs(("empty", (0, 2, 3), (0, 3, 2)), ("empty", (2, 2, 0), (2, 0, 3)), ("long", (3, 9, 33), (3, 33, 5)))), method="bmm", out=1,
+    yield Op("bmm", then(products((2, 2, 3), (2, 3, 2)), pairs(("empty", (0, 2, 3), (0, 3, 2)), ("empty", (2, 2, 0), (2, 0, 3)), ("long", (3, 9, 33), (3, 33, 5)))), method="bmm", out=1, **big((6, 90, 65), (6, 65, 70)),
              errors=pair_errors(("RuntimeError", ("2, 3",), (2, 2, 3), (2, 4, 2)), ("RuntimeError", (), (2, 3), (3, 2)), ("RuntimeError", (), (2, 2, 3), (3, 3, 2))), **g)
     yield Op("matmul", then(matmul_shapes, products((2, 3), (3, 2))), method="matmul", out=1, operator="matmul", quirks={"out": "a strided out= for a batch times a matrix is refused"},
              errors=pair_errors(("RuntimeError", ("2x3", "4x2"), (2, 3), (4, 2)), ("RuntimeError", (), (3,), (4,)), ("RuntimeError", ("1D",), (), (3,)), ("RuntimeError", ("2", "3"), (2, 2, 3), (3, 3, 2))), **g)
-    yield Op("mv", then(products((2, 3), (3,)), pairs(("empty", (2, 0), (0,)), ("long", (9, 70), (70,)))), method="mv", out=1,
+    yield Op("mv", then(products((2, 3), (3,)), pairs(("empty", (2, 0), (0,)), ("long", (9, 70), (70,)))), method="mv", out=1, **big((500, 301), (301,)),
              errors=pair_errors(("RuntimeError", ("2", "3", "4"), (2, 3), (4,)), ("RuntimeError", (), (3,), (3,))), **g)
-    yield Op("dot", then(products((3,), (3,)), pairs(("empty", (0,), (0,)), ("long", (133,), (133,)))), method="dot", out=1,
+    yield Op("dot", then(products((3,), (3,)), pairs(("empty", (0,), (0,)), ("long", (133,), (133,)))), method="dot", out=1, **big((100_001,), (100_001,)),
              errors=pair_errors(("RuntimeError", ("3", "4"), (3,), (4,)), ("RuntimeError", ("1D",), (2, 2), (2,))), **g)
     yield Op("outer", products((2,), (3,)), dtypes=ALL, group="linalg", method="outer", out=1, errors=pair_errors(("RuntimeError", ("2",), (2, 2), (3,))))
     yield Op("addmm", add_samples((2, 4), (2, 3), (3, 4)), method="addmm", inplace="addmm_", out=1, errors=addmm_errors, **g)
     yield Op("addmv", add_samples((2,), (2, 3), (3,)), method="addmv", inplace="addmv_", out=1, **g)
     yield Op("baddbmm", add_samples((2, 2, 2), (2, 2, 3), (2, 3, 2)), method="baddbmm", inplace="baddbmm_", out=1,
              errors=lambda torch, make: [E("RuntimeError", (), make(2, 2, 2), make(2, 2, 3), make(2, 4, 2)), E("RuntimeError|IndexError", (), make(2, 2), make(2, 3), make(3, 2))], **g)
-    yield Op("linear", linear_samples, "nn.functional.linear", group="linalg", dtypes=FLOATS + COMPLEX + ("i64",), tol=PRODUCT, errors=linear_errors)
+    yield Op("linear", linear_samples, "nn.functional.linear", group="linalg", dtypes=FLOATS + COMPLEX + ("i64",), tol=PRODUCT, errors=linear_errors, **big((4000, 65), (33, 65), (33,)))
     yield Op("einsum", einsum_samples, errors=einsum_errors, **dict(g, dtypes=FLOATS + COMPLEX + ("i64",)))
 
 

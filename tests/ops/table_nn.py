@@ -252,7 +252,7 @@ def inert_dropout(torch, make):
 def rows():
     g = dict(group="nn", dtypes=FLOATS)
     yield Op("conv2d", conv_samples, F + "conv2d", group="nn", dtypes=FLOATS + COMPLEX, tol=dict(PRODUCT, f32=(1e-5, 1e-5), c64=(1e-5, 1e-5)), errors=conv_errors,
-             quirks={"meta": "forgets channels_last"})
+             library=True, big=lambda torch, make: ((make(4, 16, 24, 24), make(24, 16, 3, 3), make(24), 1, 1), {}), quirks={"meta": "forgets channels_last"})
     yield Op("max_pool2d", pool_samples, F + "max_pool2d", errors=pool_errors, big=lambda torch, make: ((make(4, 8, 40, 40), 3, 2, 1), {}), **g)
     # Mean and variance of 16-bit inputs: another order of sums than PyTorch's.
     yield Op("layer_norm", layer_norm_samples, F + "layer_norm", errors=layer_norm_errors, tol={"f16": (4e-3, 4e-3), "bf16": (3e-2, 3e-2), "f32": (1e-5, 1e-5)},

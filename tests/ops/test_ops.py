@@ -486,20 +486,31 @@ def run_gradcheck(torch, device, op, which):
 
 # ---- threads ---------------------------------------------------------------------------------------------
 
+def big_results(torch, op, function):
+    """Results of a large call as arrays; of products and convolutions also the gradients."""
+    args, kwargs = op.big(torch, Make(torch, op.name, "f32"))
+    leaves = [x.requires_grad_() for x in args if is_tensor(torch, x)] if op.library else []
+    results = [x for x in flatten(torch, function(*args, **kwargs)) if is_tensor(torch, x)]
+    if leaves:
+        results += torch.autograd.grad(results[0].sum(), leaves)
+    return [array(torch, x) for x in results]
+
+
 @rows(lambda op: op.big)
 def test_threads(torch, op):
     """The same bits with one thread and with two. PyTorch promises less: there, nearly the same."""
-    function = find(torch, op)
-    args, kwargs = op.big(torch, Make(torch, op.name, "f32"))
-    before = torch.get_num_threads()
+    function, before, found = find(torch, op), torch.get_num_threads(), []
+    if op.library:
+        torch.use_deterministic_algorithms(True)
     try:
-        torch.set_num_threads(1)
-        one = [array(torch, x) for x in flatten(torch, function(*args, **kwargs)) if is_tensor(torch, x)]
-        torch.set_num_threads(2)
-        two = [array(torch, x) for x in flatten(torch, function(*args, **kwargs)) if is_tensor(torch, x)]
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            found.append(big_results(torch, op, function))
     finally:
         torch.set_num_threads(before)
-    for a, b in zip(one, two):
+        if op.library:
+            torch.use_deterministic_algorithms(False)
+    for a, b in zip(*found):
         if torch.__name__ == "torch":
             assert not differences(a, b, 1e-4, 1e-4)
         else:
