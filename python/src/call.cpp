@@ -400,7 +400,7 @@ PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s, const LayerS
   Value results[8];
   {
     ReleaseGil release(s.big);
-    if (layers && *layers) redispatch(*o.op, *layers, s.args, results);
+    if (layers) redispatch(*o.op, *layers, s.args, results);
     else o.op->call(s.args, results);
   }
   return results_of(f, *o.op, results, s);

@@ -129,22 +129,24 @@ struct PythonLayer {
   nb::object f;
 };
 
+// With layers: only those run.
+nb::object call_operator(const Operator& op, nb::args args, nb::kwargs kwargs, const LayerSet* layers) {
+  std::vector<PyObject*> all;
+  for (nb::handle a : args) all.push_back(a.ptr());
+  nb::list names;
+  for (auto [k, v] : kwargs) {
+    names.append(k);
+    all.push_back(v.ptr());
+  }
+  nb::tuple kwnames(names);
+  return steal(py::call_boxed(op, all.data(), nb::len(args), nb::len(kwnames) ? kwnames.ptr() : nullptr, layers));
+}
+
 // What a Python layer calls to go on: the rest of the layers, with possibly other arguments.
 struct Continuation {
   const Operator* op;
   LayerSet below;
-  nb::object call(nb::args args, nb::kwargs kwargs) const {
-    std::vector<PyObject*> all;
-    for (nb::handle a : args) all.push_back(a.ptr());
-    nb::list names;
-    for (auto [k, v] : kwargs) {
-      names.append(k);
-      all.push_back(v.ptr());
-    }
-    nb::tuple kwnames(names);
-    LayerSet bits = below;
-    return steal(py::call_boxed(*op, all.data(), nb::len(args), nb::len(kwnames) ? kwnames.ptr() : nullptr, &bits));
-  }
+  nb::object call(nb::args args, nb::kwargs kwargs) const { return call_operator(*op, args, kwargs, &below); }
 };
 
 void python_layer(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results) {
@@ -253,7 +255,7 @@ void bind_dispatch(nb::module_& m) {
       .def("__str__", [](const Operator& op) { return str(op.schema().space, ".", op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload); })
       .def("__hash__", [](const Operator& op) { return reinterpret_cast<size_t>(&op); })
       .def("__eq__", [](const Operator& op, nb::handle o) { return nb::isinstance<Operator>(o) && &nb::cast<Operator&>(o) == &op; })
-      .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) { return Continuation{&op, 0}.call(args, kwargs); });
+      .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) { return call_operator(op, args, kwargs, nullptr); });
   nb::class_<Continuation>(m, "_Continuation").def("__call__", &Continuation::call);
 
   m.def("_find_operator", [](const std::string& name) -> nb::object {

@@ -73,7 +73,7 @@ PyObject* let_handle(PyObject* function, const std::vector<PyObject*>& found, Py
   }
   Own text(PyObject_Repr(function));
   Own list(PyObject_Repr(types.get()));
-  raise<TypeError>("no implementation found for ", text ? utf8(text.get()) : "this function", " on types that implement __torch_function__: ", list ? utf8(list.get()) : "");
+  raise<TypeError>("Multiple dispatch failed for ", text ? utf8(text.get()) : "this function", "; all __torch_function__ handlers returned NotImplemented: ", list ? utf8(list.get()) : "");
 }
 
 }  // namespace

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Autograd from Python: graphs, hooks, views and in-place writes, custom functions, modes, threads."""
+import gc
+import threading
+import weakref
+
+import pytest
+
+
+def leaf(torch, *values):
+    return torch.tensor(values or (1.0, 2.0, 3.0), requires_grad=True)
+
+
+def test_gradients_add_up(torch):
+    x = leaf(torch)
+    (x * x).sum().backward()
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [5, 7, 9]
+    first, = torch.autograd.grad((x * x * x).sum(), x, create_graph=True)
+    second, = torch.autograd.grad(first.sum(), x)
+    assert second.tolist() == [6, 12, 18] and x.grad.tolist() == [5, 7, 9]
+
+
+def test_inputs_and_unused(torch):
+    x, y = leaf(torch), leaf(torch)
+    (x * y).sum().backward(inputs=[x])
+    assert x.grad.tolist() == [1, 2, 3] and y.grad is None
+    assert torch.autograd.grad(x.sum(), [x, y], allow_unused=True)[1] is None
+
+
+def test_hooks(torch):
+    x = leaf(torch)
+    y = x * 2
+    order = []
+    handle = y.register_hook(lambda g: order.append("first") or g * 10)
+    y.register_hook(lambda g: order.append("second"))
+    x.register_hook(lambda g: order.append("leaf"))
+    x.register_post_accumulate_grad_hook(lambda t: order.append(("after", t.grad.tolist())))
+    y.retain_grad()
+    y.sum().backward(retain_graph=True)
+    assert order == ["first", "second", "leaf", ("after", [20, 20, 20])] and y.grad.tolist() == [10, 10, 10]
+    handle.remove()
+    order.clear()
+    y.sum().backward()
+    assert order[0] == "second" and x.grad.tolist() == [22, 22, 22]
+
+
+def test_node_hooks_and_names(torch):
+    x = leaf(torch)
+    y = (x * 2).sum()
+    assert y.grad_fn.name() == "SumBackward0" and x.view(3, 1).t().grad_fn.name() == "TBackward0" and x.sum(0).grad_fn.name() == "SumBackward1"
+    assert repr(y.grad_fn).startswith("<SumBackward0 object at 0x")
+    below = y.grad_fn.next_functions[0][0]
+    assert below.name() == "MulBackward0" and below.next_functions[0][0].name().endswith("AccumulateGrad")
+    assert below.next_functions[0][0].variable is x
+    seen = []
+    below.register_hook(lambda gi, go: seen.append((len(gi), len(go))))
+    below.register_prehook(lambda go: (go[0] * 3,))
+    y.backward()
+    assert seen and x.grad.tolist() == [6, 6, 6]
+
+
+def test_anomaly_names_the_forward_line(torch):
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="nan"), torch.autograd.detect_anomaly():
+        x = torch.zeros(1, requires_grad=True)
+        y = torch.sqrt(x) * 0
+        y.sum().backward()
+
+
+def test_version_error_names_the_offender(torch):
+    x = leaf(torch)
+    y = x * 2
+    z = y * y
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as e:
+        z.sum().backward()
+    assert "AddBackward0" in str(e.value) and "version 1" in str(e.value) and "version 0" in str(e.value)
+
+
+def inplace_cases(torch):
+    """Views and in-place writes; the numbers were PyTorch's."""
+    x, w = leaf(torch, 1.0, 2.0, 3.0, 4.0), leaf(torch, 5.0, 6.0)
+    base = x * 1
+    view = base[1:3]
+    view.mul_(w)
+    (base * torch.arange(4.0)).sum().backward()
+    yield x.grad.tolist(), [0, 5, 12, 3]
+    yield w.grad.tolist(), [2, 6]
+    x = leaf(torch)
+    base = x * 2
+    view = base[:2]
+    base.mul_(3)  # the view follows
+    view.sum().backward()
+    yield x.grad.tolist(), [6, 6, 0]
+    base, w = torch.zeros(4), leaf(torch, 1.0, 1.0, 1.0, 1.0)
+    view = base[:2]
+    base.add_(w)  # a base without history gets one
+    assert view.requires_grad and not view.is_leaf
+    (view * 3).sum().backward()
+    yield w.grad.tolist(), [3, 3, 0, 0]
+    x = leaf(torch)
+    base = torch.zeros(2, 3)
+    base[1] = x * 2
+    (base * base).sum().backward()
+    yield x.grad.tolist(), [8, 16, 24]
+    x = leaf(torch)
+    y = (x * 1).view(3, 1).expand(3, 2)[:, 0]
+    y.exp().sum().backward()
+    yield [round(v, 3) for v in x.grad.tolist()], [2.718, 7.389, 20.086]
+    x = leaf(torch)
+    a, b = (x * 1).detach(), x * 1
+    a.add_(100)
+    yield b.tolist(), [1, 2, 3]
+
+
+def test_views_and_inplace(torch):
+    for got, want in inplace_cases(torch):
+        assert got == want
+
+
+def test_no_grad_and_views(torch):
+    x = leaf(torch)
+    with torch.no_grad():
+        view = x[:2]
+        y = x * 2
+    assert view.requires_grad and view.is_leaf and not y.requires_grad
+    with pytest.raises(RuntimeError, match="no_grad"):
+        view.add_(1)
+
+    @torch.no_grad()
+    def inside():
+        return torch.is_grad_enabled()
+    assert not inside() and torch.is_grad_enabled()
+
+
+def test_inference_mode(torch):
+    x = leaf(torch)
+    with torch.inference_mode():
+        y = x * 2
+        assert y.is_inference() and not y.requires_grad and torch.is_inference_mode_enabled()
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="[Ii]nference tensor"):
+        y.add_(1)
+    assert not y.clone().is_inference()
+
+
+def custom(torch):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return g * 3 * x * x
+    return Cube
+
+
+def test_custom_function_twice_differentiable(torch):
+    x = leaf(torch)
+    y = custom(torch).apply(x)
+    assert y.grad_fn.name() == "CubeBackward"
+    g, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [3, 12, 27]
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [6, 12, 18]
+
+
+def test_custom_function_flags(torch):
+    class Flags(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y, scale):
+            ctx.scale = scale
+            order = x.detach() * 0
+            ctx.mark_non_differentiable(order)
+            y.mul_(scale)
+            ctx.mark_dirty(y)
+            assert ctx.needs_input_grad == (True, True, False)
+            return x * scale, y, order
+
+        @staticmethod
+        def backward(ctx, gx, gy, gorder):
+            return gx * ctx.scale, gy * ctx.scale, None
+    x, y = leaf(torch), leaf(torch)
+    dirty = y * 1
+    a, b, order = Flags.apply(x, dirty, 4)
+    assert b is dirty and not order.requires_grad and dirty._version >= 1
+    (a.sum() + b.sum()).backward()
+    assert x.grad.tolist() == [4, 4, 4] and y.grad.tolist() == [4, 4, 4]
+
+
+def test_once_differentiable(torch):
+    from importlib import import_module
+    once = import_module(f"{torch.__name__}.autograd.function").once_differentiable
+
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @once
+        def backward(ctx, g):
+            return g * 2
+    x, y = leaf(torch), leaf(torch)
+    g, = torch.autograd.grad((Once.apply(x) * y).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        g.sum().backward()
+
+
+def test_saved_tensor_hooks(torch):
+    packed = []
+    x = leaf(torch)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or len(packed) - 1, lambda i: packed[i]):
+        y = x * x
+    y.sum().backward()
+    assert len(packed) >= 1 and x.grad.tolist() == [2, 4, 6]
+
+
+def test_a_million_nodes(torch):
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for _ in range(1_000_000):
+        y = y.neg()
+    y.sum().backward()
+    assert x.grad.item() == 1
+    del y
+
+
+def test_threads_share_a_graph(torch):
+    x = leaf(torch)
+    shared = x * 2
+    errors = []
+
+    def work():
+        try:
+            for _ in range(20):
+                g, = torch.autograd.grad((shared * shared).sum(), x, retain_graph=True)
+                assert g.tolist() == [8, 16, 24]
+        except BaseException as error:
+            errors.append(error)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not errors
+
+
+def test_graph_is_freed(torch):
+    class Marker:
+        pass
+    mark = Marker()
+    x = leaf(torch)
+    y = x * 2
+    y.mark = mark
+    ref = weakref.ref(mark)
+    z = (y * y).sum()
+    del mark, y
+    gc.collect()
+    assert ref() is not None, "the graph holds y, and y its attributes"
+    z.backward()
+    del z
+    gc.collect()
+    assert ref() is None

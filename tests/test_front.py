@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package: names, one object per tensor, lifetimes, pickling, constructors from before dtypes."""
+import copy
+import gc
+import pickle
+import subprocess
+import sys
+import threading
+import weakref
+
+import pytest
+
+
+def test_missing_names_say_so(torch):
+    with pytest.raises(AttributeError, match="no_such_function"):
+        torch.no_such_function
+    with pytest.raises(AttributeError, match="no_such_method"):
+        torch.ones(1).no_such_method
+    with pytest.raises(AttributeError, match="no_such_operator"):
+        torch.ops.aten.no_such_operator
+
+
+def test_import_leaves_numpy_alone(torch):
+    if torch.__name__ != "facula":
+        pytest.skip("PyTorch loads NumPy")
+    subprocess.run([sys.executable, "-c", "import facula, sys; assert 'numpy' not in sys.modules; facula.ones(2) + 1"], check=True)
+
+
+def test_help_is_readable(torch):
+    text = torch.add.__doc__
+    assert "add(" in text and "alpha" in text and "other" in text
+
+
+def test_one_object_per_tensor(torch):
+    """While C++ holds a tensor its object stays, with class and attributes."""
+    class Mine(torch.Tensor):
+        pass
+    x = torch.ones(2, requires_grad=True)
+    grad = torch.full((2,), 3.0)
+    grad.mark = "kept"
+    x.grad = grad
+    identity = id(grad)
+    del grad
+    gc.collect()
+    assert id(x.grad) == identity and x.grad.mark == "kept"
+    x.grad = torch.ones(2).as_subclass(Mine)
+    gc.collect()
+    assert type(x.grad) is Mine
+    assert x.grad is x.grad
+
+
+def test_weakrefs_and_cycles(torch):
+    x = torch.ones(2)
+    x.me = x
+    ref = weakref.ref(x)
+    del x
+    gc.collect()
+    assert ref() is None
+    y = torch.ones(2, requires_grad=True)
+    y.grad = torch.ones(2)
+    ref = weakref.ref(y.grad)
+    gc.collect()
+    assert ref() is y.grad
+    y.grad = None
+    gc.collect()
+    assert ref() is None
+
+
+def test_deallocation_in_threads(torch):
+    def work():
+        for _ in range(200):
+            x = torch.ones(3, requires_grad=True)
+            y = (x * 2).sum()
+            y.mark = [x]
+            y.backward()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+
+
+@pytest.mark.parametrize("make", [
+    lambda t: t.arange(6.0).view(2, 3), lambda t: t.arange(6).view(2, 3).t(), lambda t: t.ones(2, 2, dtype=t.bfloat16)[:, :1], lambda t: t.zeros(0, 3),
+    lambda t: t.tensor(2.5), lambda t: t.ones(3, requires_grad=True), lambda t: t.tensor([True, False]), lambda t: t.ones(2, dtype=t.complex64),
+    lambda t: t.ones(1, 2).expand(3, 2)])
+def test_pickle_and_deepcopy(torch, make):
+    x = make(torch)
+    x.note = "mine"
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert y.tolist() == x.tolist() and y.dtype is x.dtype and y.requires_grad == x.requires_grad and y.note == "mine"
+        assert y.data_ptr() != x.data_ptr() or x.numel() == 0
+    if x.is_contiguous():
+        assert pickle.loads(pickle.dumps(x)).stride() == x.stride()
+
+
+def test_values_pickle(torch):
+    for value in (torch.float32, torch.device("cpu"), torch.Size([2, 3]), torch.contiguous_format, torch.add):
+        back = pickle.loads(pickle.dumps(value))
+        assert back == value and type(back) is type(value)
+
+
+def test_legacy_constructors(torch):
+    assert torch.FloatTensor([1, 2]).dtype is torch.float32 and torch.LongTensor(2, 3).shape == (2, 3)
+    assert isinstance(torch.ones(1), torch.FloatTensor) and not isinstance(torch.ones(1), torch.LongTensor)
+    assert torch.ones(1).type() == "torch.FloatTensor" and torch.ones(1).type(torch.int64).type() == "torch.LongTensor"
+    assert torch.Tensor([1, 2]).dtype is torch.float32 and torch.Tensor(2, 3).shape == (2, 3)
+
+
+def test_python_shaped_functions(torch):
+    assert torch.broadcast_shapes((2, 1), (3,), 1) == (2, 3)
+    with pytest.raises(RuntimeError):
+        torch.broadcast_shapes((2,), (3,))
+    a, b = torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))
+    assert a.shape == b.shape == (2, 3)
+    assert [p.tolist() for p in torch.split(torch.arange(5), 2)] == [[0, 1], [2, 3], [4]]
+    assert [p.tolist() for p in torch.arange(5).split([1, 4])] == [[0], [1, 2, 3, 4]]
+    assert torch.nonzero(torch.tensor([0, 3, 0, 1])).tolist() == [[1], [3]]
+    assert [t.tolist() for t in torch.nonzero(torch.tensor([[0, 3], [1, 0]]), as_tuple=True)] == [[0, 1], [1, 0]]
+    assert torch.is_nonzero(torch.tensor([2.0])) and not torch.is_nonzero(torch.tensor(0))
+    x = torch.arange(6.0).view(2, 3)
+    assert x.T.tolist() == x.mT.tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert x.untyped_storage().nbytes() == 24 and x[1:].untyped_storage().data_ptr() == x.data_ptr()
+    assert not torch.cuda.is_available() or torch.__name__ == "torch"
+    assert isinstance(torch.backends.cpu.get_cpu_capability(), str) and isinstance(torch.version.__version__, str)
+
+
+def test_functional_has_no_dummies(torch):
+    functional = torch.nn.functional
+    x = torch.tensor([-1.0, 2.0])
+    assert functional.relu(x).tolist() == [0, 2] and functional.softsign(torch.ones(1)).item() == 0.5
+    y = x.clone()
+    assert functional.relu(y, inplace=True) is y
+    with pytest.raises(AttributeError, match="no_such"):
+        functional.no_such
+
+
+def test_errors_name_the_argument(torch):
+    with pytest.raises(TypeError, match=r"must be tuple of ints, but found element of type float at pos 0"):
+        torch.zeros((2.0,))
+    with pytest.raises(TypeError, match=r"argument 'input' \(position 1\) must be Tensor, not list"):
+        torch.sigmoid([1.0])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        torch.sigmoid(torch.ones(1), colour=3)
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        torch.add(torch.ones(1), "text")

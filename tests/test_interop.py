@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory shared with NumPy and other libraries. Capsules that lie are in hostile_interop.py."""
+import gc
+
+import numpy as np
+import pytest
+
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numpy_there_and_back(torch, dtype):
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    x = torch.from_numpy(array.T)
+    assert x.stride() == (1, 3) and x.dtype is getattr(torch, dtype)
+    back = x.numpy()
+    assert back.dtype == array.dtype and back.__array_interface__["data"] == array.__array_interface__["data"]
+    np.testing.assert_array_equal(back, array.T)
+    np.testing.assert_array_equal(np.asarray(torch.tensor(array)), array)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dlpack_there_and_back(torch, dtype):
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    x = torch.from_dlpack(array)
+    assert x.dtype is getattr(torch, dtype) and x.data_ptr() == array.__array_interface__["data"][0]
+    y = torch.from_dlpack(x[:, 1:])
+    assert y.data_ptr() == x[:, 1:].data_ptr() and y.stride() == (3, 1)
+    np.testing.assert_array_equal(np.from_dlpack(y), array[:, 1:])
+
+
+def test_dlpack_versions(torch):
+    x = torch.arange(4.0)
+    assert x.__dlpack_device__() == (1, 0)
+    old, new = x.__dlpack__(), x.__dlpack__(max_version=(1, 0))
+    assert '"dltensor"' in repr(old) and '"dltensor_versioned"' in repr(new)
+    for capsule in (old, new):
+        y = torch.utils.dlpack.from_dlpack(capsule)
+        assert y.data_ptr() == x.data_ptr() and y.tolist() == [0, 1, 2, 3]
+        with pytest.raises(RuntimeError, match="only once"):
+            torch.utils.dlpack.from_dlpack(capsule)
+    copied = torch.from_dlpack(x.__dlpack__(max_version=(1, 0), copy=True))
+    assert copied.data_ptr() != x.data_ptr() and copied.tolist() == x.tolist()
+    assert torch.from_dlpack(torch.ones(2, dtype=torch.bfloat16)).dtype is torch.bfloat16
+
+
+def test_memory_outlives_its_maker(torch):
+    x = torch.from_dlpack(np.arange(1000.0))
+    y = np.from_dlpack(torch.arange(1000.0))
+    z = torch.frombuffer(bytearray(8000), dtype=torch.float64)
+    gc.collect()
+    [np.ones(1000) for _ in range(20)]
+    assert x[999].item() == 999 and y[999] == 999 and z.sum().item() == 0
+
+
+def test_arrays_that_no_tensor_can_be(torch):
+    for array in (np.array([object()]), np.array(["text"]), np.array(["2020-01-01"], dtype="datetime64[D]")):
+        with pytest.raises(TypeError, match="can't convert np.ndarray"):
+            torch.from_numpy(array)
+        with pytest.raises(TypeError, match="can't convert np.ndarray"):
+            torch.tensor(array)
+    with pytest.raises(ValueError, match="negative"):
+        torch.from_numpy(np.arange(3)[::-1])
+    with pytest.raises(ValueError, match="byte order"):
+        torch.from_numpy(np.arange(3).astype(">i8"))
+
+
+def test_read_only_warns(torch):
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    with pytest.warns(UserWarning, match="not writable"):
+        torch.from_numpy(array)
+
+
+def test_numpy_functions_take_tensors(torch):
+    assert np.sum(torch.ones(3).numpy()) == 3 and np.asarray(torch.ones(2), dtype=np.int32).dtype == np.int32
+    assert np.array(torch.arange(3)).tolist() == [0, 1, 2]
+    assert torch.tensor(np.float32(2.5)).item() == 2.5 and torch.tensor([np.int64(3)]).dtype is torch.int64

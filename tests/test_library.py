@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators, kernels and layers made from Python."""
+import uuid
+
+import pytest
+
+
+@pytest.fixture
+def space():
+    return "test" + uuid.uuid4().hex[:8]
+
+
+def test_custom_op_with_shape_rule_and_derivative(torch, space):
+    def scale(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+        return x * factor
+    op = torch.library.custom_op(f"{space}::scale", scale, mutates_args=())
+    assert op(torch.ones(2)).tolist() == [2, 2]
+    assert op(torch.ones(2), factor=3.0).tolist() == [3, 3]
+    assert getattr(torch.ops, space).scale(torch.ones(1)).item() == 2
+
+    @op.register_fake
+    def _(x, factor=2.0):
+        return torch.empty_like(x)
+    assert op(torch.empty(3, device="meta")).shape == (3,)
+
+    def setup(ctx, inputs, output):
+        ctx.factor = inputs[1]
+    op.register_autograd(lambda ctx, g: (g * ctx.factor, None), setup_context=setup)
+    x = torch.ones(2, requires_grad=True)
+    op(x, 5.0).sum().backward()
+    assert x.grad.tolist() == [5, 5]
+
+
+def test_library(torch, space):
+    lib = torch.library.Library(space, "DEF")
+    lib.define("triple(Tensor x, *, int times=1) -> Tensor")
+    lib.impl("triple", lambda x, times=1: x * 3 * times, "CPU")
+    op = getattr(torch.ops, space).triple
+    assert op(torch.ones(1)).item() == 3 and op.default(torch.ones(1), times=2).item() == 6
+    assert op.overloads() == ["default"]
+    with pytest.raises(RuntimeError):
+        op(torch.ones(1), colour=3) if torch.__name__ == "torch" else lib.define("triple(Tensor y) -> Tensor")
+    with pytest.raises((NotImplementedError, RuntimeError)):
+        op(torch.ones(1, device="meta"))
+
+
+def test_composite_differentiates_itself(torch, space):
+    lib = torch.library.Library(space, "DEF")
+    lib.define("square_sum(Tensor x) -> Tensor")
+    lib.impl("square_sum", lambda x: (x * x).sum(), "CompositeImplicitAutograd")
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    getattr(torch.ops, space).square_sum(x).backward()
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_kernel_that_raises(torch, space):
+    lib = torch.library.Library(space, "DEF")
+    lib.define("bad(Tensor x) -> Tensor")
+
+    def bad(x):
+        raise KeyError("from the kernel")
+    lib.impl("bad", bad, "CPU")
+    with pytest.raises(KeyError, match="from the kernel"):
+        getattr(torch.ops, space).bad(torch.ones(1))
+
+
+def test_layers(torch):
+    if torch.__name__ != "facula":
+        pytest.skip("layers are Facula's")
+    seen = []
+
+    def log(op, args, kwargs, next):
+        seen.append(str(op))
+        return next(*args, **kwargs)
+
+    def plus_one(op, args, kwargs, next):
+        out = next(*args, **kwargs)
+        return out + 1 if str(op) == "aten.neg.default" else out
+    x = torch.ones(2)
+    with torch.dispatch.layer("log", log):
+        x.neg().abs()
+        with torch.dispatch.layer("plus", plus_one):
+            assert x.neg().tolist() == [0, 0]
+    assert seen[:2] == ["aten.neg.default", "aten.abs.default"]
+    n = len(seen)
+    x.neg()
+    assert len(seen) == n
