@@ -20,7 +20,7 @@ std::optional<int64_t> slice_part(PyObject* o) {
   return to_int(o);
 }
 
-bool is_plain_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
+bool is_plain_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o); }
 
 TensorIndex index_of(PyObject* o, const Tensor& self) {
   if (o == Py_None) return std::nullopt;

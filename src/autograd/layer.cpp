@@ -227,11 +227,18 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
   node->call_id = thread_state().call_id;
   if (thread_state().anomaly_mode && stack_trace_hook) node->forward_trace = stack_trace_hook();
   node->save_args(args, self != nullptr);
+  Dims sizes, strides;  // of a view: transpose_ and its like change these and write nothing, so its base keeps its history
+  if (self && is_view(*self)) {
+    sizes = self->sizes();
+    strides = self->strides();
+  }
   {
     ExcludeLayers guard(layer::Autograd);
     redispatch(op, below, args, results);
   }
-  if (self) {
+  if (self && is_view(*self) && !(Dims::same(sizes, self->sizes()) && Dims::same(strides, self->strides()))) {
+    // The view's own history is made anew from its base, because its version moved.
+  } else if (self) {
     rebase_history(*self, node);
   } else {
     for (size_t r = 0; r < op.num_results(); ++r) {

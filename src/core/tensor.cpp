@@ -181,10 +181,21 @@ int64_t wrap_dim(int64_t dim, int64_t ndim, const char* op) {
   return dim < 0 ? dim + n : dim;
 }
 
+// Strides decide, not sizes alone: a tensor with one channel is dense in both orders, and keeps the one it was made in.
 MemoryFormat suggest_memory_format(const Tensor& t) {
-  if (!t.is_contiguous() && t.impl().is_channels_last())
-    return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
-  return MemoryFormat::Contiguous;
+  if (t.dim() != 4 && t.dim() != 5) return MemoryFormat::Contiguous;
+  IntSpan sizes = t.sizes(), strides = t.strides();
+  size_t order[5] = {1}, n = 1;  // channels, then from the last dimension outwards
+  for (size_t d = sizes.size(); d-- > 2;) order[n++] = d;
+  order[n++] = 0;
+  if (strides[1] == 0) return MemoryFormat::Contiguous;
+  int64_t least = 0;  // what the next stride must reach
+  for (size_t k = 0; k < n; ++k) {
+    size_t d = order[k];
+    if (sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1])) return MemoryFormat::Contiguous;
+    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+  }
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
 size_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {

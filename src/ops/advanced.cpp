@@ -159,7 +159,13 @@ Tensor index_put_impl(const Tensor& self, TensorSpan indices, const Tensor& valu
     while (shape.size() + before < self.sizes().size()) shape.push_back(1);
     return masked_fill_tensor(self, reshape(*mask, shape), reshape(values, {}));
   }
-  IndexPlan p = plan_index(self, indices);
+  IndexPlan p;
+  try {
+    p = plan_index(self, indices);
+  } catch (Error& e) {
+    e.add_context("index_put_");
+    throw;
+  }
   Tensor spread;
   try {
     // A value may have surplus dimensions in front, if they are all ones.
@@ -302,11 +308,7 @@ constexpr OpDef defs[] = {
     {.schema = "take(Tensor self, Tensor index) -> Tensor", .all = by_family<&take_kernel>(), .saves = "index",
      .grad = [](Grad& g) { g.set(0, call<"aten::put", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), g.in(1), G, true)); }, .out = true},
 
-    {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-     .all = by_family<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(), .saves = "mask",
-     .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
-    {.schema = "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)", .all = by_family<&masked_fill_scalar>(),
-     .saves = "mask", .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
+    // A 0-d tensor is also a number: the overload that takes tensors must be found first.
     {.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
      .all = by_family<&masked_fill_copy<&masked_fill_tensor, const Tensor&>>(), .saves = "mask",
      .grad = [](Grad& g) {
@@ -318,6 +320,11 @@ constexpr OpDef defs[] = {
        if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
        if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
      }},
+    {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+     .all = by_family<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(), .saves = "mask",
+     .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
+    {.schema = "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)", .all = by_family<&masked_fill_scalar>(),
+     .saves = "mask", .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
     {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor", .saves = "mask",
      .grad = [](Grad& g) {
        Tensor mask = g.in(1);

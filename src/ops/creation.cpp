@@ -18,25 +18,40 @@ using OptDevice = std::optional<Device>;
 using OptBool = std::optional<bool>;
 using OptFormat = std::optional<MemoryFormat>;
 
+// Fresh memory; what is wrong with the sizes is said in the operator's name.
+Tensor fresh(const char* op, IntSpan size, OptType dtype, OptDevice device, OptFormat format = {}) {
+  try {
+    return empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device{}), format.value_or(MemoryFormat::Contiguous));
+  } catch (Error& e) {
+    e.add_context(op);
+    throw;
+  }
+}
+
 Tensor empty_kernel(IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool, OptFormat format) {
-  return empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device{}), format.value_or(MemoryFormat::Contiguous));
+  return fresh("empty", size, dtype, device, format);
 }
 
 Tensor empty_strided_kernel(IntSpan size, IntSpan stride, OptType dtype, OptLayout, OptDevice device, OptBool) {
-  return empty_strided_tensor(size, stride, dtype.value_or(default_dtype()), device.value_or(Device{}));
+  try {
+    return empty_strided_tensor(size, stride, dtype.value_or(default_dtype()), device.value_or(Device{}));
+  } catch (Error& e) {
+    e.add_context("empty_strided");
+    throw;
+  }
 }
 
 Tensor full_kernel(IntSpan size, const Scalar& value, OptType dtype, OptLayout, OptDevice device, OptBool) {
   DType t = dtype.value_or(value.is_bool() ? DType::Bool : value.is_integral(false) ? DType::Int64 : value.is_complex() ? complex_of(default_dtype()) : default_dtype());
-  return fill_(empty_tensor(size, t, device.value_or(Device{})), value);
+  return fill_(fresh("full", size, t, device), value);
 }
 
 Tensor zeros_kernel(IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool) {
-  return zero_(empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device{})));
+  return zero_(fresh("zeros", size, dtype, device));
 }
 
 Tensor ones_kernel(IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool) {
-  return fill_(empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device{})), 1);
+  return fill_(fresh("ones", size, dtype, device), 1);
 }
 
 Tensor like(const Tensor& self, OptType dtype, OptDevice device, OptFormat format) {

@@ -162,8 +162,8 @@ Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Te
 // Negative indices count from the end here, unlike above.
 Tensor fill_slices(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   int64_t d = wrap_dim(dim, self.dim(), "index_fill_");
+  if (self.device().is_meta() || index.numel() == 0) return self;
   Tensor to = at_least_1d(self), at = index_vector("index_fill_", index, Device{});
-  if (self.device().is_meta() || at.numel() == 0) return self;
   const Tensor list[] = {at};
   named<IndexError>("index_fill_", [&] { at = call<"aten::_linear_index", Tensor>(TensorSpan(list), Dims{d}, Dims{to.size(d)}, Dims{1}); });
   Dims sizes(to.sizes());
@@ -369,14 +369,14 @@ constexpr WriteDef write_defs[] = {
                           if (g.needs(0)) g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
                           if (g.needs(3)) g.set(3, reshape(call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2)), g.sizes(3)));
                         }),
-    writes<&index_fill_scalar, MemoryFormat::Preserve>("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
-                               [](Grad& g) { g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0))); }),
     writes<&index_fill_tensor, MemoryFormat::Preserve>("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", "dim index",
                                [](Grad& g) {
                                  Tensor rest = call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0));
                                  if (g.needs(0)) g.set(0, rest);
                                  if (g.needs(3)) g.set(3, sum(sub(G, rest)));
                                }),
+    writes<&index_fill_scalar, MemoryFormat::Preserve>("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
+                               [](Grad& g) { g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0))); }),
 };
 #undef G
 

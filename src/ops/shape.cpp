@@ -277,10 +277,7 @@ std::vector<Tensor> meshgrid_indexing(TensorSpan tensors, std::string_view index
     line[i] = axes[i].numel();
     out.push_back(expand(view(axes[i], line), shape));
   }
-  if (swap) {
-    for (Tensor& t : out) t = transpose(t, 0, 1);
-    std::swap(out[0], out[1]);
-  }
+  if (swap) std::swap(out[0], out[1]);
   return out;
 }
 std::vector<Tensor> meshgrid(TensorSpan tensors) { return meshgrid_indexing(tensors, "ij"); }

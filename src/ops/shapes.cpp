@@ -82,6 +82,7 @@ void check_in_storage(const char* op, IntSpan sizes, IntSpan strides, int64_t of
   for (int64_t s : strides)
     FC_CHECK(s >= 0, op, ": negative strides are not supported at the moment, got strides: ", strides);
   FC_CHECK(offset >= 0, op, ": storage offset must be non-negative, got ", offset);
+  for (int64_t s : sizes) FC_CHECK(s >= 0, op, ": sizes must be non-negative, got ", sizes);
   checked_numel(sizes);
   bool small = offset <= kMaxStride;
   for (int64_t s : strides) small &= s <= kMaxStride;

@@ -81,7 +81,7 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntSpan sizes) {
   return view(self, self.dim() ? shape : Dims(sizes));
 }
 
-Tensor ravel(const Tensor& self) { return reshape(self, Dims{-1}); }
+Tensor ravel(const Tensor& self) { return view(contiguous(self), Dims{-1}); }
 
 Tensor at_least(const Tensor& self, int64_t n) {
   switch (n - self.dim()) {
@@ -182,7 +182,14 @@ Tensor expand_kernel(const Tensor& self, IntSpan size, bool) {
 }
 
 Tensor expand_as(const Tensor& self, const Tensor& other) { return expand(self, other.sizes()); }
-Tensor broadcast_to(const Tensor& self, IntSpan size) { return expand(self, size); }
+Tensor broadcast_to(const Tensor& self, IntSpan size) {
+  try {
+    return expand(self, size);
+  } catch (Error& e) {
+    e.add_context("broadcast_to");
+    throw;
+  }
+}
 
 // --- other orders
 
@@ -217,7 +224,12 @@ Tensor transpose_in_place(const Tensor& self, int64_t d0, int64_t d1) {
   return self;
 }
 Tensor swap_in_place(const Tensor& self, int64_t d0, int64_t d1) { return call<"aten::transpose_", Tensor>(self, d0, d1); }
-Tensor swap_dims(const Tensor& self, int64_t d0, int64_t d1) { return transpose(self, d0, d1); }
+Tensor swap_axes(const Tensor& self, int64_t d0, int64_t d1) {
+  return transpose(self, wrap_dim(d0, self.dim(), "swapaxes"), wrap_dim(d1, self.dim(), "swapaxes"));
+}
+Tensor swap_dims(const Tensor& self, int64_t d0, int64_t d1) {
+  return transpose(self, wrap_dim(d0, self.dim(), "swapdims"), wrap_dim(d1, self.dim(), "swapdims"));
+}
 
 void check_matrix(const char* op, const Tensor& self) {
   FC_CHECK(self.dim() <= 2, op, "() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
@@ -248,11 +260,11 @@ Tensor adjoint(const Tensor& self) {
   return conj(transpose(self, -2, -1));
 }
 
-Tensor movedim(const Tensor& self, IntSpan source, IntSpan destination) {
-  FC_CHECK(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (", source,
+Tensor move(const char* op, const Tensor& self, IntSpan source, IntSpan destination) {
+  FC_CHECK(source.size() == destination.size(), op, ": Invalid source or destination dims: source (", source,
            " dims) should contain the same number of dims as destination (", destination, " dims)");
   if (self.dim() == 0 && source.empty()) return self;
-  Dims from = wrap_dims("movedim", source, self.dim()), to = wrap_dims("movedim", destination, self.dim());
+  Dims from = wrap_dims(op, source, self.dim()), to = wrap_dims(op, destination, self.dim());
   if (self.dim() == 0) return self;
   Dims order(self.sizes().size(), -1);
   uint64_t taken = 0;
@@ -268,7 +280,10 @@ Tensor movedim(const Tensor& self, IntSpan source, IntSpan destination) {
   }
   return permute(self, order);
 }
-Tensor movedim_one(const Tensor& self, int64_t source, int64_t destination) { return movedim(self, {&source, 1}, {&destination, 1}); }
+Tensor movedim(const Tensor& self, IntSpan source, IntSpan destination) { return move("movedim", self, source, destination); }
+Tensor movedim_one(const Tensor& self, int64_t source, int64_t destination) { return move("movedim", self, {&source, 1}, {&destination, 1}); }
+Tensor moveaxis(const Tensor& self, IntSpan source, IntSpan destination) { return move("moveaxis", self, source, destination); }
+Tensor moveaxis_one(const Tensor& self, int64_t source, int64_t destination) { return move("moveaxis", self, {&source, 1}, {&destination, 1}); }
 
 // --- dimensions of size one
 
@@ -392,7 +407,7 @@ constexpr OpDef defs[] = {
      .saves = "dim0 dim1", .grad = transpose_grad},
     {.schema = "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", .all = kernel<&transpose_in_place>(),
      .saves = "dim0 dim1", .grad = transpose_grad},
-    {.schema = "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", .composite = kernel<&swap_dims>()},
+    {.schema = "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", .composite = kernel<&swap_axes>()},
     {.schema = "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", .composite = kernel<&swap_dims>()},
     {.schema = "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", .composite = kernel<&swap_in_place>()},
     {.schema = "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", .composite = kernel<&swap_in_place>()},
@@ -405,8 +420,8 @@ constexpr OpDef defs[] = {
     {.schema = "adjoint(Tensor(a) self) -> Tensor(a)", .composite = kernel<&adjoint>()},
     {.schema = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", .composite = kernel<&movedim>()},
     {.schema = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .composite = kernel<&movedim_one>()},
-    {.schema = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", .composite = kernel<&movedim>()},
-    {.schema = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .composite = kernel<&movedim_one>()},
+    {.schema = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", .composite = kernel<&moveaxis>()},
+    {.schema = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .composite = kernel<&moveaxis_one>()},
 
     {.schema = "squeeze(Tensor(a) self) -> Tensor(a)", .all = kernel<&squeeze_all>(), .grad = reshape_grad},
     {.schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", .all = kernel<&squeeze_dim>(), .grad = reshape_grad},

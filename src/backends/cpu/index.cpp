@@ -6,7 +6,7 @@
 
 #include "core/threads.h"
 #include "ops/calls.h"
-#include "ops/shapes.h"
+#include "ops/pointwise.h"
 
 namespace facula::cpu {
 namespace {
@@ -152,9 +152,8 @@ void compact(char* to, const char* from, const uint8_t* mask, int64_t n, const s
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   FC_CHECK(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask, got ", info(mask.dtype()).legacy);
-  const Tensor inputs[] = {self, mask};
-  std::vector<Tensor> both = call<"aten::broadcast_tensors", std::vector<Tensor>>(TensorSpan(inputs));
-  Tensor x = contiguous(both[0]), m = contiguous(both[1]);
+  Dims shape = broadcast_shapes("masked_select", self.sizes(), mask.sizes());
+  Tensor x = contiguous(expand(self, shape)), m = contiguous(expand(mask, shape));
   const auto* bits = m.data_as<uint8_t>();
   std::vector<int64_t> starts = count_set(bits, m.numel(), kGrain);
   Tensor out = empty_tensor(Dims{starts.back()}, self.dtype(), self.device());
