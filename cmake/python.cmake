@@ -50,3 +50,12 @@ add_custom_target(facula_python ALL
           -D version=${PROJECT_BINARY_DIR}/config/version.py -P ${PROJECT_SOURCE_DIR}/cmake/link_package.cmake
   COMMENT "Python package in ${package}" VERBATIM)
 add_dependencies(facula_python _C)
+
+# Stubs for editors, from the schemas of the operators just built. A sanitized module does not load into a plain Python.
+if(NOT FACULA_SANITIZE)
+  add_custom_command(OUTPUT ${package}/__init__.pyi
+    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/python PYTHONDONTWRITEBYTECODE=1
+            ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_stubs.py ${package}
+    DEPENDS _C facula facula_python ${PROJECT_SOURCE_DIR}/tools/make_stubs.py COMMENT "Type stubs" VERBATIM)
+  add_custom_target(facula_stubs ALL DEPENDS ${package}/__init__.pyi)
+endif()
