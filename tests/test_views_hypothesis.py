@@ -453,6 +453,13 @@ def test_promotion(torch):
     recorder = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(recorder)
     want, got = json.loads((GOLDEN / "promotion.json").read_text()), recorder.record(torch)
+
+    def agrees(ours, theirs):
+        if theirs == "!":
+            return True  # PyTorch has no rule for the storage-only types; another module may have one
+        if theirs in ("complex32", "bcomplex32") and not hasattr(torch, theirs):
+            return ours == "complex64"  # the smallest complex type there is
+        return ours == theirs
     wrong = [f"{table} {key}: {got[table][key]}, PyTorch has {value}" for table in ("pairs", "promote", "cast")
-             for key, value in want[table].items() if got[table][key] != value]
+             for key, value in want[table].items() if not agrees(got[table][key], value)]
     assert not wrong, f"{len(wrong)} differ:\n" + "\n".join(wrong[:20])
