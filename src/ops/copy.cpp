@@ -67,11 +67,12 @@ Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
     for (size_t d = lead; d < shape.size(); ++d) strides[d] = src.sizes()[d - lead] == 1 ? 0 : src.strides()[d - lead];
     from = make_view(src, shape, strides, src.offset());
   }
+  if (self.numel() == 0) return self;
   for (size_t i = 0; i < self.sizes().size(); ++i)
     FC_CHECK(self.sizes()[i] <= 1 || self.strides()[i] != 0,
              "copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
              "location. Please clone() the tensor before performing the operation.");
-  if (self.numel() == 0 || self.device().is_meta()) return self;
+  if (self.device().is_meta()) return self;
   FC_CHECK(!src.device().is_meta(), "copy_: Cannot copy out of meta tensor; no data!");
   if (self.device() == from.device()) {
     bool shared = self.impl().storage().get() == from.impl().storage().get();

@@ -22,6 +22,7 @@ DType combine(DType higher, DType lower) {
   if (lower == DType::Undefined) return higher;
   if (higher == DType::Undefined) return lower;
   if (category(lower) <= category(higher)) return higher;
+  if (is_floating(higher)) return complex_of(higher);  // a complex number does not widen the floats beside it
   return promote(higher, lower);
 }
 
@@ -60,6 +61,7 @@ void check_overlap(const char* op, const Tensor& out, const Tensor& in, bool par
 }
 
 void check_internal_overlap(const char* op, const Tensor& out) {
+  if (out.numel() == 0) return;
   for (size_t i = 0; i < out.sizes().size(); ++i)
     FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, op,
              ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
