@@ -63,6 +63,10 @@ DType compute_type(DType t) { return is_reduced(t) ? DType::Float32 : t; }
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (a == DType::Undefined || b == DType::Undefined) return a == DType::Undefined ? b : a;
+  // Types for storage promote with nothing, but for wide unsigned integers with floats and complex numbers.
+  auto lone = [](DType x, DType other) { return is_barebones(x) && (is_floating(x) || (!is_floating(other) && !is_complex(other))); };
+  FC_CHECK(!lone(a, b) && !lone(b, a), "Promotion for ", (is_barebones(a) && is_floating(a)) || (is_barebones(b) && is_floating(b)) ? "Float8 Types" : "uint16, uint32, uint64 types",
+           " is not supported, attempted to promote ", info(a).legacy, " and ", info(b).legacy);
   int ca = category(a), cb = category(b);
   if (ca != cb) {
     DType hi = ca > cb ? a : b, lo = ca > cb ? b : a;
@@ -70,9 +74,6 @@ DType promote(DType a, DType b) {
     if (is_complex(hi) && lo == DType::Float64) return DType::Complex128;
     return hi;
   }
-  FC_CHECK(!(is_barebones(a) || is_barebones(b)),
-           "Promotion for ", is_floating(a) ? "Float8 Types" : "uint16, uint32, uint64 types",
-           " is not supported, attempted to promote ", info(a).legacy, " and ", info(b).legacy);
   switch (ca) {
     case 1: {
       if (is_signed(a) == is_signed(b)) return item_size(a) >= item_size(b) ? a : b;
