@@ -2,30 +2,23 @@
 # for first, since it shares the thread pool; a variant with threads of its own is taken last.
 
 if(BLAS STREQUAL "OpenBLAS")
-  find_path(FACULA_CBLAS_INCLUDE cblas.h PATH_SUFFIXES
-    x86_64-linux-gnu/openblas-openmp aarch64-linux-gnu/openblas-openmp openblas-openmp openblas)
   find_library(FACULA_CBLAS_LIBRARY NAMES openblas PATH_SUFFIXES
     x86_64-linux-gnu/openblas-openmp aarch64-linux-gnu/openblas-openmp openblas-openmp)
 elseif(BLAS STREQUAL "MKL")
-  find_path(FACULA_CBLAS_INCLUDE mkl_cblas.h PATHS $ENV{MKLROOT}/include)
   find_library(FACULA_CBLAS_LIBRARY NAMES mkl_rt PATHS $ENV{MKLROOT}/lib PATH_SUFFIXES intel64)
 elseif(BLAS STREQUAL "BLIS")
-  find_path(FACULA_CBLAS_INCLUDE cblas.h PATH_SUFFIXES blis)
   find_library(FACULA_CBLAS_LIBRARY NAMES blis-mt blis)
 elseif(BLAS STREQUAL "Generic")
-  find_path(FACULA_CBLAS_INCLUDE cblas.h)
   find_library(FACULA_CBLAS_LIBRARY NAMES cblas blas openblas)
 else()
   message(STATUS "BLAS=${BLAS} is not known (OpenBLAS, MKL, BLIS, Generic, none): none is used")
 endif()
 
 # The choice may change between two configures of one build folder: forget what the last one found.
-set(facula_cblas_include ${FACULA_CBLAS_INCLUDE})
 set(facula_cblas_library ${FACULA_CBLAS_LIBRARY})
-unset(FACULA_CBLAS_INCLUDE CACHE)
 unset(FACULA_CBLAS_LIBRARY CACHE)
 
-if(facula_cblas_include AND facula_cblas_library)
+if(facula_cblas_library)
   set(HAVE_CBLAS 1)
   # Debian's name in the folder `openblas-openmp` is a link to the versioned file.
   file(REAL_PATH ${facula_cblas_library} facula_cblas_real)
@@ -33,16 +26,13 @@ if(facula_cblas_include AND facula_cblas_library)
   get_filename_component(facula_cblas_folder ${facula_cblas_library} DIRECTORY)
   get_filename_component(facula_cblas_folder ${facula_cblas_folder} NAME)
   set(FACULA_BLAS_TEXT "${BLAS} (${facula_cblas_folder}/${facula_cblas_name})")
-  add_library(facula_cblas INTERFACE)
-  target_include_directories(facula_cblas SYSTEM INTERFACE ${facula_cblas_include})
-  target_link_libraries(facula_cblas INTERFACE ${facula_cblas_library})
-  if(BLAS STREQUAL "MKL")
-    target_compile_definitions(facula_flags INTERFACE FC_CBLAS_HEADER=<mkl_cblas.h>)
-  endif()
+  set(facula_cblas_soname ${facula_cblas_name})
   if(BLAS STREQUAL "OpenBLAS")
-    target_compile_definitions(facula_flags INTERFACE FC_HAVE_OPENBLAS=1)
+    set(facula_cblas_soname libopenblas.so.0)
   endif()
-  target_link_libraries(facula_libraries INTERFACE facula_cblas)
+  # Nothing links with it: src/backends/cpu/blas.cpp loads it when a product first needs it.
+  set_property(SOURCE src/backends/cpu/blas.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+    FC_CBLAS_PATH="${facula_cblas_library}" FC_CBLAS_NAME="${facula_cblas_soname}")
 elseif(BLAS MATCHES "^(OpenBLAS|MKL|BLIS|Generic)$")
   message(STATUS "BLAS=${BLAS} was not found: the plain blocked product stands in")
 endif()

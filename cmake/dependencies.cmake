@@ -42,7 +42,10 @@ if(USE_MKLDNN)
   if(oneDNN_FOUND)
     set(HAVE_ONEDNN 1)
     set(FACULA_ONEDNN_TEXT "${oneDNN_VERSION}")
-    target_link_libraries(facula_libraries INTERFACE oneDNN::oneDNN)
+    # Nothing links with it: src/backends/cpu/onednn.cpp loads it when it is first needed.
+    target_include_directories(facula_libraries SYSTEM INTERFACE ${oneDNN_INCLUDE_DIR})
+    set_property(SOURCE src/backends/cpu/onednn.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+      FC_ONEDNN_PATH="${oneDNN_LIBRARY}")
   endif()
 endif()
 

@@ -38,7 +38,8 @@ void Node::destroy() noexcept {
 }
 
 uint32_t Node::add_input(const Tensor& result) {
-  inputs.push_back({Dims(result.sizes()), result.dtype(), result.device()});
+  if (result.defined()) inputs.push_back({Dims(result.sizes()), result.dtype(), result.device()});
+  else inputs.emplace_back();  // keeps the numbers of the results after it
   return static_cast<uint32_t>(inputs.size() - 1);
 }
 

@@ -204,8 +204,8 @@ Edge gradient_edge(const Tensor& t) {
 }
 
 void set_history(const Tensor& result, const Ref<Node>& node) {
-  if (!result.defined()) return;
   uint32_t nr = node->add_input(result);
+  if (!result.defined()) return;
   if (!is_floating(result.dtype()) && !is_complex(result.dtype())) return;
   AutogradMeta& m = make_meta(result);
   m.grad_fn = node;

@@ -24,6 +24,7 @@ namespace {
 
 int wanted = 0;  // 0: not decided yet
 bool forked = false;
+bool deterministic = false;
 thread_local bool inside = false;
 thread_local int index_here = 0;
 
@@ -164,6 +165,22 @@ const char* thread_pool_name() {
   return "native";
 #endif
 }
+
+bool deterministic_algorithms() { return __atomic_load_n(&deterministic, __ATOMIC_RELAXED); }
+void set_deterministic_algorithms(bool on) { __atomic_store_n(&deterministic, on, __ATOMIC_RELAXED); }
+
+#if defined(_OPENMP)
+LibraryThreads::LibraryThreads() : before_(omp_get_max_threads()) {
+  int n = deterministic_algorithms() ? 1 : num_threads();
+  if (n != before_) omp_set_num_threads(n);
+}
+LibraryThreads::~LibraryThreads() {
+  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+}
+#else
+LibraryThreads::LibraryThreads() : before_(1) {}
+LibraryThreads::~LibraryThreads() = default;
+#endif
 
 void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context) {
   int64_t n = end - begin;

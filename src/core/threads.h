@@ -19,6 +19,24 @@ const char* thread_pool_name();  // "OpenMP" or "native"
 // `body(context, from, to)` may throw; the first exception reaches the caller after all chunks ended.
 void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context);
 
+// BLAS and oneDNN ask OpenMP how many threads to use, and OpenMP answers per calling thread: for its scope this makes
+// the answer num_threads(), or 1 in deterministic mode, where the order of their sums must not depend on it.
+class LibraryThreads {
+ public:
+  LibraryThreads();
+  ~LibraryThreads();
+  LibraryThreads(const LibraryThreads&) = delete;
+  LibraryThreads& operator=(const LibraryThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+// torch.use_deterministic_algorithms: library calls then give the same bits for any number of threads, as our own
+// kernels always do.
+bool deterministic_algorithms();
+void set_deterministic_algorithms(bool on);
+
 template <class F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& f) {
   if (begin >= end) return;

@@ -17,6 +17,8 @@ void define_reduce();
 void define_shape();
 void define_index();
 void define_advanced_index();
+void define_linalg();
+void define_einsum();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

@@ -18,6 +18,8 @@ void define_all_operators() {
     define_shape();
     define_index();
     define_advanced_index();
+    define_linalg();
+    define_einsum();
   });
 }
 

@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/index.h"
 #include "backends/cpu/isa.h"
+#include "backends/cpu/matmul.h"
 #include "core/threads.h"
 #include "dispatch/families.h"
 
@@ -97,6 +98,7 @@ void register_families() {
   f.reduce = reduce;
   f.gather = gather;
   f.scatter = scatter;
+  f.matmul = matmul;
   set_families(Device::CPU, f);
 }
 

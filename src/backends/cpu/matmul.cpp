@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/matmul.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+
+#include "backends/cpu/blas.h"
+#include "backends/cpu/onednn.h"
+#include "backends/cpu/product.h"
+#include "core/cpu.h"
+#include "core/threads.h"
+#include "dispatch/families.h"
+
+namespace facula::cpu {
+namespace {
+
+enum class Engine : int { Auto, OneDnn, Blas, Native };
+int preferred = 0;
+constexpr std::string_view engine_names[] = {"auto", "onednn", "openblas", "native"};
+
+constexpr int64_t kTiny = 1 << 15;       // multiplications below which a library's call costs more than it saves
+constexpr int64_t kThreadWork = 1 << 17; // multiplications that are worth a thread
+constexpr int64_t kHalfNative = 1 << 18; // half types: below this, converting while packing beats converting first
+
+// One operand of a batched product; strides in bytes.
+struct Operand {
+  char* data;
+  int64_t batch, row, col;
+};
+
+// How a library would read a rows x cols operand: leading dimension in elements, or 0 if it cannot.
+struct Form {
+  bool transposed = false;
+  int64_t ld = 0;
+};
+Form form_of(const Operand& o, int64_t rows, int64_t cols, int64_t item) {
+  auto leading = [&](int64_t n_outer, int64_t n_inner, int64_t outer, int64_t inner) -> int64_t {
+    if (n_inner != 1 && inner != item) return 0;
+    int64_t ld = n_outer == 1 ? std::max<int64_t>(n_inner, 1) : outer / item;
+    return ld >= n_inner && ld <= INT_MAX && (n_outer == 1 || outer % item == 0) ? ld : 0;
+  };
+  if (int64_t ld = leading(rows, cols, o.row, o.col)) return {false, ld};
+  return {true, leading(cols, rows, o.col, o.row)};
+}
+
+void copy_operand(int64_t batch, int64_t rows, int64_t cols, const Operand& to, DType to_type, const Operand& from, DType from_type) {
+  const int64_t shape[] = {batch, rows, cols}, dst[] = {to.batch, to.row, to.col}, src[] = {from.batch, from.row, from.col};
+  fc_copy c{};
+  c.size = sizeof c;
+  c.ndim = 3;
+  c.shape = shape;
+  c.dst = {to.data, dst, static_cast<int32_t>(to_type), 0, {}};
+  c.src = {from.data, src, static_cast<int32_t>(from_type), 0, {}};
+  families(Device::CPU).copy(nullptr, c);
+}
+
+// A contiguous copy of an operand (or room for one). A batch stride of 0 stays 0.
+struct Temporary {
+  Tensor memory;
+  Operand operand;
+  Temporary(const Operand& like, int64_t batch, int64_t rows, int64_t cols, DType type) {
+    const auto item = static_cast<int64_t>(item_size(type));
+    bool repeated = like.batch == 0 || batch == 1;
+    memory = empty_tensor(Dims{repeated ? 1 : batch, rows, cols}, type, Device{});
+    operand = {memory.data_as<char>(), repeated ? 0 : rows * cols * item, cols * item, item};
+  }
+};
+Temporary copied(const Operand& from, DType from_type, int64_t batch, int64_t rows, int64_t cols, DType type) {
+  Temporary t(from, batch, rows, cols, type);
+  copy_operand(t.operand.batch ? batch : 1, rows, cols, t.operand, type, from, from_type);
+  return t;
+}
+
+struct Sides {
+  Operand a, b, c;
+  explicit Sides(const fc_matmul& m)
+      : a{static_cast<char*>(m.a), m.a_batch, m.a_row, m.a_col},
+        b{static_cast<char*>(m.b), m.b_batch, m.b_row, m.b_col},
+        c{static_cast<char*>(m.c), m.c_batch, m.c_row, m.c_col} {}
+  void write(fc_matmul& m) const {
+    m.a = a.data, m.a_batch = a.batch, m.a_row = a.row, m.a_col = a.col;
+    m.b = b.data, m.b_batch = b.batch, m.b_row = b.row, m.b_col = b.col;
+    m.c = c.data, m.c_batch = c.batch, m.c_row = c.row, m.c_col = c.col;
+  }
+};
+
+void swap_sides(fc_matmul& m) {  // c.T = b.T @ a.T
+  Sides s(m);
+  std::swap(s.a, s.b);
+  for (Operand* o : {&s.a, &s.b, &s.c}) std::swap(o->row, o->col);
+  std::swap(m.m, m.n);
+  s.write(m);
+}
+
+Product block_of(const fc_matmul& c, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+  return {rows,
+          cols,
+          c.k,
+          static_cast<char*>(c.a) + batch * c.a_batch + row * c.a_row,
+          static_cast<char*>(c.b) + batch * c.b_batch + col * c.b_col,
+          static_cast<char*>(c.c) + batch * c.c_batch + row * c.c_row + col * c.c_col,
+          c.a_row,
+          c.a_col,
+          c.b_row,
+          c.b_col,
+          c.c_row,
+          c.c_col,
+          c.alpha,
+          c.beta};
+}
+
+void native_product(const ProductKernels& kernel, fc_matmul c) {
+  const auto item = static_cast<int64_t>(item_size(static_cast<DType>(c.dtype)));
+  if (c.n == 1 && c.a_row == item && c.a_col != item) swap_sides(c);
+  if ((c.n == 1 && (c.a_col == item || c.m == 1)) || (c.m == 1 && c.b_row == item)) {
+    for (int64_t b = 0; b < c.batch; ++b) kernel.dots(block_of(c, b, 0, c.m, 0, c.n));
+    return;
+  }
+  // Units of work are bands of one matrix, across its longer side; a thread joins neighbouring bands.
+  const bool by_rows = c.m >= c.n;
+  const int64_t length = by_rows ? c.m : c.n, band = by_rows ? 48 : 64;
+  const int64_t bands = (length + band - 1) / band;
+  const double work = static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k) / static_cast<double>(bands);
+  const auto grain = static_cast<int64_t>(std::max(1.0, static_cast<double>(kThreadWork) / std::max(work, 1.0)));
+  parallel_for(0, c.batch * bands, grain, [&](int64_t from, int64_t to) {
+    while (from < to) {
+      const int64_t b = from / bands, first = from % bands, count = std::min(bands - first, to - from);
+      const int64_t start = first * band, size = std::min(length, (first + count) * band) - start;
+      kernel.blocks(by_rows ? block_of(c, b, start, size, 0, c.n) : block_of(c, b, 0, c.m, start, size));
+      from += count;
+    }
+  });
+}
+
+const ProductKernels& product_kernels(DType type) {
+  struct Table {
+    ProductTable kernels;
+    Table() {
+      switch (cpu_level()) {
+#if defined(FC_HAVE_AVX512)
+        case CpuLevel::AVX512: avx512::fill_product(kernels); break;
+#endif
+#if defined(FC_HAVE_AVX2)
+        case CpuLevel::AVX2: avx2::fill_product(kernels); break;
+#endif
+        default: baseline::fill_product(kernels);
+      }
+    }
+  };
+  static const Table table;
+  return table.kernels[static_cast<int>(type)];
+}
+
+Engine choose(const fc_matmul& c, DType type) {
+  if (type != DType::Float32 && type != DType::Float64 && !is_complex(type)) return Engine::Native;
+  if (std::max({c.m, c.n, c.k}) > INT_MAX || deterministic_algorithms()) return Engine::Native;
+  const auto wish = static_cast<Engine>(__atomic_load_n(&preferred, __ATOMIC_RELAXED));
+  if (wish == Engine::Native) return wish;
+  if (wish == Engine::OneDnn && type == DType::Float32 && onednn_available()) return wish;
+  if (wish == Engine::Blas && blas_available()) return wish;
+  // What our own kernel would do: it fills whole tiles, and sums whole vectors where one side is a vector.
+  const int64_t tiles = (c.m + 5) / 6 * 6 * ((c.n + 15) / 16 * 16);
+  if (c.m == 1 && c.n == 1) return Engine::Native;
+  if (c.k == 0 || tiles <= kTiny / c.k) return Engine::Native;
+  if (type == DType::Float32 && onednn_available()) return Engine::OneDnn;
+  return blas_available() ? Engine::Blas : Engine::Native;
+}
+
+void library_product(Engine engine, DType type, fc_matmul c) {
+  const auto item = static_cast<int64_t>(item_size(type));
+  Sides s(c);
+  Tensor keep_a, keep_b, keep_c;
+  const Operand result = s.c;
+  Form form = form_of(s.c, c.m, c.n, item);
+  if (!form.ld) {
+    Temporary t(s.c, c.batch, c.m, c.n, type);
+    if (c.beta != 0) copy_operand(c.batch, c.m, c.n, t.operand, type, s.c, type);
+    s.c = t.operand;
+    keep_c = t.memory;
+    form = form_of(s.c, c.m, c.n, item);
+  }
+  s.write(c);
+  if (form.transposed) {
+    swap_sides(c);
+    s = Sides(c);
+  }
+  Form fa = form_of(s.a, c.m, c.k, item), fb = form_of(s.b, c.k, c.n, item);
+  if (!fa.ld) {
+    Temporary t = copied(s.a, type, c.batch, c.m, c.k, type);
+    s.a = t.operand;
+    keep_a = t.memory;
+    fa = form_of(s.a, c.m, c.k, item);
+  }
+  if (!fb.ld) {
+    Temporary t = copied(s.b, type, c.batch, c.k, c.n, type);
+    s.b = t.operand;
+    keep_b = t.memory;
+    fb = form_of(s.b, c.k, c.n, item);
+  }
+  auto run = [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      LibraryProduct p{fa.transposed, fb.transposed, static_cast<int>(c.m), static_cast<int>(c.n), static_cast<int>(c.k),
+                       static_cast<int>(fa.ld), static_cast<int>(fb.ld), static_cast<int>(form.ld),
+                       s.a.data + i * s.a.batch, s.b.data + i * s.b.batch, s.c.data + i * s.c.batch, c.alpha, c.beta};
+      if (engine == Engine::OneDnn) onednn_product(p);
+      else blas_product(type, p);
+    }
+  };
+  // A batch is spread over threads by matrices, unless these are few and large.
+  const int64_t work = c.m * c.n * c.k;
+  LibraryThreads threads;
+  if (c.batch > 1 && (c.batch >= 2 * num_threads() || work < kThreadWork))
+    parallel_for(0, c.batch, std::max<int64_t>(1, kThreadWork / std::max<int64_t>(work, 1)), run);
+  else
+    run(0, c.batch);
+  if (keep_c.defined()) copy_operand(c.batch, c.m, c.n, result, type, s.c, type);
+}
+
+// Large half products: converted to float32 once, so that the libraries can do them.
+void through_float(const fc_matmul& c, DType type) {
+  Sides s(c);
+  Temporary a = copied(s.a, type, c.batch, c.m, c.k, DType::Float32), b = copied(s.b, type, c.batch, c.k, c.n, DType::Float32);
+  Temporary out(s.c, c.batch, c.m, c.n, DType::Float32);
+  if (c.beta != 0) copy_operand(c.batch, c.m, c.n, out.operand, DType::Float32, s.c, type);
+  fc_matmul wide = c;
+  wide.dtype = static_cast<int32_t>(DType::Float32);
+  Operand to = s.c;
+  s.a = a.operand;
+  s.b = b.operand;
+  s.c = out.operand;
+  s.write(wide);
+  matmul(nullptr, wide);
+  copy_operand(c.batch, c.m, c.n, to, type, out.operand, DType::Float32);
+}
+
+}  // namespace
+
+void* product_workspace(size_t bytes) {
+  struct Buffer {
+    void* data = nullptr;
+    size_t size = 0;
+    ~Buffer() { std::free(data); }
+  };
+  thread_local Buffer buffer;
+  if (bytes > buffer.size) {
+    std::free(buffer.data);
+    buffer.data = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    buffer.size = buffer.data ? bytes : 0;
+    FC_CHECK_AS(OutOfMemoryError, buffer.data, "matmul: not enough memory: ", bytes, " bytes of workspace");
+  }
+  return buffer.data;
+}
+
+void matmul(void*, const fc_matmul& c) {
+  const auto type = static_cast<DType>(c.dtype);
+  const ProductKernels& kernel = product_kernels(type);
+  FC_CHECK_AS(NotImplementedError, kernel.blocks, "\"addmm_impl_cpu_\" not implemented for '", info(type).legacy, "'");
+  if (c.batch == 0 || c.m == 0 || c.n == 0) return;
+  // Our own kernel packs half types along the whole of k: fine for vectors of ordinary length.
+  const bool large = static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k) > kHalfNative;
+  if (is_reduced(type) && large && (c.k > 1 << 16 || (c.m != 1 && c.n != 1))) {
+    through_float(c, type);
+    return;
+  }
+  Engine engine = choose(c, type);
+  if (engine == Engine::Native) native_product(kernel, c);
+  else library_product(engine, type, c);
+}
+
+void set_preferred_blas(std::string_view name) {
+  for (int i = 0; i < static_cast<int>(std::size(engine_names)); ++i)
+    if (engine_names[i] == name) {
+      __atomic_store_n(&preferred, i, __ATOMIC_RELAXED);
+      return;
+    }
+  raise<ValueError>("set_preferred_blas: expected \"auto\", \"onednn\", \"openblas\" or \"native\", got \"", name, "\"");
+}
+std::string_view preferred_blas() { return engine_names[__atomic_load_n(&preferred, __ATOMIC_RELAXED)]; }
+
+}  // namespace facula::cpu

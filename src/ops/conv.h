@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of any number of spatial dimensions, and their form in matrix products: what a device without a kernel
+// of its own runs, and what the CPU runs for types that its library does not do.
+#pragma once
+#include "ops/calls.h"
+
+namespace facula {
+
+// A checked call: lists have one entry per spatial dimension.
+struct Convolution {
+  Dims stride, padding, dilation, output_padding;
+  bool transposed = false;
+  int64_t groups = 1;
+  Dims output;  // sizes of the result
+  MemoryFormat format = MemoryFormat::Contiguous;
+};
+
+// Throws as PyTorch does when shapes, types or parameters do not fit.
+Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride, IntSpan padding,
+                             IntSpan dilation, bool transposed, IntSpan output_padding, int64_t groups);
+
+Tensor convolve_by_products(const Tensor& input, const Tensor& weight, const Tensor& bias, const Convolution& c);
+
+using ConvGradients = std::tuple<Tensor, Tensor, Tensor>;  // of input, weight, bias; undefined where not asked for
+ConvGradients convolve_backward_by_products(const Tensor& grad, const Tensor& input, const Tensor& weight, const Convolution& c,
+                                            std::span<const bool> mask);
+
+Tensor bias_gradient(const Tensor& grad);  // sums over everything but the channels
+
+}  // namespace facula

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products. The ones that compute (mm, bmm, dot, … and their adding forms) plan and call the device's matmul
+// family; the rest is written in them.
+#include <cmath>
+#include <limits>
+
+#include "dispatch/families.h"
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace facula {
+namespace {
+
+#define G (g.out())
+
+void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
+  FC_CHECK(a.device() == b.device(), op, ": Expected all tensors to be on the same device, but found at least two devices, ",
+           a.device(), " and ", b.device(), "!");
+}
+
+// out = alpha * a @ b + beta * out for matrices or batches of them. False: the device does not do this call.
+bool multiply(const Tensor& a, const Tensor& b, const Tensor& out, double alpha = 1, double beta = 0) {
+  if (out.device().is_meta() || out.numel() == 0) return true;
+  const auto item = static_cast<int64_t>(item_size(out.dtype()));
+  const bool batched = out.dim() == 3;
+  fc_matmul c{};
+  c.size = sizeof c;
+  c.dtype = static_cast<int32_t>(out.dtype());
+  c.batch = batched ? out.size(0) : 1;
+  c.m = out.size(-2);
+  c.n = out.size(-1);
+  c.k = a.size(-1);
+  c.a = a.data(), c.b = b.data(), c.c = out.data();
+  c.a_batch = batched ? a.stride(0) * item : 0, c.a_row = a.stride(-2) * item, c.a_col = a.stride(-1) * item;
+  c.b_batch = batched ? b.stride(0) * item : 0, c.b_row = b.stride(-2) * item, c.b_col = b.stride(-1) * item;
+  c.c_batch = batched ? out.stride(0) * item : 0, c.c_row = out.stride(-2) * item, c.c_col = out.stride(-1) * item;
+  c.alpha = alpha;
+  c.beta = beta;
+  const Families& f = families(out.device().type);
+  if (!device_supports(f, FC_FAMILY_MATMUL, &c)) return false;
+  f.matmul(f.context, c);
+  return true;
+}
+
+// The same memory read as a matrix: a vector becomes one column or one row.
+Tensor column(const Tensor& v) { return make_view(v, Dims{v.numel(), 1}, Dims{v.stride(0), 1}, v.offset()); }
+Tensor row(const Tensor& v) { return make_view(v, Dims{1, v.numel()}, Dims{v.numel(), v.stride(0)}, v.offset()); }
+
+void finish(bool computed, Tensor result, const Operator& op, const Arg* args, Value* results) {
+  if (computed) results[0] = Value(std::move(result));
+  else run_on_cpu(op, op.pick_device(args), args, results);
+}
+
+// --- shape rules
+void check_mm(const char* op, const Tensor& a, const Tensor& b) {
+  FC_CHECK(a.dim() == 2, op, ": self must be a matrix, got ", a.dim(), "-D tensor");
+  FC_CHECK(b.dim() == 2, op, ": mat2 must be a matrix, got ", b.dim(), "-D tensor");
+  FC_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
+           b.size(1), ")");
+  FC_CHECK(a.dtype() == b.dtype(), op, ": expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy, " != ",
+           info(b.dtype()).legacy);
+  check_same_device(op, a, b);
+}
+void check_bmm(const char* op, const Tensor& a, const Tensor& b) {
+  FC_CHECK(a.dim() == 3, op, ": batch1 must be a 3D tensor, got ", a.dim(), "D");
+  FC_CHECK(b.dim() == 3, op, ": batch2 must be a 3D tensor, got ", b.dim(), "D");
+  FC_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), op, ": Expected size for first two dimensions of batch2 tensor to be: [",
+           a.size(0), ", ", a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
+  FC_CHECK(a.dtype() == b.dtype(), op, ": expected scalar type ", info(a.dtype()).legacy, " but found ", info(b.dtype()).legacy);
+  check_same_device(op, a, b);
+}
+void check_mv(const char* op, int64_t self_dim, int64_t self_size, const Tensor& a, const Tensor& v) {
+  FC_CHECK(a.dim() == 2 && v.dim() == 1 && self_dim <= 1, op, ": vector + matrix @ vector expected, got ", self_dim, ", ", a.dim(), ", ", v.dim());
+  FC_CHECK(a.size(1) == v.size(0) && (self_size == a.size(0) || self_size == 1), op, ": size mismatch, got input (", self_size, "), mat (",
+           a.size(0), "x", a.size(1), "), vec (", v.size(0), ")");
+  FC_CHECK(a.dtype() == v.dtype(), op, " input tensors must have the same dtype, but got ", info(a.dtype()).legacy, " and ",
+           info(v.dtype()).legacy);
+  check_same_device(op, a, v);
+}
+
+// --- plain products
+void mm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[0].tensor(), &b = args[1].tensor();
+  check_mm("mm", a, b);
+  Tensor out = empty_tensor(Dims{a.size(0), b.size(1)}, a.dtype(), a.device());
+  bool computed = multiply(a, b, out);
+  finish(computed, std::move(out), op, args, results);
+}
+void bmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[0].tensor(), &b = args[1].tensor();
+  check_bmm("bmm", a, b);
+  Tensor out = empty_tensor(Dims{a.size(0), a.size(1), b.size(2)}, a.dtype(), a.device());
+  bool computed = multiply(a, b, out);
+  finish(computed, std::move(out), op, args, results);
+}
+void mv_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[0].tensor(), &v = args[1].tensor();
+  check_mv("mv", 1, a.dim() == 2 ? a.size(0) : 1, a, v);
+  Tensor out = empty_tensor(Dims{a.size(0)}, a.dtype(), a.device());
+  bool computed = multiply(a, column(v), column(out));
+  finish(computed, std::move(out), op, args, results);
+}
+void dot_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[0].tensor(), &b = args[1].tensor();
+  FC_CHECK(a.dim() == 1 && b.dim() == 1, "dot: 1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
+  FC_CHECK(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found ", info(a.dtype()).legacy, " and ",
+           info(b.dtype()).legacy);
+  FC_CHECK(a.numel() == b.numel(), "dot: inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
+           "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+  check_same_device("dot", a, b);
+  FC_CHECK_AS(NotImplementedError, a.dtype() != DType::Bool, "\"dot\" not implemented for 'Bool'");
+  Tensor out = empty_tensor(Dims{}, a.dtype(), a.device());
+  bool computed = multiply(row(a), column(b), make_view(out, Dims{1, 1}, Dims{1, 1}, 0));
+  finish(computed, std::move(out), op, args, results);
+}
+
+// --- adding forms: beta * self + alpha * a @ b
+
+// A factor as the contract carries it; false for numbers that a double cannot hold.
+bool factor(const Scalar& s, DType type, double& out) {
+  if (s.is_complex()) {
+    FC_CHECK(is_complex(type) || s.to_complex().im == 0, "value cannot be converted to type ", type, " without overflow");
+    if (s.to_complex().im != 0) return false;
+    out = s.to_complex().re;
+    return true;
+  }
+  if (is_integral(type, true)) {  // integers take the integral part of a factor
+    int64_t i = s.to_int();
+    out = static_cast<double>(i);
+    return i >= -(int64_t{1} << 53) && i <= (int64_t{1} << 53);
+  }
+  out = s.to_double();
+  return true;
+}
+
+void add_product(const char* name, const Tensor& self, const Tensor& a, const Tensor& b, IntSpan shape, const Arg* args,
+                 const Operator& op, Value* results) {
+  FC_CHECK(self.dtype() == a.dtype(), name, ": self and mat2 must have the same dtype, but got ", info(self.dtype()).legacy, " and ",
+           info(a.dtype()).legacy);
+  check_same_device(name, self, a);
+  const Scalar beta = args[3].scalar(), alpha = args[4].scalar();
+  Tensor start = expand(self, shape);
+  Tensor out = empty_tensor(shape, self.dtype(), self.device());
+  Tensor matrix = out.dim() == 1 ? column(out) : out;
+  double x, y;
+  bool computed;
+  if (factor(alpha, out.dtype(), x) && factor(beta, out.dtype(), y)) {
+    if (y != 0) copy_(out, start);
+    computed = multiply(a, b, matrix, x, y);
+  } else {
+    computed = multiply(a, b, matrix);
+    if (computed) {
+      out = mul(out, alpha);
+      if (!beta.is_zero()) out = add(out, start, beta);
+    }
+  }
+  finish(computed, std::move(out), op, args, results);
+}
+
+void addmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[1].tensor(), &b = args[2].tensor();
+  check_mm("addmm", a, b);
+  const int64_t shape[] = {a.size(0), b.size(1)};
+  add_product("addmm", args[0].tensor(), a, b, shape, args, op, results);
+}
+void baddbmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[1].tensor(), &b = args[2].tensor();
+  check_bmm("baddbmm", a, b);
+  const int64_t shape[] = {a.size(0), a.size(1), b.size(2)};
+  add_product("baddbmm", args[0].tensor(), a, b, shape, args, op, results);
+}
+void addmv_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &self = args[0].tensor(), &a = args[1].tensor(), &v = args[2].tensor();
+  check_mv("addmv", self.dim(), self.dim() == 1 ? self.size(0) : 1, a, v);
+  const int64_t shape[] = {a.size(0)};
+  add_product("addmv", self, a, column(v), shape, args, op, results);
+}
+void addr_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[1].tensor(), &b = args[2].tensor();
+  FC_CHECK(a.dim() == 1, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
+  FC_CHECK(b.dim() == 1, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
+  FC_CHECK(a.dtype() == b.dtype(), "addr: expected both vectors to have same dtype, but found ", info(a.dtype()).legacy, " and ",
+           info(b.dtype()).legacy);
+  const int64_t shape[] = {a.size(0), b.size(0)};
+  add_product("addr", args[0].tensor(), column(a), row(b), shape, args, op, results);
+}
+void addbmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &a = args[1].tensor(), &b = args[2].tensor();
+  FC_CHECK(a.dim() == 3 && b.dim() == 3, "addbmm: batch1 and batch2 must be 3D tensors, got ", a.dim(), "D and ", b.dim(), "D");
+  FC_CHECK(a.size(0) == b.size(0), "addbmm: batch1 and batch2 must have same number of batches, got ", a.size(0), " and ", b.size(0));
+  FC_CHECK(a.size(2) == b.size(1), "addbmm: Incompatible matrix sizes for bmm (", a.size(1), "x", a.size(2), " and ", b.size(1), "x", b.size(2), ")");
+  FC_CHECK(a.dtype() == b.dtype(), "addbmm: expected scalar type ", info(a.dtype()).legacy, " but found ", info(b.dtype()).legacy);
+  const int64_t k = a.size(0) * a.size(2), shape[] = {a.size(1), b.size(2)};
+  add_product("addbmm", args[0].tensor(), reshape(transpose(a, 0, 1), Dims{a.size(1), k}), reshape(b, Dims{k, b.size(2)}), shape, args, op, results);
+}
+
+// --- written in other operators
+Tensor scaled(const Tensor& t, const Scalar& by) {
+  if (by.equals(1)) return t;
+  return mul(t, by.is_complex() ? Scalar(ComplexDouble{by.to_complex().re, -by.to_complex().im}) : by);
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  FC_CHECK(a.dim() == 1, "outer: Expected 1-D argument self, but got ", a.dim(), "-D");
+  FC_CHECK(b.dim() == 1, "outer: Expected 1-D argument vec2, but got ", b.dim(), "-D");
+  return mul(unsqueeze(a, 1), b);
+}
+
+Tensor vdot(const Tensor& a, const Tensor& b) { return call<"aten::dot", Tensor>(conj(a), b); }
+
+Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
+  const int64_t da = a.dim(), db = b.dim();
+  FC_CHECK(da > 0 && db > 0, "both arguments to matmul need to be at least 1D, but they are ", da, "D and ", db, "D");
+  if (da == 1 && db == 1) return call<"aten::dot", Tensor>(a, b);
+  if (da == 2 && db == 1) return call<"aten::mv", Tensor>(a, b);
+  if (da == 1 && db == 2) return squeeze(mm(unsqueeze(a, 0), b), 0);
+  if (da == 2 && db == 2) return mm(a, b);
+  if (db <= 2) {  // fold the batch into rows
+    int64_t rows = 1;
+    Dims shape(a.sizes());
+    for (int64_t i = 0; i + 1 < da; ++i) rows *= a.size(i);
+    Tensor flat = reshape(a, Dims{rows, a.size(-1)});
+    if (db == 1) {
+      shape.resize(shape.size() - 1);
+      return view(call<"aten::mv", Tensor>(flat, b), shape);
+    }
+    shape.back() = b.size(1);
+    return view(mm(flat, b), shape);
+  }
+  Tensor left = da == 1 ? unsqueeze(a, 0) : a;
+  Tensor right = db == 1 ? unsqueeze(b, 1) : b;
+  auto lead = [](const Tensor& t) { return t.sizes().first(t.sizes().size() - 2); };
+  Dims batch = broadcast_shapes("matmul", lead(left), lead(right));
+  auto flatten = [&](const Tensor& t) {
+    Dims shape = batch;
+    shape.push_back(t.size(-2));
+    shape.push_back(t.size(-1));
+    return reshape(expand(t, shape), Dims{checked_numel(batch), t.size(-2), t.size(-1)});
+  };
+  Tensor out = bmm(flatten(left), flatten(right));
+  Dims shape = batch;
+  if (da > 1) shape.push_back(left.size(-2));
+  if (db > 1) shape.push_back(right.size(-1));
+  return view(out, shape);
+}
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  Tensor w = t(weight);
+  if (!bias.defined()) return matmul(input, w);
+  if (input.dim() == 2) return call<"aten::addmm", Tensor>(bias, input, w, Scalar(1), Scalar(1));
+  if (input.dim() < 2 || w.dim() != 2) return add(matmul(input, w), bias);
+  Dims shape(input.sizes());
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+  Tensor out = call<"aten::addmm", Tensor>(bias, reshape(input, Dims{rows, shape.back()}), w, Scalar(1), Scalar(1));
+  shape.back() = weight.size(0);
+  return view(out, shape);
+}
+
+Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& weight, const Tensor& bias) {
+  FC_CHECK(x.dim() == y.dim(), "bilinear(): input dimensions do not match: got ", x.dim(), " and ", y.dim());
+  FC_CHECK(x.dim() > 0 && weight.dim() == 3, "bilinear(): expected inputs of at least one dimension and a 3-D weight, got ", x.dim(), "-D and ", weight.dim(), "-D");
+  for (int64_t i = 0; i + 1 < x.dim(); ++i)
+    FC_CHECK(x.size(i) == y.size(i), "bilinear(): input batch dimensions do not match at dim ", i, ": got ", x.size(i), " and ", y.size(i));
+  FC_CHECK(x.size(-1) == weight.size(1), "bilinear(): input1 size does not match weight size: got ", x.size(-1), " but expected ", weight.size(1));
+  FC_CHECK(y.size(-1) == weight.size(2), "bilinear(): input2 size does not match weight size: got ", y.size(-1), " but expected ", weight.size(2));
+  FC_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), "bilinear(): bias size does not match weight size: got ",
+           bias.defined() && bias.dim() ? bias.size(0) : 0, " but expected ", weight.size(0));
+  Dims shape(x.sizes());
+  shape.back() = weight.size(0);
+  int64_t rows = checked_numel(x.sizes().first(x.sizes().size() - 1));
+  Tensor a = reshape(x, Dims{rows, x.size(-1)}), b = reshape(y, Dims{rows, y.size(-1)});
+  // out[r, o] = sum_j (a @ weight[o])[r, j] * b[r, j]
+  Tensor half = matmul(unsqueeze(a, 0), weight);                // [out, rows, size2]
+  Tensor out = transpose(sum(mul(half, b), Dims{2}), 0, 1);     // [rows, out]
+  if (bias.defined()) out = add(out, bias);
+  return reshape(out, shape);
+}
+
+Tensor trace(const Tensor& self) {
+  FC_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  return sum(call<"aten::diagonal", Tensor>(self, 0, 0, 1));
+}
+
+Tensor inner(const Tensor& a, const Tensor& b) {
+  if (a.dim() == 0 || b.dim() == 0) return mul(a, b);
+  FC_CHECK(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ", a.sizes(), " and ", b.sizes());
+  const int64_t last[] = {-1};
+  return call<"aten::tensordot", Tensor>(a, b, IntSpan(last), IntSpan(last));
+}
+
+Tensor kron(const Tensor& a, const Tensor& b) {
+  const size_t n = std::max(a.sizes().size(), b.sizes().size());
+  Dims left, right, shape;
+  for (size_t i = 0; i < n; ++i) {
+    auto size = [&](const Tensor& t) { return i + t.sizes().size() < n ? 1 : t.sizes()[i + t.sizes().size() - n]; };
+    left.push_back(size(a)), left.push_back(1);
+    right.push_back(1), right.push_back(size(b));
+    shape.push_back(size(a) * size(b));
+  }
+  return reshape(mul(reshape(a, left), reshape(b, right)), shape);
+}
+
+Tensor multi_dot(TensorSpan tensors) {
+  FC_CHECK(tensors.size() >= 2, "multi_dot(): expected at least 2 tensors but got ", tensors.size());
+  Tensor out = tensors[0];
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& next = tensors[i];
+    const bool end = i == 0 || i + 1 == tensors.size();
+    FC_CHECK(next.dim() == 2 || (end && next.dim() == 1), "multi_dot(): tensor ", i, " must be ", end ? "1D or 2D" : "2D", " but got ", next.dim(), "D");
+    if (i == 0) continue;
+    FC_CHECK(tensors[i - 1].size(-1) == next.size(0), "multi_dot(): tensors ", i - 1, " and ", i, " with shapes ", tensors[i - 1].sizes(), " and ",
+             next.sizes(), " cannot be multiplied");
+    out = matmul(out, next);
+  }
+  return out;
+}
+
+Tensor attention(const Tensor& query, const Tensor& key_in, const Tensor& value_in, const Tensor& mask, double dropout, bool causal,
+                 std::optional<double> scale, bool grouped) {
+  FC_CHECK(query.dim() >= 2 && key_in.dim() >= 2 && value_in.dim() >= 2,
+           "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ", query.dim(),
+           " key.dim: ", key_in.dim(), " and value.dim: ", value_in.dim(), " instead.");
+  FC_CHECK(query.dtype() == key_in.dtype() && query.dtype() == value_in.dtype(),
+           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
+           " key.dtype: ", key_in.dtype(), " and value.dtype: ", value_in.dtype(), " instead.");
+  FC_CHECK(!mask.defined() || !causal, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+  FC_CHECK(!mask.defined() || mask.dtype() == DType::Bool || is_floating(mask.dtype()),
+           "scaled_dot_product_attention: Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
+           mask.defined() ? mask.dtype() : DType::Bool, " and  query.dtype: ", query.dtype(), " instead.");
+  Tensor key = key_in, value = value_in;
+  if (grouped) {  // each key and value head serves several query heads
+    FC_CHECK(query.dim() >= 3 && key.dim() == query.dim() && value.dim() == query.dim() && key.size(-3) > 0 && query.size(-3) % key.size(-3) == 0 &&
+                 key.size(-3) == value.size(-3),
+             "scaled_dot_product_attention: enable_gqa needs a number of heads in query that is a multiple of that in key and value");
+    auto repeat = [&](const Tensor& x) {
+      const int64_t times = query.size(-3) / x.size(-3);
+      Tensor wide = unsqueeze(x, -3);
+      Dims shape(wide.sizes()), flat(x.sizes());
+      shape[shape.size() - 3] = times;
+      flat[flat.size() - 3] = query.size(-3);
+      return reshape(expand(wide, shape), flat);
+    };
+    key = repeat(key);
+    value = repeat(value);
+  }
+  const double factor = scale.value_or(query.size(-1) ? 1 / std::sqrt(static_cast<double>(query.size(-1))) : 1);
+  Tensor scores = mul(matmul(query, transpose(key, -2, -1)), factor);
+  const double lowest = -std::numeric_limits<double>::infinity();
+  if (causal) {
+    Tensor allowed = call<"aten::tril", Tensor>(full(Dims{query.size(-2), key.size(-2)}, true, DType::Bool, query.device()), 0);
+    scores = masked_fill(scores, logical_not(allowed), lowest);
+  } else if (mask.defined()) {
+    scores = mask.dtype() == DType::Bool ? masked_fill(scores, logical_not(mask), lowest) : to_dtype(add(scores, mask), query.dtype());
+  }
+  Tensor weights = call<"aten::softmax.int", Tensor>(scores, -1, std::optional<DType>());
+  if (mask.defined())  // a row without any allowed position attends to nothing
+    weights = masked_fill(weights, call<"aten::all.dim", Tensor>(eq(detach(scores), lowest), -1, true), 0);
+  if (dropout > 0) weights = call<"aten::dropout", Tensor>(weights, dropout, true);
+  return matmul(weights, value);
+}
+
+// Derivatives of beta * self + alpha * a @ b; `flip` transposes the last two dimensions.
+Tensor flip_last(const Tensor& t) { return transpose(t, -2, -1); }
+#define ALPHA (g.arg(4).scalar())
+#define BETA (g.arg(3).scalar())
+
+constexpr OpDef defs[] = {
+    {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
+     .all = {mm_kernel},
+     .saves = "self:mat2 mat2:self",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, mm(G, flip_last(conj(g.in(1)))));
+       if (g.needs(1)) g.set(1, mm(flip_last(conj(g.in(0))), G));
+     },
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
+     .all = {bmm_kernel},
+     .saves = "self:mat2 mat2:self",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, bmm(G, flip_last(conj(g.in(1)))));
+       if (g.needs(1)) g.set(1, bmm(flip_last(conj(g.in(0))), G));
+     },
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
+     .all = {mv_kernel},
+     .saves = "self:vec vec:self",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, outer(G, conj(g.in(1))));
+       if (g.needs(1)) g.set(1, matmul(flip_last(conj(g.in(0))), G));
+     },
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
+     .all = {dot_kernel},
+     .saves = "self:tensor tensor:self",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, mul(G, conj(g.in(1))));
+       if (g.needs(1)) g.set(1, mul(G, conj(g.in(0))));
+     },
+     .out = true},
+    {.schema = "vdot(Tensor self, Tensor other) -> Tensor", .composite = kernel<&vdot>(), .out = true},
+    {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .all = {addmm_kernel},
+     .saves = "mat1:mat2 mat2:mat1 beta alpha",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, scaled(G, BETA));
+       if (g.needs(1)) g.set(1, scaled(mm(G, flip_last(conj(g.in(2)))), ALPHA));
+       if (g.needs(2)) g.set(2, scaled(mm(flip_last(conj(g.in(1))), G), ALPHA));
+     },
+     .in_place = true,
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .all = {addmv_kernel},
+     .saves = "mat:vec vec:mat beta alpha",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, scaled(G, BETA));
+       if (g.needs(1)) g.set(1, scaled(outer(G, conj(g.in(2))), ALPHA));
+       if (g.needs(2)) g.set(2, scaled(matmul(flip_last(conj(g.in(1))), G), ALPHA));
+     },
+     .in_place = true,
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .all = {baddbmm_kernel},
+     .saves = "batch1:batch2 batch2:batch1 beta alpha",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, scaled(G, BETA));
+       if (g.needs(1)) g.set(1, scaled(bmm(G, flip_last(conj(g.in(2)))), ALPHA));
+       if (g.needs(2)) g.set(2, scaled(bmm(flip_last(conj(g.in(1))), G), ALPHA));
+     },
+     .in_place = true,
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .all = {addbmm_kernel},
+     .saves = "batch1:batch2 batch2:batch1 beta alpha",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, scaled(G, BETA));
+       if (g.needs(1)) g.set(1, scaled(matmul(G, flip_last(conj(g.in(2)))), ALPHA));
+       if (g.needs(2)) g.set(2, scaled(matmul(flip_last(conj(g.in(1))), G), ALPHA));
+     },
+     .in_place = true,
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .all = {addr_kernel},
+     .saves = "vec1:vec2 vec2:vec1 beta alpha",
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, scaled(G, BETA));
+       if (g.needs(1)) g.set(1, scaled(matmul(G, conj(g.in(2))), ALPHA));
+       if (g.needs(2)) g.set(2, scaled(matmul(flip_last(G), conj(g.in(1))), ALPHA));
+     },
+     .in_place = true,
+     .out = true},
+    {.schema = "outer(Tensor self, Tensor vec2) -> Tensor", .composite = kernel<&outer>(), .out = true},
+    {.schema = "ger(Tensor self, Tensor vec2) -> Tensor", .composite = kernel<&outer>(), .out = true},
+    {.schema = "matmul(Tensor self, Tensor other) -> Tensor", .composite = kernel<&matmul_kernel>(), .out = true, .autocast = Autocast::Lower},
+    {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", .composite = kernel<&linear>(), .autocast = Autocast::Lower},
+    {.schema = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", .composite = kernel<&bilinear>()},
+    {.schema = "trace(Tensor self) -> Tensor", .composite = kernel<&trace>()},
+    {.schema = "inner(Tensor self, Tensor other) -> Tensor", .composite = kernel<&inner>(), .out = true},
+    {.schema = "kron(Tensor self, Tensor other) -> Tensor", .composite = kernel<&kron>(), .out = true},
+    {.schema = "chain_matmul(Tensor[] matrices) -> Tensor", .composite = kernel<&multi_dot>(), .autocast = Autocast::Lower},
+    {.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor", .composite = kernel<&multi_dot>(), .autocast = Autocast::Lower},
+    {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool "
+               "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+     .composite = kernel<&attention>(),
+     .autocast = Autocast::Lower},
+};
+
+}  // namespace
+
+void define_linalg() { define_all(defs); }
+
+}  // namespace facula
