@@ -135,12 +135,22 @@ bool factor(const Scalar& s, DType type, double& out) {
   return true;
 }
 
+void check_expands(const char* name, IntSpan from, IntSpan to) {
+  FC_CHECK(from.size() <= to.size(), name, ": expand(size=", to, "): the number of sizes provided (", to.size(),
+           ") must be greater or equal to the number of dimensions in the tensor (", from.size(), ")");
+  const size_t lead = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i)
+    FC_CHECK(from[i] == to[i + lead] || from[i] == 1, name, ": The expanded size of the tensor (", to[i + lead], ") must match the existing size (", from[i],
+             ") at non-singleton dimension ", i + lead, ".  Target sizes: ", to, ".  Tensor sizes: ", from);
+}
+
 void add_product(const char* name, const Tensor& self, const Tensor& a, const Tensor& b, IntSpan shape, const Arg* args,
                  const Operator& op, Value* results) {
   FC_CHECK(self.dtype() == a.dtype(), name, ": self and mat2 must have the same dtype, but got ", info(self.dtype()).legacy, " and ",
            info(a.dtype()).legacy);
   check_same_device(name, self, a);
   const Scalar beta = args[3].scalar(), alpha = args[4].scalar();
+  check_expands(name, self.sizes(), shape);
   Tensor start = expand(self, shape);
   Tensor out = empty_tensor(shape, self.dtype(), self.device());
   Tensor matrix = out.dim() == 1 ? column(out) : out;
@@ -210,9 +220,25 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 
 Tensor vdot(const Tensor& a, const Tensor& b) { return call<"aten::dot", Tensor>(conj(a), b); }
 
-Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
+// The texts of the operators that would refuse these, under the name that was called.
+void check_matmul(const Tensor& a, const Tensor& b) {
   const int64_t da = a.dim(), db = b.dim();
   FC_CHECK(da > 0 && db > 0, "both arguments to matmul need to be at least 1D, but they are ", da, "D and ", db, "D");
+  FC_CHECK(a.dtype() == b.dtype(), "matmul: expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy, " != ", info(b.dtype()).legacy);
+  const int64_t k = a.size(-1), other = b.size(db == 1 ? 0 : -2);
+  if (k == other) return;
+  const int64_t rows = k ? a.numel() / k : 0;
+  if (da == 1 && db == 1)
+    raise<Error>("matmul: inconsistent tensor size, expected tensor [", k, "] and src [", other, "] to have the same number of elements, but got ", k,
+                 " and ", other, " elements respectively");
+  if (db == 1) raise<Error>("matmul: size mismatch, got input (", rows, "), mat (", rows, "x", k, "), vec (", other, ")");
+  if (db == 2) raise<Error>("matmul: mat1 and mat2 shapes cannot be multiplied (", rows, "x", k, " and ", other, "x", b.size(-1), ")");
+  raise<Error>("matmul: Expected the last dimension of self, of shape ", a.sizes(), ", to match the second-to-last of other, of shape ", b.sizes());
+}
+
+Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
+  check_matmul(a, b);
+  const int64_t da = a.dim(), db = b.dim();
   if (da == 1 && db == 1) return call<"aten::dot", Tensor>(a, b);
   if (da == 2 && db == 1) return call<"aten::mv", Tensor>(a, b);
   if (da == 1 && db == 2) return squeeze(mm(unsqueeze(a, 0), b), 0);

@@ -20,6 +20,7 @@ void define_all_operators() {
     define_advanced_index();
     define_linalg();
     define_einsum();
+    define_conv();
   });
 }
 
