@@ -117,12 +117,7 @@ Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Te
   return c;
 }
 
-namespace {
-
-// --- the three bilinear maps of a convolution y = x * w. x: [batch, channels, size…], y: [batch, outputs, places…],
-// w: [outputs, channels / groups, kernel…].
-
-Tensor pad(const Tensor& x, IntSpan padding) {
+Tensor pad_with_zeros(const Tensor& x, IntSpan padding) {
   Dims shape(x.sizes());
   bool any = false;
   for (size_t i = 0; i < padding.size(); ++i) {
@@ -137,8 +132,7 @@ Tensor pad(const Tensor& x, IntSpan padding) {
   return out;
 }
 
-// The windows that the kernel sees, as a view of padded memory: [batch, groups, channels / groups, kernel…, places…].
-Tensor windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c) {
+Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c) {
   Dims shape{padded.size(0), c.groups, padded.size(1) / c.groups};
   Dims strides{padded.stride(0), padded.stride(1) * (padded.size(1) / c.groups), padded.stride(1)};
   for (size_t i = 0; i < kernel.size(); ++i) {
@@ -152,13 +146,35 @@ Tensor windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convo
   return as_strided(padded, shape, strides);
 }
 
+void add_windows(const Tensor& windows, const Tensor& from, IntSpan kernel) {
+  const size_t n = kernel.size();
+  Dims at(n);  // a counter over the kernel's elements
+  for (int64_t left = product(kernel); left > 0; --left) {
+    Tensor to = windows, part = from;
+    for (size_t i = 0; i < n; ++i) {
+      to = select(to, 3, at[i]);
+      part = select(part, 3, at[i]);
+    }
+    add_(to, part);
+    for (size_t i = n; i-- > 0;) {
+      if (++at[i] < kernel[i]) break;
+      at[i] = 0;
+    }
+  }
+}
+
+namespace {
+
+// --- the three bilinear maps of a convolution y = x * w. x: [batch, channels, size…], y: [batch, outputs, places…],
+// w: [outputs, channels / groups, kernel…].
+
 // y from x and w
 Tensor correlate(const Tensor& x, const Tensor& w, IntSpan places, const Convolution& c) {
   const int64_t g = c.groups, outputs = w.size(0), depth = w.size(1) * product(spatial(w)), length = product(places);
   Dims shape{x.size(0), outputs};
   for (int64_t p : places) shape.push_back(p);
   if (checked_numel(shape) == 0 || depth == 0) return zeros(shape, x.dtype(), x.device());
-  Tensor columns = reshape(windows(pad(x, c.padding), spatial(w), places, c), Dims{x.size(0), g, depth, length});
+  Tensor columns = reshape(sliding_windows(pad_with_zeros(x, c.padding), spatial(w), places, c), Dims{x.size(0), g, depth, length});
   return reshape(matmul(reshape(w, Dims{1, g, outputs / g, depth}), columns), shape);
 }
 
@@ -172,22 +188,8 @@ Tensor spread(const Tensor& y, const Tensor& w, IntSpan size, const Convolution&
   Tensor out = zeros(wide, y.dtype(), y.device());
   if (out.numel() != 0 && y.numel() != 0) {
     Tensor columns = matmul(transpose(reshape(w, Dims{1, g, outputs / g, depth}), 2, 3), reshape(y, Dims{y.size(0), g, outputs / g, length}));
-    Tensor view_of = windows(out, spatial(w), spatial(y), c);
-    columns = reshape(columns, view_of.sizes());
-    const size_t n = size.size();
-    Dims at(n);  // a counter over the kernel's elements
-    for (int64_t left = product(spatial(w)); left > 0; --left) {
-      Tensor to = view_of, from = columns;
-      for (size_t i = 0; i < n; ++i) {
-        to = select(to, 3, at[i]);
-        from = select(from, 3, at[i]);
-      }
-      add_(to, from);
-      for (size_t i = n; i-- > 0;) {
-        if (++at[i] < spatial(w)[i]) break;
-        at[i] = 0;
-      }
-    }
+    Tensor places = sliding_windows(out, spatial(w), spatial(y), c);
+    add_windows(places, reshape(columns, places.sizes()), spatial(w));
   }
   for (size_t i = 0; i < size.size(); ++i) out = narrow(out, static_cast<int64_t>(i) + 2, c.padding[i], size[i]);
   return contiguous(out);
@@ -198,7 +200,7 @@ Tensor match(const Tensor& x, const Tensor& y, IntSpan weight, const Convolution
   if (checked_numel(weight) == 0 || x.numel() == 0 || y.numel() == 0) return zeros(weight, x.dtype(), x.device());
   const int64_t g = c.groups, outputs = weight[0], length = product(spatial(y)), depth = product(weight.subspan(1));
   Tensor left = reshape(transpose(transpose(reshape(y, Dims{y.size(0), g, outputs / g, length}), 0, 1), 1, 2), Dims{g, outputs / g, y.size(0) * length});
-  Tensor columns = reshape(windows(pad(x, c.padding), weight.subspan(2), spatial(y), c), Dims{x.size(0), g, depth, length});
+  Tensor columns = reshape(sliding_windows(pad_with_zeros(x, c.padding), weight.subspan(2), spatial(y), c), Dims{x.size(0), g, depth, length});
   Tensor right = reshape(permute(columns, Dims{1, 0, 3, 2}), Dims{g, x.size(0) * length, depth});
   return reshape(bmm(left, right), weight);
 }
@@ -216,7 +218,7 @@ Tensor convolve_by_products(const Tensor& input, const Tensor& weight, const Ten
   return contiguous(out, c.format);
 }
 
-Tensor bias_gradient(const Tensor& grad) {
+static Tensor bias_gradient(const Tensor& grad) {
   Dims dims{0};
   for (int64_t d = 2; d < grad.dim(); ++d) dims.push_back(d);
   return sum(grad, dims);

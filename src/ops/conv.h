@@ -25,6 +25,11 @@ using ConvGradients = std::tuple<Tensor, Tensor, Tensor>;  // of input, weight, 
 ConvGradients convolve_backward_by_products(const Tensor& grad, const Tensor& input, const Tensor& weight, const Convolution& c,
                                             std::span<const bool> mask);
 
-Tensor bias_gradient(const Tensor& grad);  // sums over everything but the channels
+// The pieces that unfold and fold use too. Lists have one entry per spatial dimension.
+Tensor pad_with_zeros(const Tensor& x, IntSpan padding);
+// The windows that a kernel sees, as a view of padded memory: [batch, groups, channels / groups, kernel…, places…].
+Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c);
+// out[window k] += from[…, k…, …] for every element k of the kernel: `windows` is a view of out, and `from` has its shape.
+void add_windows(const Tensor& windows, const Tensor& from, IntSpan kernel);
 
 }  // namespace facula

@@ -20,6 +20,7 @@ void define_advanced_index();
 void define_linalg();
 void define_einsum();
 void define_conv();
+void define_pool();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

@@ -21,6 +21,7 @@ void define_all_operators() {
     define_linalg();
     define_einsum();
     define_conv();
+    define_pool();
   });
 }
 

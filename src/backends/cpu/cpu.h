@@ -7,6 +7,8 @@ namespace facula::cpu {
 
 void register_cpu();  // everything below
 void register_families();
+void register_conv();
+void register_pool();
 
 // The families, one file each.
 void reduce(void*, const fc_reduce& call);

@@ -7,6 +7,8 @@ namespace facula::cpu {
 void register_cpu() {
   register_families();
   register_index();
+  register_conv();
+  register_pool();
 }
 
 }  // namespace facula::cpu

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shape rules of pooling over the last two dimensions, shared by operators and kernels.
+#pragma once
+#include "ops/calls.h"
+
+namespace facula {
+
+struct Pool {
+  struct Axis {
+    int64_t kernel, stride, padding, dilation, in, out;
+  };
+  Axis h, w;
+  Dims output;  // sizes of the result
+  MemoryFormat format = MemoryFormat::Contiguous;
+};
+
+// Throws as PyTorch does. `op` is the operator's name in messages.
+Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode);
+
+// Adaptive pooling: the window of place i covers [first, last).
+inline int64_t adaptive_first(int64_t i, int64_t out, int64_t in) { return i / out * in + i % out * in / out; }
+inline int64_t adaptive_last(int64_t i, int64_t out, int64_t in) { return ((i + 1) * in + out - 1) / out; }
+
+}  // namespace facula
