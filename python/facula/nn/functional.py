@@ -313,3 +313,50 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 
 for _missing in _absent:
     del globals()[_missing]
+for _name in (
+    "relu", "relu_", "gelu", "silu", "mish", "leaky_relu", "elu", "celu", "selu", "hardtanh", "hardswish", "hardsigmoid",
+    "softplus", "threshold", "sigmoid", "tanh", "linear", "bilinear", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d",
+    "scaled_dot_product_attention",
+    "pad", "relu6", "prelu",
+):  # fmt: skip
+    if _name in _C._functions:
+        globals()[_name] = _C._functions[_name]
+del _name
+
+
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    values = _C._functions["max_pool1d_with_indices"](
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
+    return values if return_indices else values[0]
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    values = _C._functions["max_pool2d_with_indices"](
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
+    return values if return_indices else values[0]
+
+
+def max_pool1d_with_indices(*args, **kwargs):
+    return max_pool1d(*args, **kwargs, return_indices=True)
+
+
+def max_pool2d_with_indices(*args, **kwargs):
+    return max_pool2d(*args, **kwargs, return_indices=True)
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """None in output_size keeps the input's size there."""
+    pair = (output_size, output_size) if isinstance(output_size, int) else output_size
+    size = [n if wanted is None else wanted for wanted, n in zip(pair, input.shape[-2:])]
+    return _C._functions["adaptive_avg_pool2d"](input, size)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    return _C._functions["im2col"](input, kernel_size, dilation, padding, stride)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    return _C._functions["col2im"](input, output_size, kernel_size, dilation, padding, stride)
