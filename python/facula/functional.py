@@ -8,9 +8,6 @@ __all__ = [
     "tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack", "asarray", "is_tensor", "is_floating_point",
     "is_complex", "is_nonzero", "numel", "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
     "broadcast_shapes", "broadcast_tensors", "split", "get_default_device",
-    "tensor", "as_tensor", "from_numpy", "asarray", "is_tensor", "is_floating_point", "is_complex", "numel",
-    "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
-    "einsum", "tensordot", "chain_matmul",
 ]  # fmt: skip
 
 
@@ -212,10 +209,40 @@ def meshgrid(*tensors, indexing="ij"):
 
 @_front("einsum")
 def einsum(*args):
-    """A sum of products, written in Einstein's notation: einsum('ij,jk->ik', a, b)."""
-    if not args or not isinstance(args[0], str):
-        raise TypeError("einsum(): the first argument must be the equation, a str")
-    return _C._functions["einsum"](args[0], _tensors(args[1:]))
+    """Sums of products over named dimensions: einsum("ij,jk->ik", a, b), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        equation = ",".join(map(_subscripts, args[1::2]))
+        operands = args[0 : len(args) - len(args) % 2 : 2]
+        if len(args) % 2:
+            equation += "->" + _subscripts(args[-1])
+    else:
+        equation, *operands = args
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    return _C._functions["einsum"](equation, operands)
+
+
+def _subscripts(numbers):
+    """Numbers 0..51 and Ellipsis as letters."""
+    letters = []
+    for n in numbers:
+        if n is Ellipsis:
+            letters.append("...")
+        elif 0 <= n < 52:
+            letters.append(chr(ord("A") + n if n < 26 else ord("a") + n - 26))
+        else:
+            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    return "".join(letters)
+
+
+@_front("chain_matmul")
+def chain_matmul(*matrices):
+    return _C._functions["chain_matmul"](_tensors(matrices))
 
 
 @_front("cartesian_prod")
@@ -273,59 +300,6 @@ def nonzero(input, *, out=None, as_tuple=False):
 def set_default_dtype(d):
     """The type of floats made from Python numbers."""
     _C.set_default_dtype(d)
-
-
-def einsum(*args):
-    """Sums of products over named dimensions: einsum("ij,jk->ik", a, b), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
-    if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
-        )
-    if isinstance(args[0], Tensor):
-        equation = ",".join(map(_subscripts, args[1::2]))
-        operands = args[0 : len(args) - len(args) % 2 : 2]
-        if len(args) % 2:
-            equation += "->" + _subscripts(args[-1])
-    else:
-        equation, *operands = args
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = operands[0]
-    return _C._functions["einsum"](equation, operands)
-
-
-def _subscripts(numbers):
-    """Numbers 0..51 and Ellipsis as letters."""
-    letters = []
-    for n in numbers:
-        if n is Ellipsis:
-            letters.append("...")
-        elif 0 <= n < 52:
-            letters.append(chr(ord("A") + n if n < 26 else ord("a") + n - 26))
-        else:
-            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
-    return "".join(letters)
-
-
-def tensordot(a, b, dims=2, out=None):
-    """Contracts the last `dims` dimensions of a with the first of b, or the two given lists of dimensions."""
-    if isinstance(dims, Tensor):
-        dims = dims.tolist()
-    if isinstance(dims, (list, tuple)):
-        of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)
-    else:
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.dim(), b.dim()):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        of_a, of_b = list(range(-dims, 0)), list(range(dims))
-    if out is None:
-        return _C._functions["tensordot"](a, b, of_a, of_b)
-    return _C._functions["tensordot"](a, b, of_a, of_b, out=out)
-
-
-def chain_matmul(*matrices):
-    return _C._functions["chain_matmul"](matrices)
 
 
 class finfo:

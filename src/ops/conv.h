@@ -16,14 +16,15 @@ struct Convolution {
 };
 
 // Throws as PyTorch does when shapes, types or parameters do not fit.
-Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride, IntSpan padding,
-                             IntSpan dilation, bool transposed, IntSpan output_padding, int64_t groups);
+Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                             IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding,
+                             int64_t groups);
 
 Tensor convolve_by_products(const Tensor& input, const Tensor& weight, const Tensor& bias, const Convolution& c);
 
 using ConvGradients = std::tuple<Tensor, Tensor, Tensor>;  // of input, weight, bias; undefined where not asked for
-ConvGradients convolve_backward_by_products(const Tensor& grad, const Tensor& input, const Tensor& weight, const Convolution& c,
-                                            std::span<const bool> mask);
+ConvGradients convolve_backward_by_products(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                            const Convolution& c, std::span<const bool> mask);
 
 // The pieces that unfold and fold use too. Lists have one entry per spatial dimension.
 Tensor pad_with_zeros(const Tensor& x, IntSpan padding);

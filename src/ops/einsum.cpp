@@ -47,7 +47,8 @@ Equation parse(std::string_view text) {
       ++i;
     } else {
       const int label = label_of(c);
-      FC_CHECK(label >= 0, "einsum(): invalid subscript given at index ", i, " in the equation string, subscripts must be in [a-zA-Z]");
+      FC_CHECK(label >= 0, "einsum(): invalid subscript given at index ", i,
+               " in the equation string, subscripts must be in [a-zA-Z]");
       now.push_back(static_cast<uint8_t>(label));
     }
   }
@@ -77,13 +78,18 @@ Tensor sum_product(const Tensor& a, const Tensor& b, const std::vector<bool>& co
     for (int64_t d : dims) n *= t.size(d);
     return n;
   };
-  Tensor x = reshape(permute(a, join({&batch, &left, &inner, &right})), Dims{count(a, batch), count(a, left), count(a, inner)});
-  Tensor y = reshape(permute(b, join({&batch, &inner, &right, &left})), Dims{count(b, batch), count(b, inner), count(b, right)});
+  Tensor x = reshape(permute(a, join({&batch, &left, &inner, &right})),
+                     Dims{count(a, batch), count(a, left), count(a, inner)});
+  Tensor y = reshape(permute(b, join({&batch, &inner, &right, &left})),
+                     Dims{count(b, batch), count(b, inner), count(b, right)});
   Tensor product = bmm(x, y);
   Dims order = join({&batch, &left, &right, &inner}), shape, back(static_cast<size_t>(rank));
   for (size_t i = 0; i < order.size(); ++i) {
     const int64_t d = order[i];
-    shape.push_back(contract[static_cast<size_t>(d)] ? 1 : std::max(a.size(d), b.size(d)) == 1 ? 1 : a.size(d) == 1 ? b.size(d) : a.size(d));
+    shape.push_back(contract[static_cast<size_t>(d)]      ? 1
+                    : std::max(a.size(d), b.size(d)) == 1 ? 1
+                    : a.size(d) == 1                      ? b.size(d)
+                                                          : a.size(d));
     back[static_cast<size_t>(d)] = static_cast<int64_t>(i);
   }
   return permute(reshape(product, shape), back);
@@ -102,9 +108,10 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
     const auto labels = static_cast<int64_t>(e.inputs[i].size());
     const bool dots = std::find(e.inputs[i].begin(), e.inputs[i].end(), kEllipsis) != e.inputs[i].end();
     const int64_t rank = operands[i].dim();
-    FC_CHECK(dots ? labels - 1 <= rank : labels == rank, "einsum(): the number of subscripts in the equation (", dots ? labels - 1 : labels,
-             dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (", rank, ") for operand ", i,
-             dots ? "" : " and no ellipsis was given");
+    FC_CHECK(dots ? labels - 1 <= rank : labels == rank, "einsum(): the number of subscripts in the equation (",
+             dots ? labels - 1 : labels,
+             dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (", rank,
+             ") for operand ", i, dots ? "" : " and no ellipsis was given");
     if (dots) ellipsis_rank = std::max(ellipsis_rank, rank - labels + 1);
     for (uint8_t l : e.inputs[i])
       if (l != kEllipsis) ++seen[l];
@@ -121,7 +128,8 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
         continue;
       }
       FC_CHECK(place[l] < 0, "einsum(): output subscript ", letter_of(l), " appears more than once in the output");
-      FC_CHECK(seen[l] > 0, "einsum(): output subscript ", letter_of(l), " does not appear in the equation for any input operand");
+      FC_CHECK(seen[l] > 0, "einsum(): output subscript ", letter_of(l),
+               " does not appear in the equation for any input operand");
       place[l] = rank++;
     }
   } else {
@@ -150,14 +158,15 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
       const int64_t n = t.size(dim);
       if (again != at.end()) {
         const int64_t other = again - at.begin();
-        FC_CHECK(t.size(other) == n, "einsum(): subscript ", letter, " is repeated for operand ", i, " but the sizes don't match, ", n, " != ",
-                 t.size(other));
+        FC_CHECK(t.size(other) == n, "einsum(): subscript ", letter, " is repeated for operand ", i,
+                 " but the sizes don't match, ", n, " != ", t.size(other));
         t = call<"aten::movedim.int", Tensor>(call<"aten::diagonal", Tensor>(t, 0, other, dim), -1, other);
         return false;
       }
       int64_t& known = sizes[static_cast<size_t>(where)];
-      FC_CHECK(known == n || known == 1 || n == 1, "einsum(): ", text_of, letter ? str(" ", letter) : str(" ", where - ellipsis_place, " covered by ellipsis"),
-               " has size ", n, " for operand ", i, " which does not broadcast with previously seen size ", known);
+      FC_CHECK(known == n || known == 1 || n == 1, "einsum(): ", text_of,
+               letter ? str(" ", letter) : str(" ", where - ellipsis_place, " covered by ellipsis"), " has size ", n,
+               " for operand ", i, " which does not broadcast with previously seen size ", known);
       if (known == 1) known = n;
       at.push_back(where);
       return true;
@@ -209,8 +218,10 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_b) {
-  FC_CHECK(dims_a.size() == dims_b.size(), "tensordot: both dimension lists should have same length, got ", dims_a.size(), " and ", dims_b.size());
-  FC_CHECK(a.dtype() == b.dtype(), "tensordot: both inputs should have same dtype, got ", a.dtype(), " and ", b.dtype());
+  FC_CHECK(dims_a.size() == dims_b.size(), "tensordot: both dimension lists should have same length, got ",
+           dims_a.size(), " and ", dims_b.size());
+  FC_CHECK(a.dtype() == b.dtype(), "tensordot: both inputs should have same dtype, got ", a.dtype(), " and ",
+           b.dtype());
   Tensor x = a, y = b;
   Dims da, db;
   for (size_t i = 0; i < dims_a.size(); ++i) {
@@ -222,8 +233,9 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
     const Dims at_p{p}, at_q{q};
     if (y.size(q) == 1) x = sum(x, at_p, true);
     else if (x.size(p) == 1) y = sum(y, at_q, true);
-    else FC_CHECK(x.size(p) == y.size(q), "contracted dimensions need to match, but first has size ", x.size(p), " in dim ", dims_a[i],
-                  " and second has size ", y.size(q), " in dim ", dims_b[i]);
+    else
+      FC_CHECK(x.size(p) == y.size(q), "contracted dimensions need to match, but first has size ", x.size(p),
+               " in dim ", dims_a[i], " and second has size ", y.size(q), " in dim ", dims_b[i]);
   }
   auto rest = [](const Tensor& t, const Dims& used) {
     Dims free;

@@ -16,8 +16,9 @@ namespace {
 #define G (g.out())
 
 void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
-  FC_CHECK(a.device() == b.device(), op, ": Expected all tensors to be on the same device, but found at least two devices, ",
-           a.device(), " and ", b.device(), "!");
+  FC_CHECK(a.device() == b.device(), op,
+           ": Expected all tensors to be on the same device, but found at least two devices, ", a.device(), " and ",
+           b.device(), "!");
 }
 
 // out = alpha * a @ b + beta * out for matrices or batches of them. False: the device does not do this call.
@@ -57,26 +58,29 @@ void finish(bool computed, Tensor result, const Operator& op, const Arg* args, V
 void check_mm(const char* op, const Tensor& a, const Tensor& b) {
   FC_CHECK(a.dim() == 2, op, ": self must be a matrix, got ", a.dim(), "-D tensor");
   FC_CHECK(b.dim() == 2, op, ": mat2 must be a matrix, got ", b.dim(), "-D tensor");
-  FC_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
-           b.size(1), ")");
-  FC_CHECK(a.dtype() == b.dtype(), op, ": expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy, " != ",
-           info(b.dtype()).legacy);
+  FC_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1),
+           " and ", b.size(0), "x", b.size(1), ")");
+  FC_CHECK(a.dtype() == b.dtype(), op, ": expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy,
+           " != ", info(b.dtype()).legacy);
   check_same_device(op, a, b);
 }
 void check_bmm(const char* op, const Tensor& a, const Tensor& b) {
   FC_CHECK(a.dim() == 3, op, ": batch1 must be a 3D tensor, got ", a.dim(), "D");
   FC_CHECK(b.dim() == 3, op, ": batch2 must be a 3D tensor, got ", b.dim(), "D");
-  FC_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), op, ": Expected size for first two dimensions of batch2 tensor to be: [",
-           a.size(0), ", ", a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
-  FC_CHECK(a.dtype() == b.dtype(), op, ": expected scalar type ", info(a.dtype()).legacy, " but found ", info(b.dtype()).legacy);
+  FC_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), op,
+           ": Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+           "] but got: [", b.size(0), ", ", b.size(1), "].");
+  FC_CHECK(a.dtype() == b.dtype(), op, ": expected scalar type ", info(a.dtype()).legacy, " but found ",
+           info(b.dtype()).legacy);
   check_same_device(op, a, b);
 }
 void check_mv(const char* op, int64_t self_dim, int64_t self_size, const Tensor& a, const Tensor& v) {
-  FC_CHECK(a.dim() == 2 && v.dim() == 1 && self_dim <= 1, op, ": vector + matrix @ vector expected, got ", self_dim, ", ", a.dim(), ", ", v.dim());
-  FC_CHECK(a.size(1) == v.size(0) && (self_size == a.size(0) || self_size == 1), op, ": size mismatch, got input (", self_size, "), mat (",
-           a.size(0), "x", a.size(1), "), vec (", v.size(0), ")");
-  FC_CHECK(a.dtype() == v.dtype(), op, " input tensors must have the same dtype, but got ", info(a.dtype()).legacy, " and ",
-           info(v.dtype()).legacy);
+  FC_CHECK(a.dim() == 2 && v.dim() == 1 && self_dim <= 1, op, ": vector + matrix @ vector expected, got ", self_dim,
+           ", ", a.dim(), ", ", v.dim());
+  FC_CHECK(a.size(1) == v.size(0) && (self_size == a.size(0) || self_size == 1), op, ": size mismatch, got input (",
+           self_size, "), mat (", a.size(0), "x", a.size(1), "), vec (", v.size(0), ")");
+  FC_CHECK(a.dtype() == v.dtype(), op, " input tensors must have the same dtype, but got ", info(a.dtype()).legacy,
+           " and ", info(v.dtype()).legacy);
   check_same_device(op, a, v);
 }
 
@@ -105,10 +109,11 @@ void mv_kernel(void*, const Operator& op, const Arg* args, Value* results) {
 void dot_kernel(void*, const Operator& op, const Arg* args, Value* results) {
   const Tensor &a = args[0].tensor(), &b = args[1].tensor();
   FC_CHECK(a.dim() == 1 && b.dim() == 1, "dot: 1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
-  FC_CHECK(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found ", info(a.dtype()).legacy, " and ",
-           info(b.dtype()).legacy);
-  FC_CHECK(a.numel() == b.numel(), "dot: inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
-           "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+  FC_CHECK(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found ", info(a.dtype()).legacy,
+           " and ", info(b.dtype()).legacy);
+  FC_CHECK(a.numel() == b.numel(), "dot: inconsistent tensor size, expected tensor [", a.numel(), "] and src [",
+           b.numel(), "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+           " elements respectively");
   check_same_device("dot", a, b);
   FC_CHECK_AS(NotImplementedError, a.dtype() != DType::Bool, "\"dot\" not implemented for 'Bool'");
   Tensor out = empty_tensor(Dims{}, a.dtype(), a.device());
@@ -121,7 +126,8 @@ void dot_kernel(void*, const Operator& op, const Arg* args, Value* results) {
 // A factor as the contract carries it; false for numbers that a double cannot hold.
 bool factor(const Scalar& s, DType type, double& out) {
   if (s.is_complex()) {
-    FC_CHECK(is_complex(type) || s.to_complex().im == 0, "value cannot be converted to type ", type, " without overflow");
+    FC_CHECK(is_complex(type) || s.to_complex().im == 0, "value cannot be converted to type ", type,
+             " without overflow");
     if (s.to_complex().im != 0) return false;
     out = s.to_complex().re;
     return true;
@@ -140,14 +146,15 @@ void check_expands(const char* name, IntSpan from, IntSpan to) {
            ") must be greater or equal to the number of dimensions in the tensor (", from.size(), ")");
   const size_t lead = to.size() - from.size();
   for (size_t i = 0; i < from.size(); ++i)
-    FC_CHECK(from[i] == to[i + lead] || from[i] == 1, name, ": The expanded size of the tensor (", to[i + lead], ") must match the existing size (", from[i],
-             ") at non-singleton dimension ", i + lead, ".  Target sizes: ", to, ".  Tensor sizes: ", from);
+    FC_CHECK(from[i] == to[i + lead] || from[i] == 1, name, ": The expanded size of the tensor (", to[i + lead],
+             ") must match the existing size (", from[i], ") at non-singleton dimension ", i + lead,
+             ".  Target sizes: ", to, ".  Tensor sizes: ", from);
 }
 
 void add_product(const char* name, const Tensor& self, const Tensor& a, const Tensor& b, IntSpan shape, const Arg* args,
                  const Operator& op, Value* results) {
-  FC_CHECK(self.dtype() == a.dtype(), name, ": self and mat2 must have the same dtype, but got ", info(self.dtype()).legacy, " and ",
-           info(a.dtype()).legacy);
+  FC_CHECK(self.dtype() == a.dtype(), name, ": self and mat2 must have the same dtype, but got ",
+           info(self.dtype()).legacy, " and ", info(a.dtype()).legacy);
   check_same_device(name, self, a);
   const Scalar beta = args[3].scalar(), alpha = args[4].scalar();
   check_expands(name, self.sizes(), shape);
@@ -191,19 +198,24 @@ void addr_kernel(void*, const Operator& op, const Arg* args, Value* results) {
   const Tensor &a = args[1].tensor(), &b = args[2].tensor();
   FC_CHECK(a.dim() == 1, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
   FC_CHECK(b.dim() == 1, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
-  FC_CHECK(a.dtype() == b.dtype(), "addr: expected both vectors to have same dtype, but found ", info(a.dtype()).legacy, " and ",
-           info(b.dtype()).legacy);
+  FC_CHECK(a.dtype() == b.dtype(), "addr: expected both vectors to have same dtype, but found ", info(a.dtype()).legacy,
+           " and ", info(b.dtype()).legacy);
   const int64_t shape[] = {a.size(0), b.size(0)};
   add_product("addr", args[0].tensor(), column(a), row(b), shape, args, op, results);
 }
 void addbmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
   const Tensor &a = args[1].tensor(), &b = args[2].tensor();
-  FC_CHECK(a.dim() == 3 && b.dim() == 3, "addbmm: batch1 and batch2 must be 3D tensors, got ", a.dim(), "D and ", b.dim(), "D");
-  FC_CHECK(a.size(0) == b.size(0), "addbmm: batch1 and batch2 must have same number of batches, got ", a.size(0), " and ", b.size(0));
-  FC_CHECK(a.size(2) == b.size(1), "addbmm: Incompatible matrix sizes for bmm (", a.size(1), "x", a.size(2), " and ", b.size(1), "x", b.size(2), ")");
-  FC_CHECK(a.dtype() == b.dtype(), "addbmm: expected scalar type ", info(a.dtype()).legacy, " but found ", info(b.dtype()).legacy);
+  FC_CHECK(a.dim() == 3 && b.dim() == 3, "addbmm: batch1 and batch2 must be 3D tensors, got ", a.dim(), "D and ",
+           b.dim(), "D");
+  FC_CHECK(a.size(0) == b.size(0), "addbmm: batch1 and batch2 must have same number of batches, got ", a.size(0),
+           " and ", b.size(0));
+  FC_CHECK(a.size(2) == b.size(1), "addbmm: Incompatible matrix sizes for bmm (", a.size(1), "x", a.size(2), " and ",
+           b.size(1), "x", b.size(2), ")");
+  FC_CHECK(a.dtype() == b.dtype(), "addbmm: expected scalar type ", info(a.dtype()).legacy, " but found ",
+           info(b.dtype()).legacy);
   const int64_t k = a.size(0) * a.size(2), shape[] = {a.size(1), b.size(2)};
-  add_product("addbmm", args[0].tensor(), reshape(transpose(a, 0, 1), Dims{a.size(1), k}), reshape(b, Dims{k, b.size(2)}), shape, args, op, results);
+  add_product("addbmm", args[0].tensor(), reshape(transpose(a, 0, 1), Dims{a.size(1), k}),
+              reshape(b, Dims{k, b.size(2)}), shape, args, op, results);
 }
 
 // --- written in other operators
@@ -224,16 +236,22 @@ Tensor vdot(const Tensor& a, const Tensor& b) { return call<"aten::dot", Tensor>
 void check_matmul(const Tensor& a, const Tensor& b) {
   const int64_t da = a.dim(), db = b.dim();
   FC_CHECK(da > 0 && db > 0, "both arguments to matmul need to be at least 1D, but they are ", da, "D and ", db, "D");
-  FC_CHECK(a.dtype() == b.dtype(), "matmul: expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy, " != ", info(b.dtype()).legacy);
+  FC_CHECK(a.dtype() == b.dtype(),
+           "matmul: expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy,
+           " != ", info(b.dtype()).legacy);
   const int64_t k = a.size(-1), other = b.size(db == 1 ? 0 : -2);
   if (k == other) return;
   const int64_t rows = k ? a.numel() / k : 0;
   if (da == 1 && db == 1)
-    raise<Error>("matmul: inconsistent tensor size, expected tensor [", k, "] and src [", other, "] to have the same number of elements, but got ", k,
-                 " and ", other, " elements respectively");
-  if (db == 1) raise<Error>("matmul: size mismatch, got input (", rows, "), mat (", rows, "x", k, "), vec (", other, ")");
-  if (db == 2) raise<Error>("matmul: mat1 and mat2 shapes cannot be multiplied (", rows, "x", k, " and ", other, "x", b.size(-1), ")");
-  raise<Error>("matmul: Expected the last dimension of self, of shape ", a.sizes(), ", to match the second-to-last of other, of shape ", b.sizes());
+    raise<Error>("matmul: inconsistent tensor size, expected tensor [", k, "] and src [", other,
+                 "] to have the same number of elements, but got ", k, " and ", other, " elements respectively");
+  if (db == 1)
+    raise<Error>("matmul: size mismatch, got input (", rows, "), mat (", rows, "x", k, "), vec (", other, ")");
+  if (db == 2)
+    raise<Error>("matmul: mat1 and mat2 shapes cannot be multiplied (", rows, "x", k, " and ", other, "x", b.size(-1),
+                 ")");
+  raise<Error>("matmul: Expected the last dimension of self, of shape ", a.sizes(),
+               ", to match the second-to-last of other, of shape ", b.sizes());
 }
 
 Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
@@ -287,20 +305,26 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
 
 Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& weight, const Tensor& bias) {
   FC_CHECK(x.dim() == y.dim(), "bilinear(): input dimensions do not match: got ", x.dim(), " and ", y.dim());
-  FC_CHECK(x.dim() > 0 && weight.dim() == 3, "bilinear(): expected inputs of at least one dimension and a 3-D weight, got ", x.dim(), "-D and ", weight.dim(), "-D");
+  FC_CHECK(x.dim() > 0 && weight.dim() == 3,
+           "bilinear(): expected inputs of at least one dimension and a 3-D weight, got ", x.dim(), "-D and ",
+           weight.dim(), "-D");
   for (int64_t i = 0; i + 1 < x.dim(); ++i)
-    FC_CHECK(x.size(i) == y.size(i), "bilinear(): input batch dimensions do not match at dim ", i, ": got ", x.size(i), " and ", y.size(i));
-  FC_CHECK(x.size(-1) == weight.size(1), "bilinear(): input1 size does not match weight size: got ", x.size(-1), " but expected ", weight.size(1));
-  FC_CHECK(y.size(-1) == weight.size(2), "bilinear(): input2 size does not match weight size: got ", y.size(-1), " but expected ", weight.size(2));
-  FC_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), "bilinear(): bias size does not match weight size: got ",
-           bias.defined() && bias.dim() ? bias.size(0) : 0, " but expected ", weight.size(0));
+    FC_CHECK(x.size(i) == y.size(i), "bilinear(): input batch dimensions do not match at dim ", i, ": got ", x.size(i),
+             " and ", y.size(i));
+  FC_CHECK(x.size(-1) == weight.size(1), "bilinear(): input1 size does not match weight size: got ", x.size(-1),
+           " but expected ", weight.size(1));
+  FC_CHECK(y.size(-1) == weight.size(2), "bilinear(): input2 size does not match weight size: got ", y.size(-1),
+           " but expected ", weight.size(2));
+  FC_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)),
+           "bilinear(): bias size does not match weight size: got ", bias.defined() && bias.dim() ? bias.size(0) : 0,
+           " but expected ", weight.size(0));
   Dims shape(x.sizes());
   shape.back() = weight.size(0);
   int64_t rows = checked_numel(x.sizes().first(x.sizes().size() - 1));
   Tensor a = reshape(x, Dims{rows, x.size(-1)}), b = reshape(y, Dims{rows, y.size(-1)});
   // out[r, o] = sum_j (a @ weight[o])[r, j] * b[r, j]
-  Tensor half = matmul(unsqueeze(a, 0), weight);                // [out, rows, size2]
-  Tensor out = transpose(sum(mul(half, b), Dims{2}), 0, 1);     // [rows, out]
+  Tensor half = matmul(unsqueeze(a, 0), weight);             // [out, rows, size2]
+  Tensor out = transpose(sum(mul(half, b), Dims{2}), 0, 1);  // [rows, out]
   if (bias.defined()) out = add(out, bias);
   return reshape(out, shape);
 }
@@ -312,7 +336,8 @@ Tensor trace(const Tensor& self) {
 
 Tensor inner(const Tensor& a, const Tensor& b) {
   if (a.dim() == 0 || b.dim() == 0) return mul(a, b);
-  FC_CHECK(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ", a.sizes(), " and ", b.sizes());
+  FC_CHECK(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
+           a.sizes(), " and ", b.sizes());
   const int64_t last[] = {-1};
   return call<"aten::tensordot", Tensor>(a, b, IntSpan(last), IntSpan(last));
 }
@@ -335,32 +360,37 @@ Tensor multi_dot(TensorSpan tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& next = tensors[i];
     const bool end = i == 0 || i + 1 == tensors.size();
-    FC_CHECK(next.dim() == 2 || (end && next.dim() == 1), "multi_dot(): tensor ", i, " must be ", end ? "1D or 2D" : "2D", " but got ", next.dim(), "D");
+    FC_CHECK(next.dim() == 2 || (end && next.dim() == 1), "multi_dot(): tensor ", i, " must be ",
+             end ? "1D or 2D" : "2D", " but got ", next.dim(), "D");
     if (i == 0) continue;
-    FC_CHECK(tensors[i - 1].size(-1) == next.size(0), "multi_dot(): tensors ", i - 1, " and ", i, " with shapes ", tensors[i - 1].sizes(), " and ",
-             next.sizes(), " cannot be multiplied");
+    FC_CHECK(tensors[i - 1].size(-1) == next.size(0), "multi_dot(): tensors ", i - 1, " and ", i, " with shapes ",
+             tensors[i - 1].sizes(), " and ", next.sizes(), " cannot be multiplied");
     out = matmul(out, next);
   }
   return out;
 }
 
-Tensor attention(const Tensor& query, const Tensor& key_in, const Tensor& value_in, const Tensor& mask, double dropout, bool causal,
-                 std::optional<double> scale, bool grouped) {
+Tensor attention(const Tensor& query, const Tensor& key_in, const Tensor& value_in, const Tensor& mask, double dropout,
+                 bool causal, std::optional<double> scale, bool grouped) {
   FC_CHECK(query.dim() >= 2 && key_in.dim() >= 2 && value_in.dim() >= 2,
-           "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ", query.dim(),
-           " key.dim: ", key_in.dim(), " and value.dim: ", value_in.dim(), " instead.");
+           "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got "
+           "query.dim: ",
+           query.dim(), " key.dim: ", key_in.dim(), " and value.dim: ", value_in.dim(), " instead.");
   FC_CHECK(query.dtype() == key_in.dtype() && query.dtype() == value_in.dtype(),
-           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
-           " key.dtype: ", key_in.dtype(), " and value.dtype: ", value_in.dtype(), " instead.");
-  FC_CHECK(!mask.defined() || !causal, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, but got query.dtype: ",
+           query.dtype(), " key.dtype: ", key_in.dtype(), " and value.dtype: ", value_in.dtype(), " instead.");
+  FC_CHECK(!mask.defined() || !causal,
+           "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   FC_CHECK(!mask.defined() || mask.dtype() == DType::Bool || is_floating(mask.dtype()),
-           "scaled_dot_product_attention: Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
+           "scaled_dot_product_attention: Expected attn_mask dtype to be bool or float or to match query dtype, but "
+           "got attn_mask.dtype: ",
            mask.defined() ? mask.dtype() : DType::Bool, " and  query.dtype: ", query.dtype(), " instead.");
   Tensor key = key_in, value = value_in;
   if (grouped) {  // each key and value head serves several query heads
-    FC_CHECK(query.dim() >= 3 && key.dim() == query.dim() && value.dim() == query.dim() && key.size(-3) > 0 && query.size(-3) % key.size(-3) == 0 &&
-                 key.size(-3) == value.size(-3),
-             "scaled_dot_product_attention: enable_gqa needs a number of heads in query that is a multiple of that in key and value");
+    FC_CHECK(query.dim() >= 3 && key.dim() == query.dim() && value.dim() == query.dim() && key.size(-3) > 0 &&
+                 query.size(-3) % key.size(-3) == 0 && key.size(-3) == value.size(-3),
+             "scaled_dot_product_attention: enable_gqa needs a number of heads in query that is a multiple of that in "
+             "key and value");
     auto repeat = [&](const Tensor& x) {
       const int64_t times = query.size(-3) / x.size(-3);
       Tensor wide = unsqueeze(x, -3);
@@ -376,10 +406,12 @@ Tensor attention(const Tensor& query, const Tensor& key_in, const Tensor& value_
   Tensor scores = mul(matmul(query, transpose(key, -2, -1)), factor);
   const double lowest = -std::numeric_limits<double>::infinity();
   if (causal) {
-    Tensor allowed = call<"aten::tril", Tensor>(full(Dims{query.size(-2), key.size(-2)}, true, DType::Bool, query.device()), 0);
+    Tensor allowed =
+        call<"aten::tril", Tensor>(full(Dims{query.size(-2), key.size(-2)}, true, DType::Bool, query.device()), 0);
     scores = masked_fill(scores, logical_not(allowed), lowest);
   } else if (mask.defined()) {
-    scores = mask.dtype() == DType::Bool ? masked_fill(scores, logical_not(mask), lowest) : to_dtype(add(scores, mask), query.dtype());
+    scores = mask.dtype() == DType::Bool ? masked_fill(scores, logical_not(mask), lowest)
+                                         : to_dtype(add(scores, mask), query.dtype());
   }
   Tensor weights = call<"aten::softmax.int", Tensor>(scores, -1, std::optional<DType>());
   if (mask.defined())  // a row without any allowed position attends to nothing
@@ -397,104 +429,124 @@ constexpr OpDef defs[] = {
     {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
      .all = {mm_kernel},
      .saves = "self:mat2 mat2:self",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, mm(G, flip_last(conj(g.in(1)))));
-       if (g.needs(1)) g.set(1, mm(flip_last(conj(g.in(0))), G));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, mm(G, flip_last(conj(g.in(1)))));
+           if (g.needs(1)) g.set(1, mm(flip_last(conj(g.in(0))), G));
+         },
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
      .all = {bmm_kernel},
      .saves = "self:mat2 mat2:self",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, bmm(G, flip_last(conj(g.in(1)))));
-       if (g.needs(1)) g.set(1, bmm(flip_last(conj(g.in(0))), G));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, bmm(G, flip_last(conj(g.in(1)))));
+           if (g.needs(1)) g.set(1, bmm(flip_last(conj(g.in(0))), G));
+         },
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
      .all = {mv_kernel},
      .saves = "self:vec vec:self",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, outer(G, conj(g.in(1))));
-       if (g.needs(1)) g.set(1, matmul(flip_last(conj(g.in(0))), G));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, outer(G, conj(g.in(1))));
+           if (g.needs(1)) g.set(1, matmul(flip_last(conj(g.in(0))), G));
+         },
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
      .all = {dot_kernel},
      .saves = "self:tensor tensor:self",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, mul(G, conj(g.in(1))));
-       if (g.needs(1)) g.set(1, mul(G, conj(g.in(0))));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, mul(G, conj(g.in(1))));
+           if (g.needs(1)) g.set(1, mul(G, conj(g.in(0))));
+         },
      .out = true},
     {.schema = "vdot(Tensor self, Tensor other) -> Tensor", .composite = kernel<&vdot>(), .out = true},
     {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addmm_kernel},
      .saves = "mat1:mat2 mat2:mat1 beta alpha",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, scaled(G, BETA));
-       if (g.needs(1)) g.set(1, scaled(mm(G, flip_last(conj(g.in(2)))), ALPHA));
-       if (g.needs(2)) g.set(2, scaled(mm(flip_last(conj(g.in(1))), G), ALPHA));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, scaled(G, BETA));
+           if (g.needs(1)) g.set(1, scaled(mm(G, flip_last(conj(g.in(2)))), ALPHA));
+           if (g.needs(2)) g.set(2, scaled(mm(flip_last(conj(g.in(1))), G), ALPHA));
+         },
      .in_place = true,
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addmv_kernel},
      .saves = "mat:vec vec:mat beta alpha",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, scaled(G, BETA));
-       if (g.needs(1)) g.set(1, scaled(outer(G, conj(g.in(2))), ALPHA));
-       if (g.needs(2)) g.set(2, scaled(matmul(flip_last(conj(g.in(1))), G), ALPHA));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, scaled(G, BETA));
+           if (g.needs(1)) g.set(1, scaled(outer(G, conj(g.in(2))), ALPHA));
+           if (g.needs(2)) g.set(2, scaled(matmul(flip_last(conj(g.in(1))), G), ALPHA));
+         },
      .in_place = true,
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {baddbmm_kernel},
      .saves = "batch1:batch2 batch2:batch1 beta alpha",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, scaled(G, BETA));
-       if (g.needs(1)) g.set(1, scaled(bmm(G, flip_last(conj(g.in(2)))), ALPHA));
-       if (g.needs(2)) g.set(2, scaled(bmm(flip_last(conj(g.in(1))), G), ALPHA));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, scaled(G, BETA));
+           if (g.needs(1)) g.set(1, scaled(bmm(G, flip_last(conj(g.in(2)))), ALPHA));
+           if (g.needs(2)) g.set(2, scaled(bmm(flip_last(conj(g.in(1))), G), ALPHA));
+         },
      .in_place = true,
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addbmm_kernel},
      .saves = "batch1:batch2 batch2:batch1 beta alpha",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, scaled(G, BETA));
-       if (g.needs(1)) g.set(1, scaled(matmul(G, flip_last(conj(g.in(2)))), ALPHA));
-       if (g.needs(2)) g.set(2, scaled(matmul(flip_last(conj(g.in(1))), G), ALPHA));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, scaled(G, BETA));
+           if (g.needs(1)) g.set(1, scaled(matmul(G, flip_last(conj(g.in(2)))), ALPHA));
+           if (g.needs(2)) g.set(2, scaled(matmul(flip_last(conj(g.in(1))), G), ALPHA));
+         },
      .in_place = true,
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addr_kernel},
      .saves = "vec1:vec2 vec2:vec1 beta alpha",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, scaled(G, BETA));
-       if (g.needs(1)) g.set(1, scaled(matmul(G, conj(g.in(2))), ALPHA));
-       if (g.needs(2)) g.set(2, scaled(matmul(flip_last(G), conj(g.in(1))), ALPHA));
-     },
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, scaled(G, BETA));
+           if (g.needs(1)) g.set(1, scaled(matmul(G, conj(g.in(2))), ALPHA));
+           if (g.needs(2)) g.set(2, scaled(matmul(flip_last(G), conj(g.in(1))), ALPHA));
+         },
      .in_place = true,
      .out = true},
     {.schema = "outer(Tensor self, Tensor vec2) -> Tensor", .composite = kernel<&outer>(), .out = true},
     {.schema = "ger(Tensor self, Tensor vec2) -> Tensor", .composite = kernel<&outer>(), .out = true},
-    {.schema = "matmul(Tensor self, Tensor other) -> Tensor", .composite = kernel<&matmul_kernel>(), .out = true, .autocast = Autocast::Lower},
-    {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", .composite = kernel<&linear>(), .autocast = Autocast::Lower},
-    {.schema = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", .composite = kernel<&bilinear>()},
+    {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
+     .composite = kernel<&matmul_kernel>(),
+     .out = true,
+     .autocast = Autocast::Lower},
+    {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+     .composite = kernel<&linear>(),
+     .autocast = Autocast::Lower},
+    {.schema = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+     .composite = kernel<&bilinear>()},
     {.schema = "trace(Tensor self) -> Tensor", .composite = kernel<&trace>()},
     {.schema = "inner(Tensor self, Tensor other) -> Tensor", .composite = kernel<&inner>(), .out = true},
     {.schema = "kron(Tensor self, Tensor other) -> Tensor", .composite = kernel<&kron>(), .out = true},
-    {.schema = "chain_matmul(Tensor[] matrices) -> Tensor", .composite = kernel<&multi_dot>(), .autocast = Autocast::Lower},
-    {.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor", .composite = kernel<&multi_dot>(), .autocast = Autocast::Lower},
-    {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool "
+    {.schema = "chain_matmul(Tensor[] matrices) -> Tensor",
+     .composite = kernel<&multi_dot>(),
+     .autocast = Autocast::Lower},
+    {.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
+     .composite = kernel<&multi_dot>(),
+     .autocast = Autocast::Lower},
+    {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+               "dropout_p=0.0, bool "
                "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
      .composite = kernel<&attention>(),
      .autocast = Autocast::Lower},

@@ -15,7 +15,8 @@ struct Pool {
 };
 
 // Throws as PyTorch does. `op` is the operator's name in messages.
-Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode);
+Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation,
+               bool ceil_mode);
 
 // Adaptive pooling: the window of place i covers [first, last).
 inline int64_t adaptive_first(int64_t i, int64_t out, int64_t in) { return i / out * in + i % out * in / out; }

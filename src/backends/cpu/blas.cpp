@@ -15,9 +15,11 @@ namespace {
 // The cblas interface is older than its headers' disagreements (enum types, const, complex): numbers and pointers.
 enum : int { RowMajor = 101, Plain = 111, Transposed = 112 };
 template <class Scalar>
-using Gemm = void(int order, int ta, int tb, int m, int n, int k, Scalar alpha, const void* a, int lda, const void* b, int ldb, Scalar beta, void* c, int ldc);
+using Gemm = void(int order, int ta, int tb, int m, int n, int k, Scalar alpha, const void* a, int lda, const void* b,
+                  int ldb, Scalar beta, void* c, int ldc);
 template <class Scalar>
-using Gemv = void(int order, int t, int m, int n, Scalar alpha, const void* a, int lda, const void* x, int incx, Scalar beta, void* y, int incy);
+using Gemv = void(int order, int t, int m, int n, Scalar alpha, const void* a, int lda, const void* x, int incx,
+                  Scalar beta, void* y, int incy);
 
 struct Blas {
   Gemm<float>* sgemm;
@@ -44,22 +46,22 @@ template <class Scalar>
 void real_product(Gemm<Scalar>* gemm, Gemv<Scalar>* gemv, const LibraryProduct& p) {
   auto alpha = static_cast<Scalar>(p.alpha), beta = static_cast<Scalar>(p.beta);
   if (p.n == 1) {
-    gemv(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, alpha, p.a, p.lda, p.b,
-         p.transpose_b ? 1 : p.ldb, beta, p.c, p.ldc);
+    gemv(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, alpha, p.a,
+         p.lda, p.b, p.transpose_b ? 1 : p.ldb, beta, p.c, p.ldc);
   } else if (p.m == 1) {
-    gemv(RowMajor, p.transpose_b ? Plain : Transposed, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, alpha, p.b, p.ldb, p.a,
-         p.transpose_a ? p.lda : 1, beta, p.c, 1);
+    gemv(RowMajor, p.transpose_b ? Plain : Transposed, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, alpha, p.b,
+         p.ldb, p.a, p.transpose_a ? p.lda : 1, beta, p.c, 1);
   } else {
-    gemm(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_b ? Transposed : Plain, p.m, p.n, p.k, alpha, p.a, p.lda, p.b, p.ldb,
-         beta, p.c, p.ldc);
+    gemm(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_b ? Transposed : Plain, p.m, p.n, p.k, alpha, p.a,
+         p.lda, p.b, p.ldb, beta, p.c, p.ldc);
   }
 }
 
 template <class Real>
 void complex_product(Gemm<const void*>* gemm, const LibraryProduct& p) {
   std::complex<Real> alpha(static_cast<Real>(p.alpha)), beta(static_cast<Real>(p.beta));
-  gemm(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_b ? Transposed : Plain, p.m, p.n, p.k, &alpha, p.a, p.lda, p.b, p.ldb,
-       &beta, p.c, p.ldc);
+  gemm(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_b ? Transposed : Plain, p.m, p.n, p.k, &alpha, p.a,
+       p.lda, p.b, p.ldb, &beta, p.c, p.ldc);
 }
 
 }  // namespace

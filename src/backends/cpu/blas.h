@@ -5,7 +5,7 @@
 
 namespace facula::cpu {
 
-bool blas_available();                                       // loads it
-void blas_product(DType dtype, const LibraryProduct& p);     // float32, float64, complex64, complex128
+bool blas_available();                                    // loads it
+void blas_product(DType dtype, const LibraryProduct& p);  // float32, float64, complex64, complex128
 
 }  // namespace facula::cpu

@@ -19,9 +19,9 @@ enum class Engine : int { Auto, OneDnn, Blas, Native };
 int preferred = 0;
 constexpr std::string_view engine_names[] = {"auto", "onednn", "openblas", "native"};
 
-constexpr int64_t kTiny = 1 << 15;       // multiplications below which a library's call costs more than it saves
-constexpr int64_t kThreadWork = 1 << 17; // multiplications that are worth a thread
-constexpr int64_t kHalfNative = 1 << 18; // half types: below this, converting while packing beats converting first
+constexpr int64_t kTiny = 1 << 15;        // multiplications below which a library's call costs more than it saves
+constexpr int64_t kThreadWork = 1 << 17;  // multiplications that are worth a thread
+constexpr int64_t kHalfNative = 1 << 18;  // half types: below this, converting while packing beats converting first
 
 // One operand of a batched product; strides in bytes.
 struct Operand {
@@ -44,8 +44,10 @@ Form form_of(const Operand& o, int64_t rows, int64_t cols, int64_t item) {
   return {true, leading(cols, rows, o.col, o.row)};
 }
 
-void copy_operand(int64_t batch, int64_t rows, int64_t cols, const Operand& to, DType to_type, const Operand& from, DType from_type) {
-  const int64_t shape[] = {batch, rows, cols}, dst[] = {to.batch, to.row, to.col}, src[] = {from.batch, from.row, from.col};
+void copy_operand(int64_t batch, int64_t rows, int64_t cols, const Operand& to, DType to_type, const Operand& from,
+                  DType from_type) {
+  const int64_t shape[] = {batch, rows, cols}, dst[] = {to.batch, to.row, to.col},
+                src[] = {from.batch, from.row, from.col};
   fc_copy c{};
   c.size = sizeof c;
   c.ndim = 3;
@@ -121,7 +123,8 @@ void native_product(const ProductKernels& kernel, fc_matmul c) {
   const bool by_rows = c.m >= c.n;
   const int64_t length = by_rows ? c.m : c.n, band = by_rows ? 48 : 64;
   const int64_t bands = (length + band - 1) / band;
-  const double work = static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k) / static_cast<double>(bands);
+  const double work =
+      static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k) / static_cast<double>(bands);
   const auto grain = static_cast<int64_t>(std::max(1.0, static_cast<double>(kThreadWork) / std::max(work, 1.0)));
   parallel_for(0, c.batch * bands, grain, [&](int64_t from, int64_t to) {
     while (from < to) {
@@ -155,6 +158,7 @@ const ProductKernels& product_kernels(DType type) {
 Engine choose(const fc_matmul& c, DType type) {
   if (type != DType::Float32 && type != DType::Float64 && !is_complex(type)) return Engine::Native;
   if (std::max({c.m, c.n, c.k}) > INT_MAX || deterministic_algorithms()) return Engine::Native;
+  if (c.k == 0) return Engine::Native;
   const auto wish = static_cast<Engine>(__atomic_load_n(&preferred, __ATOMIC_RELAXED));
   if (wish == Engine::Native) return wish;
   if (wish == Engine::OneDnn && type == DType::Float32 && onednn_available()) return wish;
@@ -162,7 +166,7 @@ Engine choose(const fc_matmul& c, DType type) {
   // What our own kernel would do: it fills whole tiles, and sums whole vectors where one side is a vector.
   const int64_t tiles = (c.m + 5) / 6 * 6 * ((c.n + 15) / 16 * 16);
   if (c.m == 1 && c.n == 1) return Engine::Native;
-  if (c.k == 0 || tiles <= kTiny / c.k) return Engine::Native;
+  if (tiles <= kTiny / c.k) return Engine::Native;
   if (type == DType::Float32 && onednn_available()) return Engine::OneDnn;
   return blas_available() ? Engine::Blas : Engine::Native;
 }
@@ -200,9 +204,19 @@ void library_product(Engine engine, DType type, fc_matmul c) {
   }
   auto run = [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) {
-      LibraryProduct p{fa.transposed, fb.transposed, static_cast<int>(c.m), static_cast<int>(c.n), static_cast<int>(c.k),
-                       static_cast<int>(fa.ld), static_cast<int>(fb.ld), static_cast<int>(form.ld),
-                       s.a.data + i * s.a.batch, s.b.data + i * s.b.batch, s.c.data + i * s.c.batch, c.alpha, c.beta};
+      LibraryProduct p{fa.transposed,
+                       fb.transposed,
+                       static_cast<int>(c.m),
+                       static_cast<int>(c.n),
+                       static_cast<int>(c.k),
+                       static_cast<int>(fa.ld),
+                       static_cast<int>(fb.ld),
+                       static_cast<int>(form.ld),
+                       s.a.data + i * s.a.batch,
+                       s.b.data + i * s.b.batch,
+                       s.c.data + i * s.c.batch,
+                       c.alpha,
+                       c.beta};
       if (engine == Engine::OneDnn) onednn_product(p);
       else blas_product(type, p);
     }
@@ -212,15 +226,15 @@ void library_product(Engine engine, DType type, fc_matmul c) {
   LibraryThreads threads;
   if (c.batch > 1 && (c.batch >= 2 * num_threads() || work < kThreadWork))
     parallel_for(0, c.batch, std::max<int64_t>(1, kThreadWork / std::max<int64_t>(work, 1)), run);
-  else
-    run(0, c.batch);
+  else run(0, c.batch);
   if (keep_c.defined()) copy_operand(c.batch, c.m, c.n, result, type, s.c, type);
 }
 
 // Large half products: converted to float32 once, so that the libraries can do them.
 void through_float(const fc_matmul& c, DType type) {
   Sides s(c);
-  Temporary a = copied(s.a, type, c.batch, c.m, c.k, DType::Float32), b = copied(s.b, type, c.batch, c.k, c.n, DType::Float32);
+  Temporary a = copied(s.a, type, c.batch, c.m, c.k, DType::Float32),
+            b = copied(s.b, type, c.batch, c.k, c.n, DType::Float32);
   Temporary out(s.c, c.batch, c.m, c.n, DType::Float32);
   if (c.beta != 0) copy_operand(c.batch, c.m, c.n, out.operand, DType::Float32, s.c, type);
   fc_matmul wide = c;
@@ -274,7 +288,8 @@ void set_preferred_blas(std::string_view name) {
       __atomic_store_n(&preferred, i, __ATOMIC_RELAXED);
       return;
     }
-  raise<ValueError>("set_preferred_blas: expected \"auto\", \"onednn\", \"openblas\" or \"native\", got \"", name, "\"");
+  raise<ValueError>("set_preferred_blas: expected \"auto\", \"onednn\", \"openblas\" or \"native\", got \"", name,
+                    "\"");
 }
 std::string_view preferred_blas() { return engine_names[__atomic_load_n(&preferred, __ATOMIC_RELAXED)]; }
 

@@ -20,13 +20,15 @@ namespace facula::cpu {
 namespace {
 
 // Every function used, resolved once.
-#define FC_ONEDNN_FUNCTIONS(X)                                                                                           \
-  X(sgemm) X(engine_create) X(stream_create) X(primitive_desc_destroy) X(primitive_create) X(primitive_destroy)          \
-  X(primitive_execute) X(primitive_desc_query_md) X(primitive_attr_create) X(primitive_attr_destroy)                     \
-  X(primitive_attr_set_scratchpad_mode) X(memory_desc_create_with_strides) X(memory_desc_create_with_tag)                \
-  X(memory_desc_destroy) X(memory_desc_equal) X(memory_desc_get_size) X(memory_create) X(memory_destroy)                 \
-  X(memory_set_data_handle) X(reorder_primitive_desc_create) X(convolution_forward_primitive_desc_create)                \
-  X(convolution_backward_data_primitive_desc_create) X(convolution_backward_weights_primitive_desc_create)
+#define FC_ONEDNN_FUNCTIONS(X)                                                                                        \
+  X(sgemm)                                                                                                            \
+  X(engine_create) X(stream_create) X(primitive_desc_destroy) X(primitive_create) X(primitive_destroy)                \
+      X(primitive_execute) X(primitive_desc_query_md) X(primitive_attr_create) X(primitive_attr_destroy)              \
+          X(primitive_attr_set_scratchpad_mode) X(memory_desc_create_with_strides) X(memory_desc_create_with_tag)     \
+              X(memory_desc_destroy) X(memory_desc_equal) X(memory_desc_get_size) X(memory_create) X(memory_destroy)  \
+                  X(memory_set_data_handle) X(reorder_primitive_desc_create)                                          \
+                      X(convolution_forward_primitive_desc_create) X(convolution_backward_data_primitive_desc_create) \
+                          X(convolution_backward_weights_primitive_desc_create)
 
 struct OneDnn {
 #define FC_MEMBER(name) decltype(dnnl_##name)* name = nullptr;
@@ -171,22 +173,26 @@ bool build(Primitive& p, const OneDnnConvolution& c) {
   const int n = static_cast<int>(c.stride.size());
   if (n > 3) return false;
   auto describe = [&](Description& d, IntSpan sizes, IntSpan strides) {
-    return dnn.memory_desc_create_with_strides(&d.md, static_cast<int>(sizes.size()), sizes.data(), dnnl_f32, strides.data()) == dnnl_success;
+    return dnn.memory_desc_create_with_strides(&d.md, static_cast<int>(sizes.size()), sizes.data(), dnnl_f32,
+                                               strides.data()) == dnnl_success;
   };
   Dims w_sizes, w_strides;
   weight_geometry(c, w_sizes, w_strides);
-  if (!describe(p.operands[Primitive::X].user, c.x.sizes(), c.x.strides()) || !describe(p.operands[Primitive::W].user, w_sizes, w_strides) ||
+  if (!describe(p.operands[Primitive::X].user, c.x.sizes(), c.x.strides()) ||
+      !describe(p.operands[Primitive::W].user, w_sizes, w_strides) ||
       !describe(p.operands[Primitive::Y].user, c.y.sizes(), c.y.strides()))
     return false;
   if (c.b.defined() && !describe(p.operands[Primitive::B].user, c.b.sizes(), c.b.strides())) return false;
 
   // Channels-last tensors are computed in place; others in the layout that oneDNN prefers.
-  static constexpr dnnl_format_tag_t last[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc}, plain[] = {dnnl_ncw, dnnl_nchw, dnnl_ncdhw};
+  static constexpr dnnl_format_tag_t last[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc},
+                                     plain[] = {dnnl_ncw, dnnl_nchw, dnnl_ncdhw};
   const bool channels_last = c.x.impl().is_channels_last() || c.y.impl().is_channels_last();
   const dnnl_format_tag_t tag = channels_last ? last[n - 1] : stays_plain(c) ? plain[n - 1] : dnnl_format_tag_any;
   Description x, w, y;
   auto wish = [&](Description& d, IntSpan sizes, dnnl_format_tag_t t) {
-    return dnn.memory_desc_create_with_tag(&d.md, static_cast<int>(sizes.size()), sizes.data(), dnnl_f32, t) == dnnl_success;
+    return dnn.memory_desc_create_with_tag(&d.md, static_cast<int>(sizes.size()), sizes.data(), dnnl_f32, t) ==
+           dnnl_success;
   };
   if (!wish(x, c.x.sizes(), tag) || !wish(w, w_sizes, dnnl_format_tag_any) || !wish(y, c.y.sizes(), tag)) return false;
 
@@ -205,13 +211,17 @@ bool build(Primitive& p, const OneDnnConvolution& c) {
   const int64_t *s = c.stride.data(), *d = dilates.data(), *pad = c.padding.data();
   dnnl_status_t status;
   if (c.pass == OneDnnConvolution::Forward) {
-    status = dnn.convolution_forward_primitive_desc_create(&p.pd, dnn.engine, dnnl_forward_inference, algorithm, x.md, w.md, b, y.md, s, d, pad, pad, attr);
+    status = dnn.convolution_forward_primitive_desc_create(&p.pd, dnn.engine, dnnl_forward_inference, algorithm, x.md,
+                                                           w.md, b, y.md, s, d, pad, pad, attr);
   } else {
-    status = dnn.convolution_forward_primitive_desc_create(&p.forward_pd, dnn.engine, dnnl_forward_training, algorithm, x.md, w.md, nullptr, y.md, s, d, pad, pad, attr);
+    status = dnn.convolution_forward_primitive_desc_create(&p.forward_pd, dnn.engine, dnnl_forward_training, algorithm,
+                                                           x.md, w.md, nullptr, y.md, s, d, pad, pad, attr);
     if (status == dnnl_success && c.pass == OneDnnConvolution::Data)
-      status = dnn.convolution_backward_data_primitive_desc_create(&p.pd, dnn.engine, algorithm, x.md, w.md, y.md, s, d, pad, pad, p.forward_pd, attr);
+      status = dnn.convolution_backward_data_primitive_desc_create(&p.pd, dnn.engine, algorithm, x.md, w.md, y.md, s, d,
+                                                                   pad, pad, p.forward_pd, attr);
     else if (status == dnnl_success)
-      status = dnn.convolution_backward_weights_primitive_desc_create(&p.pd, dnn.engine, algorithm, x.md, w.md, b, y.md, s, d, pad, pad, p.forward_pd, attr);
+      status = dnn.convolution_backward_weights_primitive_desc_create(&p.pd, dnn.engine, algorithm, x.md, w.md, b, y.md,
+                                                                      s, d, pad, pad, p.forward_pd, attr);
   }
   dnn.primitive_attr_destroy(attr);
   if (status != dnnl_success || dnn.primitive_create(&p.primitive, p.pd) != dnnl_success) return false;
@@ -220,7 +230,8 @@ bool build(Primitive& p, const OneDnnConvolution& c) {
   const bool data = c.pass == OneDnnConvolution::Data, weights = c.pass == OneDnnConvolution::Weights;
   p.operands[Primitive::X].inside = query(data ? dnnl_query_diff_src_md : dnnl_query_src_md);
   p.operands[Primitive::W].inside = query(weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
-  p.operands[Primitive::Y].inside = query(c.pass == OneDnnConvolution::Forward ? dnnl_query_dst_md : dnnl_query_diff_dst_md);
+  p.operands[Primitive::Y].inside =
+      query(c.pass == OneDnnConvolution::Forward ? dnnl_query_dst_md : dnnl_query_diff_dst_md);
   p.operands[Primitive::B].inside = b;
   for (int i = 0; i < Primitive::Count; ++i)
     if ((i != Primitive::B || b) && !p.operands[i].prepare(reads(c.pass, i))) return false;
@@ -268,9 +279,10 @@ Primitive& find(const OneDnnConvolution& c) {
 bool onednn_available() { return onednn().found; }
 
 void onednn_product(const LibraryProduct& p) {
-  auto status = onednn().sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, static_cast<float>(p.alpha),
-                               static_cast<const float*>(p.a), p.lda, static_cast<const float*>(p.b), p.ldb, static_cast<float>(p.beta),
-                               static_cast<float*>(p.c), p.ldc);
+  auto status =
+      onednn().sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, static_cast<float>(p.alpha),
+                     static_cast<const float*>(p.a), p.lda, static_cast<const float*>(p.b), p.ldb,
+                     static_cast<float>(p.beta), static_cast<float*>(p.c), p.ldc);
   FC_CHECK(status == dnnl_success, "matmul: oneDNN's product failed with status ", static_cast<int>(status));
 }
 
@@ -281,7 +293,8 @@ bool onednn_convolve(const OneDnnConvolution& c) {
   Primitive& p = find(c);
   if (!p.usable) return false;
   const Tensor* tensors[] = {&c.x, &c.w, &c.b, &c.y};
-  const bool data = c.pass == OneDnnConvolution::Data, weights = c.pass == OneDnnConvolution::Weights, forward = !data && !weights;
+  const bool data = c.pass == OneDnnConvolution::Data, weights = c.pass == OneDnnConvolution::Weights,
+             forward = !data && !weights;
   const int names[] = {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS,
                        weights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST};
   dnnl_exec_arg_t args[Primitive::Count + 1];

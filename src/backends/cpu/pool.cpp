@@ -54,7 +54,8 @@ void for_type(const char* op, DType t, F f) {
 struct Images {
   int64_t count, lanes;
   Images(const Tensor& t, bool channels_last)
-      : count((t.dim() == 4 ? t.size(0) : 1) * (channels_last ? 1 : t.size(-3))), lanes(channels_last ? t.size(-3) : 1) {}
+      : count((t.dim() == 4 ? t.size(0) : 1) * (channels_last ? 1 : t.size(-3))),
+        lanes(channels_last ? t.size(-3) : 1) {}
 };
 
 constexpr int64_t kWork = 1 << 14;  // window elements worth a thread
@@ -78,8 +79,8 @@ int64_t window_first(const Pool::Axis& a, int64_t place) {
 
 // best[i] and index[i] follow in[i * step] where that is larger (or NaN).
 template <class S>
-void follow(typename S::Number* __restrict best, int64_t* __restrict index, const typename S::Stored* __restrict in, int64_t step, int64_t from,
-            int64_t index_step, int64_t n) {
+void follow(typename S::Number* __restrict best, int64_t* __restrict index, const typename S::Stored* __restrict in,
+            int64_t step, int64_t from, int64_t index_step, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const auto v = S::read(in[i * step]);
     const bool take = (v > best[i]) | (v != v);
@@ -107,7 +108,8 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
       const int64_t y0 = window_first(p.h, r % p.h.out);
       for (int64_t x = 0; x < p.w.out; ++x)
         for (int64_t l = 0; l < lanes; ++l) {
-          best[x * lanes + l] = std::numeric_limits<N>::has_infinity ? -std::numeric_limits<N>::infinity() : std::numeric_limits<N>::lowest();
+          best[x * lanes + l] = std::numeric_limits<N>::has_infinity ? -std::numeric_limits<N>::infinity()
+                                                                     : std::numeric_limits<N>::lowest();
           index[x * lanes + l] = y0 * p.w.in + window_first(p.w, x);
         }
       const int64_t stop = std::min(p.h.in, r % p.h.out * p.h.stride - p.h.padding + p.h.kernel * p.h.dilation);
@@ -116,7 +118,8 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
           const Range range(p.w, j);
           const int64_t x = range.first * p.w.stride - p.w.padding + j * p.w.dilation, at = y * p.w.in + x;
           if (lanes == 1) {
-            follow<S>(best + range.first, index + range.first, image + at, p.w.stride, at, p.w.stride, range.last - range.first);
+            follow<S>(best + range.first, index + range.first, image + at, p.w.stride, at, p.w.stride,
+                      range.last - range.first);
           } else {
             for (int64_t place = range.first; place < range.last; ++place) {
               const int64_t here = at + (place - range.first) * p.w.stride;
@@ -165,11 +168,13 @@ void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_
           const Range range(p.w, j);
           const T* row = image + (y * p.w.in + range.first * p.w.stride - p.w.padding + j) * lanes;
           for (int64_t place = range.first; place < range.last; ++place, row += p.w.stride * lanes)
-            for (int64_t l = 0; l < lanes; ++l) sum[place * lanes + l] = static_cast<N>(sum[place * lanes + l] + S::read(row[l]));
+            for (int64_t l = 0; l < lanes; ++l)
+              sum[place * lanes + l] = static_cast<N>(sum[place * lanes + l] + S::read(row[l]));
         }
       for (int64_t x = 0; x < p.w.out; ++x) {
         const auto by = static_cast<N>(divisor(r % p.h.out, x));
-        for (int64_t l = 0; l < lanes; ++l) dst[r * width + x * lanes + l] = S::write(static_cast<N>(sum[x * lanes + l] / by));
+        for (int64_t l = 0; l < lanes; ++l)
+          dst[r * width + x * lanes + l] = S::write(static_cast<N>(sum[x * lanes + l] / by));
       }
     }
   });
@@ -182,21 +187,24 @@ void for_planes(const Tensor& grad_in, const Tensor& grad, bool channels_last, c
   using T = typename S::Stored;
   using N = typename S::Number;
   const int64_t channels = grad.size(-3), batch = grad.dim() == 4 ? grad.size(0) : 1;
-  const int64_t in_size = grad_in.size(-2) * grad_in.size(-1), out_size = grad.size(-2) * grad.size(-1), step = channels_last ? channels : 1;
+  const int64_t in_size = grad_in.size(-2) * grad_in.size(-1), out_size = grad.size(-2) * grad.size(-1),
+                step = channels_last ? channels : 1;
   T* dst = grad_in.data_as<T>();
   const T* src = grad.data_as<const T>();
-  parallel_for(0, batch * channels, std::max<int64_t>(1, kWork / std::max<int64_t>(in_size, 1)), [&](int64_t begin, int64_t end) {
-    Tensor memory = empty_tensor(Dims{in_size * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
-    N* sum = memory.data_as<N>();
-    for (int64_t q = begin; q < end; ++q) {
-      const int64_t b = q / channels, c = q % channels, at = channels_last ? c : c * in_size, from = channels_last ? c : c * out_size;
-      std::fill(sum, sum + in_size, N(0));
-      const int64_t first = b * channels * out_size + from;
-      visit(sum, src + first, first, step);
-      T* to = dst + b * channels * in_size + at;
-      for (int64_t i = 0; i < in_size; ++i) to[i * step] = S::write(sum[i]);
-    }
-  });
+  parallel_for(0, batch * channels, std::max<int64_t>(1, kWork / std::max<int64_t>(in_size, 1)),
+               [&](int64_t begin, int64_t end) {
+                 Tensor memory = empty_tensor(Dims{in_size * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
+                 N* sum = memory.data_as<N>();
+                 for (int64_t q = begin; q < end; ++q) {
+                   const int64_t b = q / channels, c = q % channels, at = channels_last ? c : c * in_size,
+                                 from = channels_last ? c : c * out_size;
+                   std::fill(sum, sum + in_size, N(0));
+                   const int64_t first = b * channels * out_size + from;
+                   visit(sum, src + first, first, step);
+                   T* to = dst + b * channels * in_size + at;
+                   for (int64_t i = 0; i < in_size; ++i) to[i * step] = S::write(sum[i]);
+                 }
+               });
 }
 
 bool is_last(const Tensor& t, MemoryFormat format) { return t.dim() == 4 && format == MemoryFormat::ChannelsLast; }
@@ -205,28 +213,33 @@ using Two = std::tuple<Tensor, Tensor>;
 Two max_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode) {
   const Pool p = plan_pool("max_pool2d", self, kernel, stride, padding, dilation, ceil_mode);
   Tensor in = contiguous(self, p.format);
-  Tensor out = empty_tensor(p.output, self.dtype(), Device{}, p.format), indices = empty_tensor(p.output, DType::Int64, Device{}, p.format);
+  Tensor out = empty_tensor(p.output, self.dtype(), Device{}, p.format),
+         indices = empty_tensor(p.output, DType::Int64, Device{}, p.format);
   for_type("max_pool2d", self.dtype(), [&]<class S>(S) {
     if (out.numel() != 0) max_rows<S>(in, out, indices, p, is_last(self, p.format));
   });
   return {out, indices};
 }
 
-Tensor max_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode,
-                         const Tensor& indices) {
+Tensor max_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                         IntSpan dilation, bool ceil_mode, const Tensor& indices) {
   const Pool p = plan_pool("max_pool2d_with_indices_backward", self, kernel, stride, padding, dilation, ceil_mode);
-  FC_CHECK(Dims::same(grad.sizes(), p.output) && Dims::same(indices.sizes(), p.output), "max_pool2d_with_indices_backward: expected grad_output and indices of size ",
-           IntSpan(p.output), ", got ", grad.sizes(), " and ", indices.sizes());
-  FC_CHECK(indices.dtype() == DType::Int64 && grad.dtype() == self.dtype(), "max_pool2d_with_indices_backward: expected int64 indices and a gradient of ", self.dtype(),
-           ", got ", indices.dtype(), " and ", grad.dtype());
-  Tensor g = contiguous(grad, p.format), chosen = contiguous(indices, p.format), out = empty_tensor(self.sizes(), self.dtype(), Device{}, p.format);
+  FC_CHECK(Dims::same(grad.sizes(), p.output) && Dims::same(indices.sizes(), p.output),
+           "max_pool2d_with_indices_backward: expected grad_output and indices of size ", IntSpan(p.output), ", got ",
+           grad.sizes(), " and ", indices.sizes());
+  FC_CHECK(indices.dtype() == DType::Int64 && grad.dtype() == self.dtype(),
+           "max_pool2d_with_indices_backward: expected int64 indices and a gradient of ", self.dtype(), ", got ",
+           indices.dtype(), " and ", grad.dtype());
+  Tensor g = contiguous(grad, p.format), chosen = contiguous(indices, p.format),
+         out = empty_tensor(self.sizes(), self.dtype(), Device{}, p.format);
   const int64_t in_size = p.h.in * p.w.in, out_size = p.h.out * p.w.out;
   for_type("max_pool2d_backward", self.dtype(), [&]<class S>(S) {
     const int64_t* index = chosen.data_as<const int64_t>();
     for_planes<S>(out, g, is_last(self, p.format), [&](auto* sum, const auto* from, int64_t first, int64_t step) {
       for (int64_t i = 0; i < out_size; ++i) {
         const int64_t at = index[first + i * step];
-        FC_CHECK(at >= 0 && at < in_size, "max_pool2d_with_indices_backward: index ", at, " is out of range for a plane of ", in_size, " elements");
+        FC_CHECK(at >= 0 && at < in_size, "max_pool2d_with_indices_backward: index ", at,
+                 " is out of range for a plane of ", in_size, " elements");
         sum[at] = static_cast<typename S::Number>(sum[at] + S::read(from[i * step]));
       }
     });
@@ -234,7 +247,8 @@ Tensor max_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel,
   return out;
 }
 
-Tensor avg_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode, bool include_pad, std::optional<int64_t> divisor) {
+Tensor avg_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode, bool include_pad,
+                std::optional<int64_t> divisor) {
   const int64_t one[] = {1};
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d", self, kernel, stride, padding, one, ceil_mode);
@@ -245,13 +259,13 @@ Tensor avg_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padd
   return out;
 }
 
-Tensor avg_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode, bool include_pad,
-                         std::optional<int64_t> divisor) {
+Tensor avg_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                         bool ceil_mode, bool include_pad, std::optional<int64_t> divisor) {
   const int64_t one[] = {1};
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d_backward: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d_backward", self, kernel, stride, padding, one, ceil_mode);
-  FC_CHECK(Dims::same(grad.sizes(), p.output) && grad.dtype() == self.dtype(), "avg_pool2d_backward: expected a ", self.dtype(), " gradient of size ", IntSpan(p.output), ", got ",
-           grad.dtype(), " ", grad.sizes());
+  FC_CHECK(Dims::same(grad.sizes(), p.output) && grad.dtype() == self.dtype(), "avg_pool2d_backward: expected a ",
+           self.dtype(), " gradient of size ", IntSpan(p.output), ", got ", grad.dtype(), " ", grad.sizes());
   Tensor g = contiguous(grad, p.format), out = empty_tensor(self.sizes(), self.dtype(), Device{}, p.format);
   const Divisor by{p, include_pad, divisor};
   for_type("avg_pool2d_backward", self.dtype(), [&]<class S>(S) {
@@ -275,7 +289,8 @@ template <class F>
 void adaptive_windows(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w, const F& f) {
   for (int64_t oy = 0; oy < out_h; ++oy)
     for (int64_t ox = 0; ox < out_w; ++ox) {
-      const int64_t y0 = adaptive_first(oy, out_h, in_h), y1 = adaptive_last(oy, out_h, in_h), x0 = adaptive_first(ox, out_w, in_w), x1 = adaptive_last(ox, out_w, in_w);
+      const int64_t y0 = adaptive_first(oy, out_h, in_h), y1 = adaptive_last(oy, out_h, in_h),
+                    x0 = adaptive_first(ox, out_w, in_w), x1 = adaptive_last(ox, out_w, in_w);
       f(oy * out_w + ox, (y1 - y0) * (x1 - x0), y0, y1, x0, x1);
     }
 }
@@ -292,31 +307,35 @@ Tensor adaptive_pool(const Tensor& self, IntSpan size) {
   for_type("adaptive_avg_pool2d", self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     for_planes<S>(out, in, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
-      adaptive_windows(h, w, size[0], size[1], [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
-        N total = 0;
-        for (int64_t y = y0; y < y1; ++y)
-          for (int64_t x = x0; x < x1; ++x) total = static_cast<N>(total + S::read(from[(y * w + x) * step]));
-        sum[place] = static_cast<N>(total / static_cast<N>(area));
-      });
+      adaptive_windows(h, w, size[0], size[1],
+                       [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
+                         N total = 0;
+                         for (int64_t y = y0; y < y1; ++y)
+                           for (int64_t x = x0; x < x1; ++x)
+                             total = static_cast<N>(total + S::read(from[(y * w + x) * step]));
+                         sum[place] = static_cast<N>(total / static_cast<N>(area));
+                       });
     });
   });
   return out;
 }
 
 Tensor adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
-  FC_CHECK(grad.dim() == self.dim() && grad.dtype() == self.dtype() && grad.size(-3) == self.size(-3), "_adaptive_avg_pool2d_backward: expected a gradient like ",
-           self.dtype(), " ", self.sizes(), ", got ", grad.dtype(), " ", grad.sizes());
+  FC_CHECK(grad.dim() == self.dim() && grad.dtype() == self.dtype() && grad.size(-3) == self.size(-3),
+           "_adaptive_avg_pool2d_backward: expected a gradient like ", self.dtype(), " ", self.sizes(), ", got ",
+           grad.dtype(), " ", grad.sizes());
   const MemoryFormat format = format_of(self);
   Tensor g = contiguous(grad, format), out = empty_tensor(self.sizes(), self.dtype(), Device{}, format);
   const int64_t w = self.size(-1);
   for_type("adaptive_avg_pool2d_backward", self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     for_planes<S>(out, g, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
-      adaptive_windows(self.size(-2), w, grad.size(-2), grad.size(-1), [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
-        const auto share = static_cast<N>(S::read(from[place * step]) / static_cast<N>(area));
-        for (int64_t y = y0; y < y1; ++y)
-          for (int64_t x = x0; x < x1; ++x) sum[y * w + x] = static_cast<N>(sum[y * w + x] + share);
-      });
+      adaptive_windows(self.size(-2), w, grad.size(-2), grad.size(-1),
+                       [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
+                         const auto share = static_cast<N>(S::read(from[place * step]) / static_cast<N>(area));
+                         for (int64_t y = y0; y < y1; ++y)
+                           for (int64_t x = x0; x < x1; ++x) sum[y * w + x] = static_cast<N>(sum[y * w + x] + share);
+                       });
     });
   });
   return out;

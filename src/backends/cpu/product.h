@@ -25,8 +25,14 @@ struct ProductKernels {
 void* product_workspace(size_t bytes);  // this thread's, until the next call; 64-byte aligned
 
 using ProductTable = ProductKernels[kDTypeSlots];
-namespace baseline { void fill_product(ProductTable& t); }
-namespace avx2 { void fill_product(ProductTable& t); }
-namespace avx512 { void fill_product(ProductTable& t); }
+namespace baseline {
+void fill_product(ProductTable& t);
+}
+namespace avx2 {
+void fill_product(ProductTable& t);
+}
+namespace avx512 {
+void fill_product(ProductTable& t);
+}
 
 }  // namespace facula::cpu

@@ -36,11 +36,17 @@ template <class T>
 using V = typename Vector<T>::type;
 
 template <class T>
-inline V<T> load(const T* p) { return *reinterpret_cast<const typename Vector<T>::loose*>(p); }
+inline V<T> load(const T* p) {
+  return *reinterpret_cast<const typename Vector<T>::loose*>(p);
+}
 template <class T>
-inline void store(T* p, V<T> v) { *reinterpret_cast<typename Vector<T>::loose*>(p) = v; }
+inline void store(T* p, V<T> v) {
+  *reinterpret_cast<typename Vector<T>::loose*>(p) = v;
+}
 template <class T>
-inline V<T> splat(T x) { return x - V<T>{}; }  // compiles to a broadcast, and keeps -0.0
+inline V<T> splat(T x) {
+  return x - V<T>{};
+}  // compiles to a broadcast, and keeps -0.0
 template <class T>
 inline V<T> multiply_add(V<T> a, V<T> b, V<T> c) {
 #if defined(__AVX512F__)
@@ -104,7 +110,9 @@ void tile(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b
 }
 
 template <class N>
-int64_t round_up(int64_t v, N unit) { return (v + unit - 1) / unit * unit; }
+int64_t round_up(int64_t v, N unit) {
+  return (v + unit - 1) / unit * unit;
+}
 
 struct Blocks {  // how much of k, n and m is packed at a time: b's part sits in the outer cache, a's in the inner one
   int64_t k, n, m;
@@ -124,7 +132,8 @@ void product(const Product& p) {
   constexpr int width = kVectors * Vector<N>::lanes;
   // A half type must not be rounded between two parts of k.
   const Blocks block(p, !S::direct && !std::is_integral_v<N>, kRows, width);
-  auto* packed_b = static_cast<N*>(product_workspace(static_cast<size_t>((block.n + block.m) * std::max<int64_t>(block.k, 1)) * sizeof(N)));
+  auto* packed_b = static_cast<N*>(
+      product_workspace(static_cast<size_t>((block.n + block.m) * std::max<int64_t>(block.k, 1)) * sizeof(N)));
   N* packed_a = packed_b + block.n * block.k;
   const bool direct_a = S::direct && p.n <= 4 * width && p.a_row % item == 0 && p.a_col % item == 0;
   const bool direct_b = S::direct && p.m <= 4 * kRows && p.b_col == item && p.b_row % item == 0;
@@ -144,7 +153,8 @@ void product(const Product& p) {
       if (columns == width && p.b_col == item) {
         for (int64_t j = 0; j < width; ++j) to[j] = S::read(reinterpret_cast<const T*>(row)[j]);
       } else {
-        for (int64_t j = 0; j < width; ++j) to[j] = j < columns ? S::read(*reinterpret_cast<const T*>(row + j * p.b_col)) : N(0);
+        for (int64_t j = 0; j < width; ++j)
+          to[j] = j < columns ? S::read(*reinterpret_cast<const T*>(row + j * p.b_col)) : N(0);
       }
     }
   };
@@ -153,8 +163,10 @@ void product(const Product& p) {
     for (int64_t i = 0; i < rows; ++i, sum += width, c += p.c_row) {
       if (p.c_col == item && columns == width) {
         T* out = reinterpret_cast<T*>(c);
-        if (keep == N(0)) for (int64_t j = 0; j < width; ++j) out[j] = S::write(alpha * sum[j]);
-        else for (int64_t j = 0; j < width; ++j) out[j] = S::write(alpha * sum[j] + keep * S::read(out[j]));
+        if (keep == N(0))
+          for (int64_t j = 0; j < width; ++j) out[j] = S::write(alpha * sum[j]);
+        else
+          for (int64_t j = 0; j < width; ++j) out[j] = S::write(alpha * sum[j] + keep * S::read(out[j]));
       } else {
         for (int64_t j = 0; j < columns; ++j) {
           T& out = *reinterpret_cast<T*>(c + j * p.c_col);
@@ -172,12 +184,14 @@ void product(const Product& p) {
       const int64_t depth = std::min(block.k, p.k - q0);
       const char* b0 = p.b + q0 * p.b_row + j0 * p.b_col;
       for (int64_t j = 0; j < n; j += width)
-        if (!direct_b || n - j < width) pack_b(packed_b + j * depth, b0 + j * p.b_col, std::min<int64_t>(width, n - j), depth);
+        if (!direct_b || n - j < width)
+          pack_b(packed_b + j * depth, b0 + j * p.b_col, std::min<int64_t>(width, n - j), depth);
       for (int64_t i0 = 0; i0 < p.m; i0 += block.m) {
         const int64_t m = std::min(block.m, p.m - i0);
         const char* a0 = p.a + i0 * p.a_row + q0 * p.a_col;
         for (int64_t i = 0; i < m; i += kRows)
-          if (!direct_a || m - i < kRows) pack_a(packed_a + i * depth, a0 + i * p.a_row, std::min<int64_t>(kRows, m - i), depth);
+          if (!direct_a || m - i < kRows)
+            pack_a(packed_a + i * depth, a0 + i * p.a_row, std::min<int64_t>(kRows, m - i), depth);
         for (int64_t j = 0; j < n; j += width) {
           const int64_t columns = std::min<int64_t>(width, n - j);
           const bool lies_b = direct_b && columns == width;
@@ -185,7 +199,9 @@ void product(const Product& p) {
           const int64_t b_k = lies_b ? p.b_row / item : width;
           for (int64_t i = 0; i < m; i += kRows) {
             const int64_t rows = std::min<int64_t>(kRows, m - i);
-            if (direct_a && rows == kRows) tile<N, false>(depth, reinterpret_cast<const N*>(a0 + i * p.a_row), p.a_row / item, p.a_col / item, b, b_k, sum);
+            if (direct_a && rows == kRows)
+              tile<N, false>(depth, reinterpret_cast<const N*>(a0 + i * p.a_row), p.a_row / item, p.a_col / item, b,
+                             b_k, sum);
             else tile<N, true>(depth, packed_a + i * depth, 1, kRows, b, b_k, sum);
             finish(sum, p.c + (i0 + i) * p.c_row + (j0 + j) * p.c_col, rows, columns, q0 == 0);
           }
@@ -225,7 +241,8 @@ void complex_product(const Product& p) {
   using T = std::complex<N>;
   constexpr int width = kVectors * Vector<N>::lanes;
   const Blocks block(p, false, kComplexRows, width);
-  auto* packed_b = static_cast<N*>(product_workspace(static_cast<size_t>((block.n + block.m) * std::max<int64_t>(block.k, 1)) * sizeof(T)));
+  auto* packed_b = static_cast<N*>(
+      product_workspace(static_cast<size_t>((block.n + block.m) * std::max<int64_t>(block.k, 1)) * sizeof(T)));
   N* packed_a = packed_b + 2 * block.n * block.k;
   const N alpha = static_cast<N>(p.alpha), beta = static_cast<N>(p.beta);
   auto at = [](const char* base, int64_t offset) { return *reinterpret_cast<const T*>(base + offset); };
@@ -275,7 +292,9 @@ void complex_product(const Product& p) {
 
 // --- rows times columns one by one, for products with a vector
 template <class N>
-N multiply(N x, N y) { return x * y; }
+N multiply(N x, N y) {
+  return x * y;
+}
 template <class N>  // without the library's check for infinities
 std::complex<N> multiply(std::complex<N> x, std::complex<N> y) {
   return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
@@ -306,7 +325,8 @@ typename S::Number dot_part(const char* a, int64_t a_step, const char* b, int64_
     }
   }
   for (; q < k; ++q)
-    sum[q % 32] += multiply(S::read(*reinterpret_cast<const T*>(a + q * a_step)), S::read(*reinterpret_cast<const T*>(b + q * b_step)));
+    sum[q % 32] += multiply(S::read(*reinterpret_cast<const T*>(a + q * a_step)),
+                            S::read(*reinterpret_cast<const T*>(b + q * b_step)));
   for (int half = 16; half > 0; half /= 2)
     for (int l = 0; l < half; ++l) sum[l] += sum[l + half];
   return sum[0];
@@ -318,12 +338,15 @@ void dots(const Product& p) {
   using N = typename S::Number;
   const int64_t parts = std::max<int64_t>(1, (p.k + kDotPart - 1) / kDotPart), results = p.m * p.n;
   auto* partial = static_cast<N*>(product_workspace(static_cast<size_t>(parts * results) * sizeof(N)));
-  parallel_for(0, parts * results, std::max<int64_t>(1, kDotPart / std::max<int64_t>(1, std::min(p.k, kDotPart))), [&](int64_t from, int64_t to) {
-    for (int64_t t = from; t < to; ++t) {
-      int64_t r = t / parts, q = t % parts * kDotPart;
-      partial[t] = dot_part<S>(p.a + r / p.n * p.a_row + q * p.a_col, p.a_col, p.b + r % p.n * p.b_col + q * p.b_row, p.b_row, std::min(kDotPart, p.k - q));
-    }
-  });
+  parallel_for(0, parts * results, std::max<int64_t>(1, kDotPart / std::max<int64_t>(1, std::min(p.k, kDotPart))),
+               [&](int64_t from, int64_t to) {
+                 for (int64_t t = from; t < to; ++t) {
+                   int64_t r = t / parts, q = t % parts * kDotPart;
+                   partial[t] =
+                       dot_part<S>(p.a + r / p.n * p.a_row + q * p.a_col, p.a_col,
+                                   p.b + r % p.n * p.b_col + q * p.b_row, p.b_row, std::min(kDotPart, p.k - q));
+                 }
+               });
   for (int64_t r = 0; r < results; ++r) {
     N sum = partial[r * parts];
     for (int64_t q = 1; q < parts; ++q) sum += partial[r * parts + q];
