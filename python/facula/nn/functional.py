@@ -31,11 +31,11 @@ _HERE = [
     "gelu", "mish", "silu", "hardtanh", "hardtanh_", "hardswish", "hardsigmoid", "softplus", "hardshrink", "softshrink",
     "threshold", "threshold_", "sigmoid", "tanh", "logsigmoid", "linear", "bilinear", "conv1d", "conv2d", "conv3d",
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "pixel_shuffle", "pixel_unshuffle", "pdist",
-    "cosine_similarity", "pairwise_distance", "channel_shuffle", "native_channel_shuffle", "one_hot", "unfold", "fold",
+    "adaptive_avg_pool1d", "adaptive_avg_pool3d", "pixel_shuffle", "pixel_unshuffle", "pdist",
+    "cosine_similarity", "pairwise_distance", "channel_shuffle", "native_channel_shuffle", "one_hot",
     "scaled_dot_product_attention", "glu", "relu6", "relu6_",
 ]  # fmt: skip
-_RENAMED = {"logsigmoid": "log_sigmoid", "unfold": "im2col", "fold": "col2im"}
+_RENAMED = {"logsigmoid": "log_sigmoid"}
 for _name in _HERE:
     _real = _RENAMED.get(_name, _name)
     if _exists(_real):
@@ -190,6 +190,24 @@ for _name in ("max_pool1d", "max_pool2d", "max_pool3d"):
 del _name
 
 
+@_needs("adaptive_avg_pool2d")
+def adaptive_avg_pool2d(input, output_size):
+    """None in output_size keeps the input's size there."""
+    pair = (output_size, output_size) if isinstance(output_size, int) else output_size
+    size = [n if wanted is None else wanted for wanted, n in zip(pair, input.shape[-2:])]
+    return _op("adaptive_avg_pool2d")(input, size)
+
+
+@_needs("im2col")
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    return _op("im2col")(input, kernel_size, dilation, padding, stride)
+
+
+@_needs("col2im")
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    return _op("col2im")(input, output_size, kernel_size, dilation, padding, stride)
+
+
 @_needs("layer_norm")
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Zero mean and unit variance over the last dimensions, then weight and bias."""
@@ -313,50 +331,3 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 
 for _missing in _absent:
     del globals()[_missing]
-for _name in (
-    "relu", "relu_", "gelu", "silu", "mish", "leaky_relu", "elu", "celu", "selu", "hardtanh", "hardswish", "hardsigmoid",
-    "softplus", "threshold", "sigmoid", "tanh", "linear", "bilinear", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d",
-    "scaled_dot_product_attention",
-    "pad", "relu6", "prelu",
-):  # fmt: skip
-    if _name in _C._functions:
-        globals()[_name] = _C._functions[_name]
-del _name
-
-
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    values = _C._functions["max_pool1d_with_indices"](
-        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
-    )
-    return values if return_indices else values[0]
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    values = _C._functions["max_pool2d_with_indices"](
-        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
-    )
-    return values if return_indices else values[0]
-
-
-def max_pool1d_with_indices(*args, **kwargs):
-    return max_pool1d(*args, **kwargs, return_indices=True)
-
-
-def max_pool2d_with_indices(*args, **kwargs):
-    return max_pool2d(*args, **kwargs, return_indices=True)
-
-
-def adaptive_avg_pool2d(input, output_size):
-    """None in output_size keeps the input's size there."""
-    pair = (output_size, output_size) if isinstance(output_size, int) else output_size
-    size = [n if wanted is None else wanted for wanted, n in zip(pair, input.shape[-2:])]
-    return _C._functions["adaptive_avg_pool2d"](input, size)
-
-
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    return _C._functions["im2col"](input, kernel_size, dilation, padding, stride)
-
-
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    return _C._functions["col2im"](input, output_size, kernel_size, dilation, padding, stride)
