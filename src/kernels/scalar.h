@@ -49,6 +49,11 @@ inline T wrap_mul(T a, T b) {
   else return a * b;
 }
 
+// How many parameters each opcode has.
+#define FC_PARAMS(number, name, inputs, params) params,
+inline constexpr int param_count[] = {FC_MAP_OPCODES(FC_PARAMS)};
+#undef FC_PARAMS
+
 #define FC_UNARY(name, types, ...)                                \
   struct name {                                                   \
     static constexpr int code = FC_MAP_##name, arity = 1;         \
@@ -141,7 +146,7 @@ FC_BINARY(logit_backward, kReal,
   bool inside = p[0] < 0 ? b >= 0 && b <= 1 : b >= p[0] && b <= 1 - p[0];
   return inside ? a / (b * (1 - b)) : (p[0] < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0));)
 // --- tests and bits
-FC_UNARY(logical_not, kAll, return x == T(0);)
+FC_UNARY(logical_not, kBool, return !x;)
 FC_UNARY(isnan, kAll, return x != x;)
 FC_UNARY(isinf, kAll,
   if constexpr (is_complex_v<T>) return std::isinf(x.real()) || std::isinf(x.imag());
@@ -284,9 +289,9 @@ FC_BINARY(lt, kOrdered, return a < b;)
 FC_BINARY(le, kOrdered, return a <= b;)
 FC_BINARY(gt, kOrdered, return a > b;)
 FC_BINARY(ge, kOrdered, return a >= b;)
-FC_BINARY(logical_and, kAll, return a != T(0) && b != T(0);)
-FC_BINARY(logical_or, kAll, return a != T(0) || b != T(0);)
-FC_BINARY(logical_xor, kAll, return (a != T(0)) != (b != T(0));)
+FC_BINARY(logical_and, kBool, return a && b;)
+FC_BINARY(logical_or, kBool, return a || b;)
+FC_BINARY(logical_xor, kBool, return a != b;)
 FC_BINARY(bitwise_and, kBool | kInt, return static_cast<T>(a & b);)
 FC_BINARY(bitwise_or, kBool | kInt, return static_cast<T>(a | b);)
 FC_BINARY(bitwise_xor, kBool | kInt, return static_cast<T>(a ^ b);)
@@ -362,7 +367,8 @@ struct addcdiv {
 
 template <class... Op>
 struct op_list {};
-// The only enumeration of formulas. `where` and `masked_fill` have a condition of another type and kernels apart.
+// The only enumeration of formulas, but for comparisons and bits, which share kernels between types (cpu/isa/compare),
+// and `where`, which has a condition of another type.
 using unary_ops = op_list<neg, positive, abs, square, cube, inverse_square, reciprocal, sqrt, rsqrt, sign, sgn, floor, ceil, trunc, round, frac,
                           round_decimals, deg2rad, rad2deg, logical_not, isnan, isinf, isfinite, isposinf, isneginf,
                           signbit, bitwise_not, conj_physical, angle, real, imag, relu, leaky_relu, hardtanh, hardswish,
@@ -373,8 +379,6 @@ using math_ops = op_list<exp, exp2, expm1, log, log2, log10, log1p, sin, cos, ta
 using binary_ops = op_list<add, sub, rsub, mul, div, div_trunc, div_floor, floor_divide, remainder, fmod, pow, maximum,
                            minimum, fmax, fmin, clamp_min, clamp_max, atan2, hypot, copysign, nextafter, logaddexp,
                            logaddexp2, xlogy, xlog1py, ldexp, heaviside, gcd, lcm, complex, prelu, smooth_l1, huber>;
-using compare_ops = op_list<eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_xor, bitwise_and, bitwise_or,
-                            bitwise_xor, bitwise_left_shift, bitwise_right_shift>;
 using derivative_ops = op_list<sigmoid_backward, tanh_backward, silu_backward, mish_backward, gelu_backward,
                                gelu_tanh_backward, threshold_backward, leaky_relu_backward, elu_backward,
                                hardtanh_backward, hardswish_backward, hardsigmoid_backward, softplus_backward,

@@ -145,6 +145,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
            "operator instead.");
   check_kind(row.name, row.refuses, common);
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
+  if (row.opcode >= FC_MAP_logical_and && row.opcode <= FC_MAP_logical_xor) r.compute = DType::Bool;
   Scalar alpha;
   if (row.alpha) {
     alpha = args[2].scalar();

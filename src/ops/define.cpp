@@ -64,7 +64,9 @@ Operator& define(const OpDef& def) {
     if (def.grad) form.grad = make_rule(form.schema(), def.saves, def.grad).release();
   }
   if (def.out) {
-    Operator& form = define(to_string(out_schema(op.schema())));
+    Schema schema = out_schema(op.schema());
+    if (find_operator(schema.full_name())) schema.overload = op.schema().overload + "_out";  // clamp.out is taken: clamp.Tensor_out
+    Operator& form = define(to_string(schema));
     form.set_all_devices(def.own_forms ? def.all : Kernel{run_out, &op});
     form.functional = &op;
     form.differentiable = def.differentiable;

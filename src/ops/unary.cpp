@@ -109,6 +109,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const MapInput input{&args[0].tensor(), {}};
   check_kind(row.name, row.refuses, input.tensor->dtype());
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = {&input, 1}};
+  if (row.opcode == FC_MAP_logical_not) r.compute = DType::Bool;
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
 }

@@ -24,6 +24,7 @@ const KernelTable& kernels() {
       default:
         fill(baseline::fill_unary, baseline::fill_math, baseline::fill_binary, baseline::fill_compare, baseline::fill_ternary, baseline::fill_cast, baseline::fill_reduce);
     }
+    add_indirect_casts(*t);
     return t;
   }();
   return table;

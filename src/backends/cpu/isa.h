@@ -8,7 +8,7 @@
 namespace facula::cpu {
 
 struct MapKernel {
-  TileFn fn = nullptr;
+  FlatFn fn = nullptr;
   DType result = DType::Undefined;  // the type the kernel writes
   int16_t cost = 1;
 };
@@ -53,6 +53,9 @@ FC_DECLARE(baseline)
 FC_DECLARE(avx2)
 FC_DECLARE(avx512)
 #undef FC_DECLARE
+
+// Completes the table of conversions with those that take a step through another type (backends/cpu/cast.cpp).
+void add_indirect_casts(KernelTable& t);
 
 const KernelTable& kernels();
 
