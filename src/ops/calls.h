@@ -102,6 +102,7 @@ inline Tensor sum(T a, IntSpan dims, bool keepdim = false) { return call<"aten::
 inline Tensor mean(T a, IntSpan dims, bool keepdim = false) { return call<"aten::mean.dim", Tensor>(a, dims, keepdim, std::optional<DType>()); }
 inline Tensor amax(T a, IntSpan dims, bool keepdim = false) { return call<"aten::amax", Tensor>(a, dims, keepdim); }
 inline Tensor amin(T a, IntSpan dims, bool keepdim = false) { return call<"aten::amin", Tensor>(a, dims, keepdim); }
+inline bool all_true(T a) { return call<"aten::_local_scalar_dense", Scalar>(call<"aten::all", Tensor>(a)).to_bool(); }
 Tensor sum_to_size(T a, IntSpan sizes);  // undoes broadcasting
 
 // --- indexing

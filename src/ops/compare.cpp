@@ -22,8 +22,6 @@ Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol
   return logical_or(close, logical_and(isfinite(actual), le(actual, allowed)));
 }
 
-bool all_true(const Tensor& t) { return call<"aten::_local_scalar_dense", Scalar>(call<"aten::all", Tensor>(t)).to_bool(); }
-
 bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
   return all_true(isclose(self, other, rtol, atol, equal_nan));
 }

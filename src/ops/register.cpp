@@ -14,6 +14,7 @@ void define_all_operators() {
     define_power();
     define_activation();
     define_compare();
+    define_random();
     define_aliases();
     define_copy();
     define_creation();

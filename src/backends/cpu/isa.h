@@ -31,11 +31,20 @@ struct ArgReduceKernel {
   void (*combine)(char* value, int64_t* index, const char* later, const int64_t* later_index, int64_t m) = nullptr;
 };
 
+// Random words to numbers. n: results, for normals a multiple of 16; a double takes two words.
+struct RandomKernels {
+  void (*uniform_float)(const uint32_t* words, float* out, int64_t n, float from, float to) = nullptr;
+  void (*uniform_double)(const uint32_t* words, double* out, int64_t n, double from, double to) = nullptr;
+  void (*normal_float)(const uint32_t* words, float* out, int64_t n, float mean, float std_dev) = nullptr;
+  void (*normal_double)(const uint32_t* words, double* out, int64_t n, double mean, double std_dev) = nullptr;
+};
+
 struct KernelTable {
   MapKernel map[FC_MAP_COUNT][kDTypeSlots];  // by opcode and compute type; float32 stands for reduced types
   CastFn cast[kDTypeSlots][kDTypeSlots];
   ReduceKernel reduce[FC_REDUCE_COUNT][kDTypeSlots];  // by compute type
   ArgReduceKernel arg_reduce[2][kDTypeSlots];         // 0: max, 1: min
+  RandomKernels random;
 };
 
 // Each is defined by one build of isa/*.cpp.
@@ -48,6 +57,7 @@ struct KernelTable {
   void fill_ternary(KernelTable& t);          \
   void fill_cast(KernelTable& t);             \
   void fill_reduce(KernelTable& t);           \
+  void fill_random(KernelTable& t);           \
   }
 FC_DECLARE(baseline)
 FC_DECLARE(avx2)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/index.h"
+#include "backends/cpu/random.h"
 
 namespace facula::cpu {
 
 void register_cpu() {
   register_families();
   register_index();
+  set_random_fill(random_fill);
 }
 
 }  // namespace facula::cpu
