@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -28,6 +29,13 @@ struct SavedState {
 };
 static_assert(sizeof(SavedState) == 5056);
 
+uint32_t temper(uint32_t y) {
+  y ^= y >> 11;
+  y ^= (y << 7) & 0x9d2c5680u;
+  y ^= (y << 15) & 0xefc60000u;
+  return y ^ (y >> 18);
+}
+
 }  // namespace
 
 Generator::Generator(Device device, uint64_t seed) : device_(device) { set_seed(seed); }
@@ -51,19 +59,33 @@ uint64_t Generator::seed() {
 }
 
 void Generator::refill() {
-  auto mix = [](uint32_t u, uint32_t v) { return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ (v & 1 ? 0x9908b0dfu : 0); };
-  for (int i = 0; i < kN; ++i) words_[i] = words_[(i + kM) % kN] ^ mix(words_[i], words_[(i + 1) % kN]);
+  auto mix = [](uint32_t u, uint32_t v) { return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ (-(v & 1) & 0x9908b0dfu); };
+  int i = 0;  // three loops instead of indices modulo kN, so that the compiler vectorises the first two
+  for (; i < kN - kM; ++i) words_[i] = words_[i + kM] ^ mix(words_[i], words_[i + 1]);
+  for (; i < kN - 1; ++i) words_[i] = words_[i + kM - kN] ^ mix(words_[i], words_[i + 1]);
+  words_[i] = words_[i + kM - kN] ^ mix(words_[i], words_[0]);
   left_ = kN;
   next_ = 0;
 }
 
 uint32_t Generator::random() {
   if (--left_ == 0) refill();
-  uint32_t y = words_[next_++];
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9d2c5680u;
-  y ^= (y << 15) & 0xefc60000u;
-  return y ^ (y >> 18);
+  return temper(words_[next_++]);
+}
+
+void Generator::random(uint32_t* out, int64_t n) {
+  while (n > 0) {
+    if (left_ == 1) {
+      refill();
+      left_ = kN + 1;
+    }
+    int64_t take = std::min<int64_t>(n, left_ - 1);
+    for (int64_t i = 0; i < take; ++i) out[i] = temper(words_[next_ + i]);
+    out += take;
+    n -= take;
+    next_ += static_cast<uint32_t>(take);
+    left_ -= static_cast<int>(take);
+  }
 }
 
 uint64_t Generator::random64() {
@@ -91,7 +113,8 @@ void Generator::set_state(const std::vector<uint8_t>& bytes) {
   SavedState s;
   FC_CHECK(bytes.size() == sizeof s, "Expected a CPUGeneratorImplState of size ", sizeof s, " but found the input RNG state size to be ", bytes.size());
   std::memcpy(&s, bytes.data(), sizeof s);
-  FC_CHECK(s.left > 0 && s.left <= kN && s.next <= kN && s.seeded == 1, "Invalid mt19937 state");
+  const bool fresh = s.left == 1 && s.next == 0;
+  FC_CHECK(s.seeded == 1 && s.left > 0 && s.next <= kN && (fresh || s.next + static_cast<uint64_t>(s.left) == kN + 1), "Invalid mt19937 state");
   seed_ = s.seed;
   left_ = s.left;
   next_ = static_cast<uint32_t>(s.next);

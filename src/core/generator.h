@@ -22,6 +22,7 @@ class Generator : public RefCounted {
 
   uint32_t random();     // 32 bits
   uint64_t random64();   // two draws, the first is the high word
+  void random(uint32_t* words, int64_t n);  // n draws
 
   // The second half of a pair of normals, kept for the next scalar draw, as PyTorch does.
   bool has_next_normal = false, has_next_float_normal = false;

@@ -41,6 +41,19 @@ using real_t = typename RealOf<T>::type;
 template <class T>
 using wrap_t = typename std::conditional_t<is_int_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 
+template <class T>
+inline T wrap_mul(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) return a && b;
+  // Narrow types promote to int, whose overflow would be undefined: multiply in 64 bits.
+  else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else return a * b;
+}
+
+// How many parameters each opcode has.
+#define FC_PARAMS(number, name, inputs, params) params,
+inline constexpr int param_count[] = {FC_MAP_OPCODES(FC_PARAMS)};
+#undef FC_PARAMS
+
 #define FC_UNARY(name, types, ...)                                \
   struct name {                                                   \
     static constexpr int code = FC_MAP_##name, arity = 1;         \
@@ -75,6 +88,8 @@ FC_UNARY(abs, kNumbers,
 FC_UNARY(square, kAll,
   if constexpr (std::is_same_v<T, bool>) return x;
   else return static_cast<T>(static_cast<wrap_t<T>>(x) * static_cast<wrap_t<T>>(x));)
+FC_UNARY(cube, kNumbers, return wrap_mul(wrap_mul(x, x), x);)
+FC_UNARY(inverse_square, kFloating, return T(1) / (x * x);)
 FC_UNARY(reciprocal, kFloating, return T(1) / x;)
 FC_UNARY(sqrt, kFloating, return std::sqrt(x);)
 FC_UNARY(rsqrt, kFloating, return T(1) / std::sqrt(x);)
@@ -131,7 +146,7 @@ FC_BINARY(logit_backward, kReal,
   bool inside = p[0] < 0 ? b >= 0 && b <= 1 : b >= p[0] && b <= 1 - p[0];
   return inside ? a / (b * (1 - b)) : (p[0] < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0));)
 // --- tests and bits
-FC_UNARY(logical_not, kAll, return x == T(0);)
+FC_UNARY(logical_not, kBool, return !x;)
 FC_UNARY(isnan, kAll, return x != x;)
 FC_UNARY(isinf, kAll,
   if constexpr (is_complex_v<T>) return std::isinf(x.real()) || std::isinf(x.imag());
@@ -170,18 +185,13 @@ FC_UNARY(hardswish, kReal, T c = x + T(3); c = c < 0 ? T(0) : (c > 6 ? T(6) : c)
 FC_UNARY(hardsigmoid, kReal, T c = x + T(3); c = c < 0 ? T(0) : (c > 6 ? T(6) : c); return c / T(6);)
 FC_UNARY(log_sigmoid, kReal, return (x < 0 ? x : T(0)) - math::log1p(math::exp(-std::fabs(x)));)
 FC_UNARY(threshold, kInt | kReal, return x <= p[0] ? p[1] : x;)
+FC_UNARY(hardshrink, kReal, return x >= -p[0] && x <= p[0] ? T(0) : x;)
+FC_UNARY(softshrink, kReal, return x > p[0] ? x - p[0] : (x < -p[0] ? x + p[0] : x * T(0));)
 FC_UNARY(nan_to_num, kOrdered,
   if constexpr (is_real_v<T>)
     return x != x ? p[0] : (x == std::numeric_limits<T>::infinity() ? p[1] : (x == -std::numeric_limits<T>::infinity() ? p[2] : x));
   else return x;)
 // --- binary arithmetic
-template <class T>
-inline T wrap_mul(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) return a && b;
-  // Narrow types promote to int, whose overflow would be undefined: multiply in 64 bits.
-  else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else return a * b;
-}
 FC_BINARY(add, kAll,
   if constexpr (std::is_same_v<T, bool>) return a || (b && p[0]);
   else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) + static_cast<wrap_t<T>>(wrap_mul(b, p[0])));
@@ -279,9 +289,9 @@ FC_BINARY(lt, kOrdered, return a < b;)
 FC_BINARY(le, kOrdered, return a <= b;)
 FC_BINARY(gt, kOrdered, return a > b;)
 FC_BINARY(ge, kOrdered, return a >= b;)
-FC_BINARY(logical_and, kAll, return a != T(0) && b != T(0);)
-FC_BINARY(logical_or, kAll, return a != T(0) || b != T(0);)
-FC_BINARY(logical_xor, kAll, return (a != T(0)) != (b != T(0));)
+FC_BINARY(logical_and, kBool, return a && b;)
+FC_BINARY(logical_or, kBool, return a || b;)
+FC_BINARY(logical_xor, kBool, return a != b;)
 FC_BINARY(bitwise_and, kBool | kInt, return static_cast<T>(a & b);)
 FC_BINARY(bitwise_or, kBool | kInt, return static_cast<T>(a | b);)
 FC_BINARY(bitwise_xor, kBool | kInt, return static_cast<T>(a ^ b);)
@@ -291,6 +301,7 @@ FC_BINARY(bitwise_left_shift, kInt,
 FC_BINARY(bitwise_right_shift, kInt,
   constexpr int bits = 8 * sizeof(T);
   return b < 0 || b >= bits ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> b);)
+FC_BINARY(prelu, kReal, return a > T(0) ? a : a * b;)
 FC_BINARY(complex, kReal, return std::complex<T>(a, b);)
 // --- derivatives; a: incoming gradient, b: input or result
 FC_BINARY(sigmoid_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj((T(1) - b) * b); else return a * (T(1) - b) * b;)
@@ -308,6 +319,7 @@ FC_BINARY(gelu_tanh_backward, kReal,
   T t = math::tanh(k * (b + c * b * b * b));
   return a * (T(0.5) * (T(1) + t) + T(0.5) * b * (T(1) - t * t) * k * (T(1) + T(3) * c * b * b));)
 FC_BINARY(threshold_backward, kInt | kReal, return b <= p[0] ? T(0) : a;)
+FC_BINARY(shrink_backward, kReal, return b >= -p[0] && b <= p[0] ? T(0) : a;)
 FC_BINARY(leaky_relu_backward, kReal, return b > T(0) ? a : a * p[0];)
 FC_BINARY(elu_backward, kReal, return b <= T(0) ? a * p[2] * p[0] * p[1] * math::exp(b * p[2]) : a * p[1];)
 FC_BINARY(hardtanh_backward, kReal, return b <= p[0] || b >= p[1] ? T(0) : a;)
@@ -355,23 +367,22 @@ struct addcdiv {
 
 template <class... Op>
 struct op_list {};
-// The only enumeration of formulas. `where` and `masked_fill` have a condition of another type and kernels apart.
-using unary_ops = op_list<neg, positive, abs, square, reciprocal, sqrt, rsqrt, sign, sgn, floor, ceil, trunc, round, frac,
+// The only enumeration of formulas, but for comparisons and bits, which share kernels between types (cpu/isa/compare),
+// and `where`, which has a condition of another type.
+using unary_ops = op_list<neg, positive, abs, square, cube, inverse_square, reciprocal, sqrt, rsqrt, sign, sgn, floor, ceil, trunc, round, frac,
                           round_decimals, deg2rad, rad2deg, logical_not, isnan, isinf, isfinite, isposinf, isneginf,
                           signbit, bitwise_not, conj_physical, angle, real, imag, relu, leaky_relu, hardtanh, hardswish,
-                          hardsigmoid, threshold, nan_to_num>;
+                          hardsigmoid, threshold, hardshrink, softshrink, nan_to_num>;
 using math_ops = op_list<exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh,
                          asinh, acosh, atanh, sinc, erf, erfc, erfinv, lgamma, digamma, polygamma, i0, logit, sigmoid,
                          silu, mish, gelu, gelu_tanh, softplus, elu, log_sigmoid>;
 using binary_ops = op_list<add, sub, rsub, mul, div, div_trunc, div_floor, floor_divide, remainder, fmod, pow, maximum,
                            minimum, fmax, fmin, clamp_min, clamp_max, atan2, hypot, copysign, nextafter, logaddexp,
-                           logaddexp2, xlogy, xlog1py, ldexp, heaviside, gcd, lcm, complex, smooth_l1, huber>;
-using compare_ops = op_list<eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_xor, bitwise_and, bitwise_or,
-                            bitwise_xor, bitwise_left_shift, bitwise_right_shift>;
+                           logaddexp2, xlogy, xlog1py, ldexp, heaviside, gcd, lcm, complex, prelu, smooth_l1, huber>;
 using derivative_ops = op_list<sigmoid_backward, tanh_backward, silu_backward, mish_backward, gelu_backward,
                                gelu_tanh_backward, threshold_backward, leaky_relu_backward, elu_backward,
                                hardtanh_backward, hardswish_backward, hardsigmoid_backward, softplus_backward,
-                               log_sigmoid_backward, logit_backward>;
+                               log_sigmoid_backward, logit_backward, shrink_backward>;
 using ternary_ops = op_list<clamp, lerp, addcmul, addcdiv>;
 
 #undef FC_UNARY

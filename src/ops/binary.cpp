@@ -23,18 +23,19 @@ struct BinaryRow {
   GradFormula grad = nullptr;  // null: no derivative flows
   bool alpha = false;          // has "*, Scalar alpha=1"
   const char* tensor = "Tensor";   // name of the overload with two tensors
-  const char* scalar = "Scalar";   // of the one with a number; null: none
+  const char* scalar = "Scalar";   // of the one with a number second; null: none
+  const char* number_first = nullptr;  // of the one with a number first
+  const char* forms = "io";            // i in-place, o out=
 };
 
 constexpr const char* both = "other:self self:other";
 constexpr const char* all = "self other";
 
 // d/da and d/db of max/min-like operators: ties share the gradient.
-void split_extreme(Grad& g, const Tensor& a_wins) {
-  Tensor half = masked_fill(G, logical_not(eq(A, B)), 0);
-  half = mul(half, 0.5);
-  if (g.needs(0)) g.set(0, add(masked_fill(G, logical_not(a_wins), 0), half));
-  if (g.needs(1)) g.set(1, add(masked_fill(G, call<"aten::logical_or", Tensor>(a_wins, eq(A, B)), 0), half));
+void split_extreme(Grad& g, const Tensor& a_loses, const Tensor& b_loses) {
+  Tensor shared = where(eq(A, B), mul(G, 0.5), G);
+  if (g.needs(0)) g.set(0, where(a_loses, 0, shared));
+  if (g.needs(1)) g.set(1, where(b_loses, 0, shared));
 }
 
 constexpr BinaryRow rows[] = {
@@ -49,7 +50,7 @@ constexpr BinaryRow rows[] = {
     {"rsub", FC_MAP_rsub, Promote::Same, "b", "alpha", [](Grad& g) {
        if (g.needs(0)) g.set(0, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
        if (g.needs(1)) g.set(1, G);
-     }, true},
+     }, true, "Tensor", "Scalar", nullptr, ""},
     {"mul", FC_MAP_mul, Promote::Same, "", both, [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, conj(B)));
        if (g.needs(1)) g.set(1, mul(G, conj(A)));
@@ -58,27 +59,27 @@ constexpr BinaryRow rows[] = {
        if (g.needs(0)) g.set(0, div(G, conj(B)));
        if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
      }},
-    {"floor_divide", FC_MAP_floor_divide, Promote::Same, "c"},
+    {"floor_divide", FC_MAP_floor_divide, Promote::Same, "bc", "", nullptr, false, ""},
     {"remainder", FC_MAP_remainder, Promote::Same, "bc", "self:other other:other", [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
-       if (g.needs(1)) g.set(1, neg(mul(G, call<"aten::div.Tensor_mode", Tensor>(A, B, std::string_view("floor")))));
-     }},
+       if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "floor"))));
+     }, false, "Tensor", "Scalar", "Scalar_Tensor"},
     {"fmod", FC_MAP_fmod, Promote::Same, "bc", "self:other other:other", [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
-       if (g.needs(1)) g.set(1, neg(mul(G, call<"aten::div.Tensor_mode", Tensor>(A, B, std::string_view("trunc")))));
+       if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "trunc"))));
      }},
-    {"maximum", FC_MAP_maximum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, gt(A, B)); }, false, "", nullptr},
-    {"minimum", FC_MAP_minimum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, lt(A, B)); }, false, "", nullptr},
+    {"maximum", FC_MAP_maximum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, lt(A, B), gt(A, B)); }, false, "", nullptr, nullptr, "o"},
+    {"minimum", FC_MAP_minimum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); }, false, "", nullptr, nullptr, "o"},
     {"fmax", FC_MAP_fmax, Promote::Same, "c", all, [](Grad& g) {
-       Tensor first = call<"aten::logical_or", Tensor>(ge(A, B), call<"aten::isnan", Tensor>(B));
-       if (g.needs(0)) g.set(0, masked_fill(G, logical_not(first), 0));
-       if (g.needs(1)) g.set(1, masked_fill(G, first, 0));
-     }, false, "", nullptr},
+       Tensor first = logical_or(ge(A, B), isnan(B));
+       if (g.needs(0)) g.set(0, where(first, G, 0));
+       if (g.needs(1)) g.set(1, where(first, 0, G));
+     }, false, "", nullptr, nullptr, "o"},
     {"fmin", FC_MAP_fmin, Promote::Same, "c", all, [](Grad& g) {
-       Tensor first = call<"aten::logical_or", Tensor>(le(A, B), call<"aten::isnan", Tensor>(B));
-       if (g.needs(0)) g.set(0, masked_fill(G, logical_not(first), 0));
-       if (g.needs(1)) g.set(1, masked_fill(G, first, 0));
-     }, false, "", nullptr},
+       Tensor first = logical_or(le(A, B), isnan(B));
+       if (g.needs(0)) g.set(0, where(first, G, 0));
+       if (g.needs(1)) g.set(1, where(first, 0, G));
+     }, false, "", nullptr, nullptr, "o"},
     {"atan2", FC_MAP_atan2, Promote::Float, "c", all, [](Grad& g) {
        Tensor r = reciprocal(add(mul(A, A), mul(B, B)));
        if (g.needs(0)) g.set(0, mul(G, mul(B, r)));
@@ -89,25 +90,28 @@ constexpr BinaryRow rows[] = {
        if (g.needs(1)) g.set(1, mul(G, div(B, Y)));
      }, false, "", nullptr},
     {"copysign", FC_MAP_copysign, Promote::Float, "c", "self result", [](Grad& g) {
-       Tensor ratio = masked_fill(div(Y, A), eq(A, 0), 0);
-       if (g.needs(0)) g.set(0, mul(G, ratio));
+       if (g.needs(0)) g.set(0, mul(G, where(eq(A, 0), 0, div(Y, A))));
        if (g.needs(1)) g.set(1, zeros_like(G));
      }},
     {"nextafter", FC_MAP_nextafter, Promote::Same, "bic", "", nullptr, false, "", nullptr},
     {"logaddexp", FC_MAP_logaddexp, Promote::Same, "bic", "self other", [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, add(exp(sub(B, A)), 1)));
        if (g.needs(1)) g.set(1, div(G, add(exp(sub(A, B)), 1)));
-     }, false, "", nullptr},
+     }, false, "", nullptr, nullptr, "o"},
     {"logaddexp2", FC_MAP_logaddexp2, Promote::Same, "bic", "self other", [](Grad& g) {
-       if (g.needs(0)) g.set(0, div(G, add(call<"aten::exp2", Tensor>(sub(B, A)), 1)));
-       if (g.needs(1)) g.set(1, div(G, add(call<"aten::exp2", Tensor>(sub(A, B)), 1)));
-     }, false, "", nullptr},
+       if (g.needs(0)) g.set(0, div(G, add(exp2(sub(B, A)), 1)));
+       if (g.needs(1)) g.set(1, div(G, add(exp2(sub(A, B)), 1)));
+     }, false, "", nullptr, nullptr, "o"},
     {"xlogy", FC_MAP_xlogy, Promote::Float, "c", "self other", [](Grad& g) {
-       if (g.needs(0)) g.set(0, mul(G, masked_fill(log(B), call<"aten::logical_and", Tensor>(eq(A, 0), le(B, zeros_like(B))), 0)));
+       if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, 0)), 0, log(B))));
        if (g.needs(1)) g.set(1, div(mul(G, A), B));
-     }, false, "Tensor", nullptr},
+     }, false, "Tensor", "Scalar_Other", "Scalar_Self"},
+    {"special_xlog1py", FC_MAP_xlog1py, Promote::Float, "c", "self other", [](Grad& g) {
+       if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, -1)), 0, call<"aten::log1p", Tensor>(B))));
+       if (g.needs(1)) g.set(1, div(mul(G, A), add(B, 1)));
+     }, false, "", "other_scalar", "self_scalar", "o"},
     {"ldexp", FC_MAP_ldexp, Promote::Float, "c", "self other", [](Grad& g) {
-       Tensor p = call<"aten::exp2", Tensor>(B);
+       Tensor p = exp2(B);
        if (g.needs(0)) g.set(0, mul(G, p));
        if (g.needs(1)) g.set(1, mul(G, mul(mul(A, p), 0.69314718055994530942)));
      }, false, "Tensor", nullptr},
@@ -125,80 +129,95 @@ constexpr BinaryRow rows[] = {
     {"logical_or", FC_MAP_logical_or, Promote::Compare, "", "", nullptr, false, "", nullptr},
     {"logical_xor", FC_MAP_logical_xor, Promote::Compare, "", "", nullptr, false, "", nullptr},
     // --- bits
-    {"bitwise_and", FC_MAP_bitwise_and, Promote::Same, "fc"},
-    {"bitwise_or", FC_MAP_bitwise_or, Promote::Same, "fc"},
-    {"bitwise_xor", FC_MAP_bitwise_xor, Promote::Same, "fc"},
-    {"bitwise_left_shift", FC_MAP_bitwise_left_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar"},
-    {"bitwise_right_shift", FC_MAP_bitwise_right_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar"},
+    {"bitwise_and", FC_MAP_bitwise_and, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
+    {"bitwise_or", FC_MAP_bitwise_or, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
+    {"bitwise_xor", FC_MAP_bitwise_xor, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
+    {"bitwise_left_shift", FC_MAP_bitwise_left_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
+    {"bitwise_right_shift", FC_MAP_bitwise_right_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
 };
 
-void check_kind(const BinaryRow& row, DType t) {
-  char kind = info(t).kind == 'u' ? 'i' : info(t).kind;
-  if (std::string_view(row.refuses).find(kind) == std::string_view::npos && !is_barebones(t)) [[likely]]
-    return;
-  if (kind == 'b' && (row.opcode == FC_MAP_sub || row.opcode == FC_MAP_rsub))
-    raise<Error>("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                 "`logical_xor()` operator instead.");
-  raise<NotImplementedError>("\"", row.name, "\" not implemented for '", info(t).legacy, "'");
-}
-
-enum class Form { Functional, InPlace, Out };
-
-template <Form form>
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
-  MapInput in[2] = {{&args[0].tensor(), {}}, {}};
-  if (args[1].is_tensor()) in[1].tensor = &args[1].tensor();
-  else in[1].number = args[1].scalar();
+  const MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
-  check_kind(row, common);
+  FC_CHECK(common != DType::Bool || (row.opcode != FC_MAP_sub && row.opcode != FC_MAP_rsub),
+           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+           "operator instead.");
+  check_kind(row.name, row.refuses, common);
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
+  if (row.opcode >= FC_MAP_logical_and && row.opcode <= FC_MAP_logical_xor) r.compute = DType::Bool;
   Scalar alpha;
   if (row.alpha) {
     alpha = args[2].scalar();
     FC_CHECK(!alpha.is_bool() || common == DType::Bool, row.name, ": Boolean alpha only supported for Boolean results.");
     FC_CHECK(is_floating(common) || is_complex(common) || alpha.is_integral(true), row.name,
              ": For integral input tensors, argument alpha must not be a floating point number.");
+    FC_CHECK(is_complex(common) || !alpha.is_complex(), row.name,
+             ": For non-complex input tensors, argument alpha must not be a complex number.");
     r.params = {&alpha, 1};
   }
-  if constexpr (form == Form::InPlace) {
-    r.out = in[0].tensor;
-    r.in_place = true;
-  }
-  if constexpr (form == Form::Out) r.out = &args[op.num_args() - 1].tensor();
+  set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
 }
+
+// div with a rounding mode is division, or one of two other formulas that keep integers.
+void run_div_mode(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in[2] = {map_input(args[0]), map_input(args[1])};
+  MapRequest r{.op = "div", .opcode = FC_MAP_div, .promote = Promote::Float, .inputs = in, .compute = result_type(in)};
+  if (!args[2].is_none()) {
+    std::string_view mode = args[2].text();
+    FC_CHECK(mode == "trunc" || mode == "floor",
+             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
+    r.opcode = mode == "trunc" ? FC_MAP_div_trunc : FC_MAP_div_floor;
+    r.promote = Promote::Same;
+    check_kind(map_opcode(r.opcode).name, "bc", r.compute);
+  }
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
+
+void div_mode_grad(Grad& g) {
+  if (!g.arg(2).is_none()) {
+    if (g.needs(0)) g.set(0, zeros_like(G));
+    if (g.needs(1)) g.set(1, zeros_like(G));
+    return;
+  }
+  if (g.needs(0)) g.set(0, div(G, conj(B)));
+  if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
+}
+
+constexpr OpDef div_modes[] = {
+    {.schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+     .all = {run_div_mode}, .saves = "other self:other rounding_mode", .grad = div_mode_grad,
+     .in_place = true, .out = true, .own_forms = true},
+    {.schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+     .all = {run_div_mode}, .saves = "other rounding_mode", .grad = div_mode_grad,
+     .in_place = true, .out = true, .own_forms = true},
+};
 
 #undef G
 #undef A
 #undef B
 #undef Y
 
-void define_forms(const BinaryRow& row, const char* overload, const char* type) {
-  auto* context = const_cast<BinaryRow*>(&row);
-  std::string name = *overload ? str(row.name, '.', overload) : row.name;
-  Operator& f = define(str(name, "(Tensor self, ", type, " other", row.alpha ? ", *, Scalar alpha=1" : "", ") -> Tensor"));
-  Operator& i = define(to_string(in_place_schema(f.schema())));
-  Operator& o = define(to_string(out_schema(f.schema())));
-  f.set_all_devices({run<Form::Functional>, context});
-  i.set_all_devices({run<Form::InPlace>, context});
-  o.set_all_devices({run<Form::Out>, context});
-  i.functional = o.functional = &f;
-  f.autocast = Autocast::Promote;
-  f.differentiable = i.differentiable = o.differentiable = row.grad != nullptr;
-  if (row.grad) {
-    f.grad = make_rule(f.schema(), row.saves, row.grad).release();
-    i.grad = make_rule(i.schema(), row.saves, row.grad).release();
-  }
+void define_form(const BinaryRow& row, const char* overload, const char* first, const char* second) {
+  auto has = [&](char form) { return std::string_view(row.forms).find(form) != std::string_view::npos; };
+  std::string schema = str(row.name, *overload ? "." : "", overload, "(", first, " self, ", second, " other",
+                           row.alpha ? ", *, Scalar alpha=1" : "", ") -> Tensor");
+  define({.schema = schema.c_str(), .all = {run, const_cast<BinaryRow*>(&row)}, .saves = row.saves, .grad = row.grad,
+          .differentiable = row.grad != nullptr, .in_place = *first == 'T' && has('i'), .out = has('o'),
+          .own_forms = true, .autocast = Autocast::Promote});
 }
 
 }  // namespace
 
 void define_binary() {
   for (const BinaryRow& row : rows) {
-    define_forms(row, row.tensor, "Tensor");
-    if (row.scalar) define_forms(row, row.scalar, "Scalar");
+    define_form(row, row.tensor, "Tensor", "Tensor");
+    if (row.scalar) define_form(row, row.scalar, "Tensor", "Scalar");
+    if (row.number_first) define_form(row, row.number_first, "Scalar", "Tensor");
   }
+  define_all(div_modes);
 }
 
 }  // namespace facula

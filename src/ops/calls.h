@@ -28,6 +28,7 @@ inline Tensor mul(T a, T b) { return call<"aten::mul.Tensor", Tensor>(a, b); }
 inline Tensor mul(T a, const Scalar& b) { return call<"aten::mul.Scalar", Tensor>(a, b); }
 inline Tensor mul_(T a, const Scalar& b) { return call<"aten::mul_.Scalar", Tensor>(a, b); }
 inline Tensor div(T a, T b) { return call<"aten::div.Tensor", Tensor>(a, b); }
+inline Tensor div_mode(T a, T b, std::string_view mode) { return call<"aten::div.Tensor_mode", Tensor>(a, b, mode); }
 inline Tensor div(T a, const Scalar& b) { return call<"aten::div.Scalar", Tensor>(a, b); }
 inline Tensor pow(T a, const Scalar& b) { return call<"aten::pow.Tensor_Scalar", Tensor>(a, b); }
 inline Tensor pow(T a, T b) { return call<"aten::pow.Tensor_Tensor", Tensor>(a, b); }
@@ -46,19 +47,28 @@ inline Tensor rsqrt(T a) { return call<"aten::rsqrt", Tensor>(a); }
 inline Tensor reciprocal(T a) { return call<"aten::reciprocal", Tensor>(a); }
 inline Tensor square(T a) { return call<"aten::square", Tensor>(a); }
 inline Tensor sgn(T a) { return call<"aten::sgn", Tensor>(a); }
+inline Tensor exp2(T a) { return call<"aten::exp2", Tensor>(a); }
+inline Tensor polygamma(int64_t n, T a) { return call<"aten::polygamma", Tensor>(n, a); }
 inline Tensor digamma(T a) { return call<"aten::digamma", Tensor>(a); }
 inline Tensor conj(T a) { return is_complex(a.dtype()) ? call<"aten::conj_physical", Tensor>(a) : a; }
+inline Tensor isnan(T a) { return call<"aten::isnan", Tensor>(a); }
+inline Tensor isfinite(T a) { return call<"aten::isfinite", Tensor>(a); }
+inline Tensor logical_and(T a, T b) { return call<"aten::logical_and", Tensor>(a, b); }
+inline Tensor logical_or(T a, T b) { return call<"aten::logical_or", Tensor>(a, b); }
 inline Tensor logical_not(T a) { return call<"aten::logical_not", Tensor>(a); }
 inline Tensor eq(T a, T b) { return call<"aten::eq.Tensor", Tensor>(a, b); }
 inline Tensor eq(T a, const Scalar& b) { return call<"aten::eq.Scalar", Tensor>(a, b); }
 inline Tensor ne(T a, const Scalar& b) { return call<"aten::ne.Scalar", Tensor>(a, b); }
 inline Tensor lt(T a, T b) { return call<"aten::lt.Tensor", Tensor>(a, b); }
 inline Tensor lt(T a, const Scalar& b) { return call<"aten::lt.Scalar", Tensor>(a, b); }
+inline Tensor le(T a, const Scalar& b) { return call<"aten::le.Scalar", Tensor>(a, b); }
 inline Tensor le(T a, T b) { return call<"aten::le.Tensor", Tensor>(a, b); }
 inline Tensor gt(T a, const Scalar& b) { return call<"aten::gt.Scalar", Tensor>(a, b); }
 inline Tensor gt(T a, T b) { return call<"aten::gt.Tensor", Tensor>(a, b); }
 inline Tensor ge(T a, const Scalar& b) { return call<"aten::ge.Scalar", Tensor>(a, b); }
 inline Tensor ge(T a, T b) { return call<"aten::ge.Tensor", Tensor>(a, b); }
+inline Tensor where(T condition, const Scalar& a, T b) { return call<"aten::where.ScalarSelf", Tensor>(condition, a, b); }
+inline Tensor where(T condition, T a, const Scalar& b) { return call<"aten::where.ScalarOther", Tensor>(condition, a, b); }
 inline Tensor where(T condition, T a, T b) { return call<"aten::where.self", Tensor>(condition, a, b); }
 inline Tensor masked_fill(T self, T mask, const Scalar& v) { return call<"aten::masked_fill.Scalar", Tensor>(self, mask, v); }
 
@@ -92,6 +102,7 @@ inline Tensor sum(T a, IntSpan dims, bool keepdim = false) { return call<"aten::
 inline Tensor mean(T a, IntSpan dims, bool keepdim = false) { return call<"aten::mean.dim", Tensor>(a, dims, keepdim, std::optional<DType>()); }
 inline Tensor amax(T a, IntSpan dims, bool keepdim = false) { return call<"aten::amax", Tensor>(a, dims, keepdim); }
 inline Tensor amin(T a, IntSpan dims, bool keepdim = false) { return call<"aten::amin", Tensor>(a, dims, keepdim); }
+inline bool all_true(T a) { return call<"aten::_local_scalar_dense", Scalar>(call<"aten::all", Tensor>(a)).to_bool(); }
 Tensor sum_to_size(T a, IntSpan sizes);  // undoes broadcasting
 
 // --- indexing

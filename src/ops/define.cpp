@@ -6,11 +6,14 @@
 namespace facula {
 namespace {
 
-// In-place and out= forms of an operator that has none of its own: run the functional one, then copy.
+// In-place and out= forms of an operator that has none of its own: run the functional one, then copy. A composite's
+// in-place form is composite too, so that autograd sees the parts and the copy.
+template <bool composite>
 void run_in_place(void* functional, const Operator&, const Arg* args, Value* results) {
   const auto& op = *static_cast<const Operator*>(functional);
   Value result[8];
-  op.run_kernel(args, result);
+  if constexpr (composite) op.call(args, result);
+  else op.run_kernel(args, result);
   const Tensor& self = args[0].tensor();
   const Tensor& value = result[0].tensor();
   FC_CHECK(can_cast(value.dtype(), self.dtype()), "result type ", info(value.dtype()).legacy,
@@ -53,15 +56,20 @@ Operator& define(const OpDef& def) {
   attach(op, def);
   if (def.in_place) {
     Operator& form = define(to_string(in_place_schema(op.schema())));
-    form.set_all_devices({run_in_place, &op});
+    if (def.own_forms) form.set_all_devices(def.all);
+    else if (def.composite) form.set_composite({run_in_place<true>, &op});
+    else form.set_all_devices({run_in_place<false>, &op});
     form.functional = &op;
     form.differentiable = def.differentiable;
     if (def.grad) form.grad = make_rule(form.schema(), def.saves, def.grad).release();
   }
   if (def.out) {
-    Operator& form = define(to_string(out_schema(op.schema())));
-    form.set_all_devices({run_out, &op});
+    Schema schema = out_schema(op.schema());
+    if (find_operator(schema.full_name())) schema.overload = op.schema().overload + "_out";  // clamp.out is taken: clamp.Tensor_out
+    Operator& form = define(to_string(schema));
+    form.set_all_devices(def.own_forms ? def.all : Kernel{run_out, &op});
     form.functional = &op;
+    form.differentiable = def.differentiable;
   }
   return op;
 }

@@ -22,6 +22,7 @@ struct OpDef {
   bool differentiable = true;  // false: results never need a gradient
   // Forms made from this one: `name_` writing into the first argument, `name.out` with keyword-only out arguments.
   bool in_place = false, out = false;
+  bool own_forms = false;  // `all` looks at the operator's form and writes into its target itself
   Autocast autocast = Autocast::None;
   bool random = false;
   bool hidden = false;  // only as torch.ops.aten.x

@@ -9,6 +9,10 @@ void define_unary();
 void define_binary();
 void define_activation();
 void define_ternary();
+void define_power();
+void define_compare();
+void define_random();
+void define_aliases();  // after all operators they name
 void define_copy();
 void define_creation();
 void define_view();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/define.h"
+
 namespace facula {
 namespace {
 
@@ -204,7 +206,9 @@ bool try_map(const MapRequest& r, Tensor& result) {
   c.n_params = static_cast<int32_t>(r.params.size());
   c.ndim = static_cast<int32_t>(shape.size());
   c.shape = shape.data();
-  c.compute = static_cast<int32_t>(compute_type(compute));
+  // where only moves its values, so it needs no wider type.
+  const DType working = r.opcode == FC_MAP_where ? compute : compute_type(compute);
+  c.compute = static_cast<int32_t>(working);
   for (size_t i = 0; i < r.params.size(); ++i) c.params[i] = to_number(r.params[i]);
   Dims strides[FC_MAX_INPUTS + 1];
   auto bind = [&](fc_operand& o, const Tensor& t, Dims& s) {
@@ -230,7 +234,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
         v = item[0].arg().scalar();
       }
       c.in[i].value = to_number(v);
-      c.in[i].dtype = static_cast<int32_t>(compute_type(compute));
+      c.in[i].dtype = c.compute;
     }
   }
   c.out.dtype = static_cast<int32_t>(r.out ? r.out->dtype() : natural);
@@ -269,6 +273,46 @@ void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, 
   if (try_map(r, result)) results[0] = Value(std::move(result));
   else if (op.decomposition()) op.decomposition().fn(op.decomposition().context, op, args, results);
   else run_on_cpu(op, op.pick_device(args), args, results);
+}
+
+void check_kind(const char* op, const char* refuses, DType t) {
+  char kind = info(t).kind == 'u' ? 'i' : info(t).kind;
+  if (std::string_view(refuses).find(kind) == std::string_view::npos && !is_barebones(t)) [[likely]]
+    return;
+  raise<NotImplementedError>("\"", op, "\" not implemented for '", info(t).legacy, "'");
+}
+
+void set_target(MapRequest& r, const Operator& op, const Arg* args) {
+  r.in_place = op.is_in_place;
+  if (op.is_in_place) r.out = &args[0].tensor();
+  else if (op.is_out) r.out = &args[op.num_args() - 1].tensor();
+}
+
+namespace {
+
+void run_map_row(void* context, const Operator& op, const Arg* args, Value* results) {
+  const auto& row = *static_cast<const MapRow*>(context);
+  const char* name = map_opcode(row.opcode).name;
+  MapInput in[FC_MAX_INPUTS];
+  Scalar params[FC_MAX_PARAMS];
+  size_t n_in = static_cast<size_t>(row.inputs), n_params = map_opcode(row.opcode).params;
+  for (size_t i = 0; i < n_in; ++i) in[i] = map_input(args[i]);
+  for (size_t i = 0; i < n_params; ++i) params[i] = args[n_in + i].scalar();
+  DType common = result_type({in, n_in});
+  check_kind(name, row.refuses, common);
+  MapRequest r{.op = name, .opcode = row.opcode, .promote = row.promote, .inputs = {in, n_in},
+               .params = {params, n_params}, .compute = common};
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
+
+}  // namespace
+
+void define_map_rows(std::span<const MapRow> rows) {
+  for (const MapRow& row : rows)
+    define({.schema = row.schema, .all = {run_map_row, const_cast<MapRow*>(&row)}, .saves = row.saves, .grad = row.grad,
+            .differentiable = row.grad != nullptr, .in_place = row.in_place, .out = row.out, .own_forms = true,
+            .hidden = row.hidden});
 }
 
 }  // namespace facula

@@ -4,6 +4,7 @@
 #pragma once
 #include "dispatch/families.h"
 #include "dispatch/operator.h"
+#include "ops/rule.h"
 
 namespace facula {
 
@@ -38,6 +39,33 @@ bool try_map(const MapRequest& r, Tensor& result);
 
 // The same for kernels: falls back to the CPU with the operator's own arguments.
 void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results);
+
+// One row per operator whose call is a single map: the first `inputs` arguments are its inputs (tensors or numbers),
+// the next ones its parameters, as many as the opcode has.
+struct MapRow {
+  const char* schema;
+  int opcode;
+  int inputs;
+  Promote promote = Promote::Same;
+  const char* refuses = "";  // kinds of the promoted type: b bool, i integers, f floating, c complex
+  const char* saves = "";
+  GradFormula grad = nullptr;  // null: no derivative flows
+  bool in_place = false, out = false;
+  bool hidden = false;  // only as torch.ops.aten.x
+};
+void define_map_rows(std::span<const MapRow> rows);
+
+// Throws NotImplementedError in PyTorch's words if `refuses` has t's kind, or t is for storage only.
+void check_kind(const char* op, const char* refuses, DType t);
+// Where a form writes: the first argument of an in-place operator, the last one of an out= operator.
+void set_target(MapRequest& r, const Operator& op, const Arg* args);
+// A tensor argument, or a number.
+inline MapInput map_input(const Arg& a) {
+  MapInput in;
+  if (a.is_tensor()) in.tensor = &a.tensor();
+  else in.number = a.scalar();
+  return in;
+}
 
 DType result_type(std::span<const MapInput> inputs);
 Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b);  // throws RuntimeError naming the dimension

@@ -10,6 +10,12 @@ void define_all_operators() {
   std::call_once(once, [] {
     define_unary();
     define_binary();
+    define_ternary();
+    define_power();
+    define_activation();
+    define_compare();
+    define_random();
+    define_aliases();
     define_copy();
     define_creation();
     define_view();

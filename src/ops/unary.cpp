@@ -22,6 +22,7 @@ struct UnaryRow {
   const char* saves = "";
   GradFormula grad = nullptr;  // null: no derivative flows (steps, tests)
   Autocast autocast = Autocast::None;
+  const char* forms = "io";  // besides x(self): i in-place, o out=
 };
 
 constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };
@@ -30,7 +31,7 @@ constexpr double two_over_sqrt_pi = 1.12837916709551257390, ln2 = 0.693147180559
 constexpr UnaryRow rows[] = {
     // --- arithmetic
     {"neg", FC_MAP_neg, Promote::Same, "b", "", [](Grad& g) { g.set(0, neg(G)); }},
-    {"positive", FC_MAP_positive, Promote::Same, "b", "", [](Grad& g) { g.set(0, G); }},
+    {"positive", FC_MAP_positive, Promote::Same, "b", "", [](Grad& g) { g.set(0, G); }, Autocast::None, ""},
     {"abs", FC_MAP_abs, Promote::Real, "b", "self", [](Grad& g) { g.set(0, mul(G, sgn(X))); }},
     {"square", FC_MAP_square, Promote::Same, "", "self", [](Grad& g) { g.set(0, mul(G, mul(conj(X), 2.0))); }},
     {"reciprocal", FC_MAP_reciprocal, Promote::Float, "", "result", [](Grad& g) { g.set(0, neg(mul(G, conj(mul(Y, Y))))); }, Autocast::Float32},
@@ -69,60 +70,47 @@ constexpr UnaryRow rows[] = {
     {"rad2deg", FC_MAP_rad2deg, Promote::Float, "c", "", [](Grad& g) { g.set(0, mul(G, 57.29577951308232)); }},
     {"sinc", FC_MAP_sinc, Promote::Float, "", "self result", [](Grad& g) {
        Tensor px = mul(X, 3.14159265358979323846), d = div(sub(cos(px), Y), X);
-       g.set(0, mul(G, masked_fill(d, eq(X, 0), 0)));
+       g.set(0, mul(G, where(eq(X, 0), 0, d)));
      }},
     // --- error function and gamma
     {"erf", FC_MAP_erf, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, mul(exp(neg(mul(X, X))), two_over_sqrt_pi))); }},
     {"erfc", FC_MAP_erfc, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, mul(exp(neg(mul(X, X))), -two_over_sqrt_pi))); }},
     {"erfinv", FC_MAP_erfinv, Promote::Float, "c", "result", [](Grad& g) { g.set(0, mul(G, mul(exp(mul(Y, Y)), 1 / two_over_sqrt_pi))); }, Autocast::Float32},
     {"lgamma", FC_MAP_lgamma, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, digamma(X))); }},
-    {"digamma", FC_MAP_digamma, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, call<"aten::polygamma", Tensor>(1, X))); }},
+    {"digamma", FC_MAP_digamma, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, polygamma(1, X))); }},
     {"i0", FC_MAP_i0, Promote::Float, "c"},
     // --- tests and bits
     {"logical_not", FC_MAP_logical_not, Promote::Predicate},
-    {"isnan", FC_MAP_isnan, Promote::Predicate},
-    {"isinf", FC_MAP_isinf, Promote::Predicate},
-    {"isfinite", FC_MAP_isfinite, Promote::Predicate},
-    {"isposinf", FC_MAP_isposinf, Promote::Predicate, "c"},
-    {"isneginf", FC_MAP_isneginf, Promote::Predicate, "c"},
-    {"signbit", FC_MAP_signbit, Promote::Predicate, "c"},
+    {"isnan", FC_MAP_isnan, Promote::Predicate, "", "", nullptr, Autocast::None, ""},
+    {"isinf", FC_MAP_isinf, Promote::Predicate, "", "", nullptr, Autocast::None, ""},
+    {"isfinite", FC_MAP_isfinite, Promote::Predicate, "", "", nullptr, Autocast::None, ""},
+    {"isposinf", FC_MAP_isposinf, Promote::Predicate, "c", "", nullptr, Autocast::None, "o"},
+    {"isneginf", FC_MAP_isneginf, Promote::Predicate, "c", "", nullptr, Autocast::None, "o"},
+    {"signbit", FC_MAP_signbit, Promote::Predicate, "c", "", nullptr, Autocast::None, "o"},
     {"bitwise_not", FC_MAP_bitwise_not, Promote::Same, "fc"},
     // --- complex
     {"conj_physical", FC_MAP_conj_physical, Promote::Same, "", "", [](Grad& g) { g.set(0, conj(G)); }},
     {"angle", FC_MAP_angle, Promote::RealFloat, "", "self", [](Grad& g) {
        FC_CHECK_AS(NotImplementedError, !is_complex(g.dtype(0)), "angle: the derivative for complex inputs is missing");
        g.set(0, zeros_like(G));
-     }},
+     }, Autocast::None, "o"},
     // --- activations
-    {"relu", FC_MAP_relu, Promote::Same, "bc", "result", [](Grad& g) { g.set(0, call<"aten::threshold_backward", Tensor>(G, Y, Scalar(0))); }},
+    {"relu", FC_MAP_relu, Promote::Same, "bc", "result", [](Grad& g) { g.set(0, call<"aten::threshold_backward", Tensor>(G, Y, Scalar(0))); }, Autocast::None, "i"},
     {"sigmoid", FC_MAP_sigmoid, Promote::Float, "", "result", [](Grad& g) { g.set(0, call<"aten::sigmoid_backward", Tensor>(G, Y)); }},
     {"silu", FC_MAP_silu, Promote::Same, "bi", "self", [](Grad& g) { g.set(0, call<"aten::silu_backward", Tensor>(G, X)); }},
     {"mish", FC_MAP_mish, Promote::Same, "bi", "self", [](Grad& g) { g.set(0, call<"aten::mish_backward", Tensor>(G, X)); }},
     {"hardswish", FC_MAP_hardswish, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::hardswish_backward", Tensor>(G, X)); }},
     {"hardsigmoid", FC_MAP_hardsigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::hardsigmoid_backward", Tensor>(G, X)); }},
-    {"log_sigmoid", FC_MAP_log_sigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::log_sigmoid_backward", Tensor>(G, X)); }},
+    {"log_sigmoid", FC_MAP_log_sigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::log_sigmoid_backward", Tensor>(G, X, X)); }, Autocast::None, "o"},
 };
 
-void check_kind(const UnaryRow& row, DType t) {
-  char kind = info(t).kind == 'u' ? 'i' : info(t).kind;
-  if (std::string_view(row.refuses).find(kind) == std::string_view::npos && !is_barebones(t)) [[likely]]
-    return;
-  raise<NotImplementedError>("\"", row.name, "\" not implemented for '", info(t).legacy, "'");
-}
-
-enum class Form { Functional, InPlace, Out };
-
-template <Form form>
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const UnaryRow*>(context);
   const MapInput input{&args[0].tensor(), {}};
-  check_kind(row, input.tensor->dtype());
+  check_kind(row.name, row.refuses, input.tensor->dtype());
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = {&input, 1}};
-  if constexpr (form == Form::InPlace) {
-    r.out = input.tensor;
-    r.in_place = true;
-  }
-  if constexpr (form == Form::Out) r.out = &args[1].tensor();
+  if (row.opcode == FC_MAP_logical_not) r.compute = DType::Bool;
+  set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
 }
 
@@ -134,20 +122,12 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
 
 void define_unary() {
   for (const UnaryRow& row : rows) {
-    auto* context = const_cast<UnaryRow*>(&row);
-    Operator& f = define(str(row.name, "(Tensor self) -> Tensor"));
-    f.set_all_devices({run<Form::Functional>, context});
-    Operator& i = define(str(row.name, "_(Tensor(a!) self) -> Tensor(a!)"));
-    i.set_all_devices({run<Form::InPlace>, context});
-    Operator& o = define(str(row.name, ".out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"));
-    o.set_all_devices({run<Form::Out>, context});
-    i.functional = o.functional = &f;
-    f.autocast = row.autocast;
-    f.differentiable = i.differentiable = o.differentiable = row.grad != nullptr;
-    if (row.grad) {
-      f.grad = make_rule(f.schema(), row.saves, row.grad).release();
-      i.grad = make_rule(i.schema(), row.saves, row.grad).release();
-    }
+    auto has = [&](char form) { return std::string_view(row.forms).find(form) != std::string_view::npos; };
+    std::string schema = str(row.name, "(Tensor self) -> Tensor");
+    define({.schema = schema.c_str(), .all = {run, const_cast<UnaryRow*>(&row)}, .saves = row.saves, .grad = row.grad,
+            .differentiable = row.grad != nullptr, .in_place = has('i'),
+            .out = has('o'),
+            .own_forms = true, .autocast = row.autocast});
   }
 }
 

@@ -8,7 +8,7 @@
 namespace facula::cpu {
 
 struct MapKernel {
-  TileFn fn = nullptr;
+  FlatFn fn = nullptr;
   DType result = DType::Undefined;  // the type the kernel writes
   int16_t cost = 1;
 };
@@ -31,11 +31,20 @@ struct ArgReduceKernel {
   void (*combine)(char* value, int64_t* index, const char* later, const int64_t* later_index, int64_t m) = nullptr;
 };
 
+// Random words to numbers. n: results, for normals a multiple of 16; a double takes two words.
+struct RandomKernels {
+  void (*uniform_float)(const uint32_t* words, float* out, int64_t n, float from, float to) = nullptr;
+  void (*uniform_double)(const uint32_t* words, double* out, int64_t n, double from, double to) = nullptr;
+  void (*normal_float)(const uint32_t* words, float* out, int64_t n, float mean, float std_dev) = nullptr;
+  void (*normal_double)(const uint32_t* words, double* out, int64_t n, double mean, double std_dev) = nullptr;
+};
+
 struct KernelTable {
   MapKernel map[FC_MAP_COUNT][kDTypeSlots];  // by opcode and compute type; float32 stands for reduced types
   CastFn cast[kDTypeSlots][kDTypeSlots];
   ReduceKernel reduce[FC_REDUCE_COUNT][kDTypeSlots];  // by compute type
   ArgReduceKernel arg_reduce[2][kDTypeSlots];         // 0: max, 1: min
+  RandomKernels random;
 };
 
 // Each is defined by one build of isa/*.cpp.
@@ -48,11 +57,15 @@ struct KernelTable {
   void fill_ternary(KernelTable& t);          \
   void fill_cast(KernelTable& t);             \
   void fill_reduce(KernelTable& t);           \
+  void fill_random(KernelTable& t);           \
   }
 FC_DECLARE(baseline)
 FC_DECLARE(avx2)
 FC_DECLARE(avx512)
 #undef FC_DECLARE
+
+// Completes the table of conversions with those that take a step through another type (backends/cpu/cast.cpp).
+void add_indirect_casts(KernelTable& t);
 
 const KernelTable& kernels();
 

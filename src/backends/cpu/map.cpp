@@ -22,6 +22,30 @@ void store_number(const fc_number& n, DType t, void* at) {
   else cast_fn(DType::Complex128, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);
 }
 
+bool divides(int opcode) {
+  return opcode == FC_MAP_div_floor || opcode == FC_MAP_div_trunc || opcode == FC_MAP_floor_divide ||
+         opcode == FC_MAP_remainder || opcode == FC_MAP_fmod;
+}
+
+// Integer division by zero is an error. The divisor is looked through before anything is written.
+void check_divisor(const fc_map& c, const Walk& w) {
+  const WalkOperand& divisor = w.operands[2];
+  bool found = false;
+  int64_t shape[kMaxRank];
+  for (int d = 0; d < c.ndim; ++d) shape[d] = divisor.strides[d] == 0 ? 1 : c.shape[d];
+  int64_t item = static_cast<int64_t>(item_size(divisor.dtype));
+  std::pair<int64_t, bool*> params{item, &found};
+  Walk look{c.ndim, shape, 1, {divisor}, &params, 1};
+  walk(look, [](char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* context) {
+    const auto& [size, zero] = *static_cast<const std::pair<int64_t, bool*>*>(context);
+    const char zeros[8] = {};
+    for (int64_t j = 0; j < n1; ++j)
+      for (int64_t i = 0; i < n0; ++i)
+        if (std::memcmp(ptr[0] + i * s[0] + j * s[1], zeros, static_cast<size_t>(size)) == 0) __atomic_store_n(zero, true, __ATOMIC_RELAXED);
+  });
+  FC_CHECK(!found, "ZeroDivisionError: ", map_opcode(c.opcode).name, ": integer division by zero");
+}
+
 void map(void*, const fc_map& c) {
   DType compute = static_cast<DType>(c.compute);
   const MapKernel& k = kernels().map[c.opcode][c.compute];
@@ -30,7 +54,7 @@ void map(void*, const fc_map& c) {
   alignas(16) char params[FC_MAX_PARAMS * 16];
   for (int i = 0; i < c.n_params; ++i)
     store_number(c.params[i], compute, params + static_cast<size_t>(i) * item_size(compute));
-  Walk w{c.ndim, c.shape, c.n_in + 1, {}, k.fn, params, k.cost};
+  Walk w{c.ndim, c.shape, c.n_in + 1, {}, params, k.cost};
   w.operands[0] = {static_cast<char*>(c.out.data), c.out.strides, static_cast<DType>(c.out.dtype), k.result};
   for (int i = 0; i < c.n_in; ++i) {
     const fc_operand& in = c.in[i];
@@ -42,7 +66,8 @@ void map(void*, const fc_map& c) {
       w.operands[i + 1] = {numbers[i], no_strides, wanted, wanted};
     }
   }
-  walk(w);
+  if (divides(c.opcode) && is_integral(compute, true)) check_divisor(c, w);
+  walk(w, k.fn);
 }
 
 template <size_t N>
@@ -62,7 +87,8 @@ void move_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const
 void copy(void*, const fc_copy& c) {
   DType to = static_cast<DType>(c.dst.dtype), from = static_cast<DType>(c.src.dtype);
   alignas(16) char number[16];
-  Walk w{c.ndim, c.shape, 2, {}, nullptr};
+  Walk w{c.ndim, c.shape, 2, {}};
+  TileFn fn;
   w.operands[0] = {static_cast<char*>(c.dst.data), c.dst.strides, to, to};
   if (c.src.data) {
     w.operands[1] = {static_cast<char*>(c.src.data), c.src.strides, from, from};
@@ -73,20 +99,20 @@ void copy(void*, const fc_copy& c) {
   }
   if (from == to) {
     switch (item_size(to)) {
-      case 1: w.fn = move_tile<1>; break;
-      case 2: w.fn = move_tile<2>; break;
-      case 4: w.fn = move_tile<4>; break;
-      case 8: w.fn = move_tile<8>; break;
-      default: w.fn = move_tile<16>; break;
+      case 1: fn = move_tile<1>; break;
+      case 2: fn = move_tile<2>; break;
+      case 4: fn = move_tile<4>; break;
+      case 8: fn = move_tile<8>; break;
+      default: fn = move_tile<16>; break;
     }
   } else {
     w.params = reinterpret_cast<const void*>(cast_fn(from, to));
-    w.fn = [](char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* fn) {
+    fn = [](char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* cast) {
       for (int64_t j = 0; j < n1; ++j)
-        reinterpret_cast<CastFn>(const_cast<void*>(fn))(ptr[0] + j * s[2], s[0], ptr[1] + j * s[3], s[1], n0);
+        reinterpret_cast<CastFn>(const_cast<void*>(cast))(ptr[0] + j * s[2], s[0], ptr[1] + j * s[3], s[1], n0);
     };
   }
-  walk(w);
+  walk(w, fn);
 }
 
 }  // namespace

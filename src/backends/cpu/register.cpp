@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/index.h"
+#include "backends/cpu/random.h"
 
 namespace facula::cpu {
 
@@ -9,6 +10,7 @@ void register_cpu() {
   register_index();
   register_conv();
   register_pool();
+  set_random_fill(random_fill);
 }
 
 }  // namespace facula::cpu

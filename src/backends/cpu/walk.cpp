@@ -10,8 +10,8 @@
 namespace facula::cpu {
 namespace {
 
-constexpr int64_t kChunk = 256;         // elements converted at a time
-constexpr int64_t kGrain = 32768;       // elements per thread at least, for the cheapest kernels
+constexpr int64_t kChunk = 256;    // elements in a buffer
+constexpr int64_t kGrain = 32768;  // elements per thread at least, for the cheapest kernels
 
 struct Plan {
   int ndim = 0;
@@ -58,117 +58,195 @@ void make_plan(const Walk& w, Plan& p) {
   }
 }
 
-struct Runner {
-  const Walk& w;
-  const Plan& p;
-  bool converts = false;
-  CastFn casts[kMaxOperands] = {};
-
-  Runner(const Walk& walk, const Plan& plan) : w(walk), p(plan) {
-    for (int k = 0; k < w.n_operands; ++k) {
-      const WalkOperand& o = w.operands[k];
-      if (o.dtype == o.kernel_dtype) continue;
-      converts = true;
-      casts[k] = k == 0 ? cast_fn(o.kernel_dtype, o.dtype) : cast_fn(o.dtype, o.kernel_dtype);
+// Copies a block of n1 rows of n0 elements of N bytes; each side has two strides.
+template <size_t N>
+void move_block(char* dst, int64_t d0, int64_t d1, const char* src, int64_t s0, int64_t s1, int64_t n0, int64_t n1) {
+  struct Item {
+    char bytes[N];
+  };
+  for (int64_t j = 0; j < n1; ++j, dst += d1, src += s1) {
+    if (d0 == N && s0 == N) {
+      std::memcpy(dst, src, static_cast<size_t>(n0) * N);
+    } else if (d0 == N && s0 == 0) {
+      auto* d = reinterpret_cast<Item*>(dst);
+      const Item value = *reinterpret_cast<const Item*>(src);
+      for (int64_t i = 0; i < n0; ++i) d[i] = value;
+    } else {
+      for (int64_t i = 0; i < n0; ++i) std::memcpy(dst + i * d0, src + i * s0, N);
     }
   }
+}
 
-  void tile(char* const* pointers, int64_t from, int64_t n0, int64_t n1) const {
-    char* at[kMaxOperands];
-    int64_t strides[2 * kMaxOperands];
-    for (int k = 0; k < w.n_operands; ++k) {
-      at[k] = pointers[k] + from * p.strides[k][0];
-      strides[k] = p.strides[k][0];
-      strides[w.n_operands + k] = p.strides[k][1];
-    }
-    if (!converts) {
-      w.fn(at, strides, n0, n1, w.params);
+// One operand of a flat kernel: what its elements need to pass through a buffer.
+struct Stage {
+  CastFn cast = nullptr;  // null: only moved
+  int64_t item;           // bytes of an element as the kernel sees it
+
+  Stage() = default;
+  Stage(const WalkOperand& o, bool result) : item(static_cast<int64_t>(item_size(o.kernel_dtype))) {
+    if (o.dtype != o.kernel_dtype) cast = result ? cast_fn(o.kernel_dtype, o.dtype) : cast_fn(o.dtype, o.kernel_dtype);
+  }
+  void move(char* dst, int64_t d0, int64_t d1, const char* src, int64_t s0, int64_t s1, int64_t n0, int64_t n1) const {
+    if (cast) {
+      if (d1 == n0 * d0 && s1 == n0 * s0) n0 *= n1, n1 = 1;
+      for (int64_t j = 0; j < n1; ++j) cast(dst + j * d1, d0, src + j * s1, s0, n0);
       return;
     }
-    for (int64_t j = 0; j < n1; ++j) {
-      char* row[kMaxOperands];
-      for (int k = 0; k < w.n_operands; ++k) row[k] = at[k] + j * strides[w.n_operands + k];
-      converted_row(row, strides, n0);
+    switch (item) {
+      case 1: return move_block<1>(dst, d0, d1, src, s0, s1, n0, n1);
+      case 2: return move_block<2>(dst, d0, d1, src, s0, s1, n0, n1);
+      case 4: return move_block<4>(dst, d0, d1, src, s0, s1, n0, n1);
+      case 8: return move_block<8>(dst, d0, d1, src, s0, s1, n0, n1);
+      default: return move_block<16>(dst, d0, d1, src, s0, s1, n0, n1);
     }
   }
-
-  void converted_row(char* const* row, const int64_t* strides, int64_t n) const {
-    alignas(64) char buffers[kMaxOperands][kChunk * 16];
-    for (int64_t done = 0; done < n; done += kChunk) {
-      int64_t m = std::min(kChunk, n - done);
-      char* at[kMaxOperands];
-      int64_t s[2 * kMaxOperands] = {};
-      for (int k = 0; k < w.n_operands; ++k) {
-        char* here = row[k] + done * strides[k];
-        if (!casts[k]) {
-          at[k] = here;
-          s[k] = strides[k];
-          continue;
-        }
-        at[k] = buffers[k];
-        s[k] = static_cast<int64_t>(item_size(w.operands[k].kernel_dtype));
-        if (k == 0) continue;
-        if (strides[k] == 0) {  // one element for the whole row
-          casts[k](buffers[k], 0, here, 0, 1);
-          s[k] = 0;
-        } else {
-          casts[k](buffers[k], s[k], here, strides[k], m);
-        }
-      }
-      w.fn(at, s, m, 1, w.params);
-      if (casts[0]) casts[0](row[0] + done * strides[0], strides[0], buffers[0], s[0], m);
-    }
+  void gather(char* buffer, const char* src, int64_t s0, int64_t s1, int64_t n0, int64_t n1) const {
+    move(buffer, item, n0 * item, src, s0, s1, n0, n1);
   }
-
-  // Runs elements [from, to) of the plan, counted with dimension 0 fastest.
-  void range(int64_t from, int64_t to) const {
-    int64_t n0 = p.shape[0], n1 = p.shape[1];
-    int64_t index[kMaxRank];
-    char* pointers[kMaxOperands];
-    int64_t rest = from / n0, column = from % n0;
-    for (int d = 1; d < p.ndim; ++d) {
-      index[d] = rest % p.shape[d];
-      rest /= p.shape[d];
-    }
-    for (int k = 0; k < w.n_operands; ++k) {
-      pointers[k] = w.operands[k].data;
-      for (int d = 1; d < p.ndim; ++d) pointers[k] += index[d] * p.strides[k][d];
-    }
-    while (from < to) {
-      int64_t rows;
-      if (column != 0 || to - from < n0) {  // part of a row
-        int64_t m = std::min(n0 - column, to - from);
-        tile(pointers, column, m, 1);
-        from += m;
-        column = (column + m) % n0;
-        rows = column == 0 ? 1 : 0;
-      } else {
-        rows = std::min(n1 - index[1], (to - from) / n0);
-        tile(pointers, 0, n0, rows);
-        from += rows * n0;
-      }
-      if (rows == 0) continue;
-      index[1] += rows;
-      for (int k = 0; k < w.n_operands; ++k) pointers[k] += rows * p.strides[k][1];
-      for (int d = 1; d + 1 < p.ndim && index[d] == p.shape[d]; ++d) {
-        index[d] = 0;
-        ++index[d + 1];
-        for (int k = 0; k < w.n_operands; ++k) pointers[k] += p.strides[k][d + 1] - p.shape[d] * p.strides[k][d];
-      }
-    }
+  void scatter(char* dst, int64_t d0, int64_t d1, const char* buffer, int64_t n0, int64_t n1) const {
+    move(dst, d0, d1, buffer, item, n0 * item, n0, n1);
   }
 };
 
-}  // namespace
+class FlatRunner {
+ public:
+  FlatRunner(const Walk& walk, const Plan& plan, FlatFn f) : w(walk), p(plan), fn(f) {
+    for (int k = 0; k < w.n_operands; ++k) stages[k] = Stage(w.operands[k], k == 0);
+  }
 
-void walk(const Walk& w) {
+  void tile(char* const* pointers, int64_t n0, int64_t n1) const {
+    bool row[kMaxOperands], whole[kMaxOperands];  // needs no buffer within a row, in the whole tile
+    bool all_rows = true, all_whole = true;
+    for (int k = 0; k < w.n_operands; ++k) {
+      row[k] = !stages[k].cast && (n0 == 1 || p.strides[k][0] == stages[k].item);
+      whole[k] = row[k] && (n1 == 1 || p.strides[k][1] == n0 * stages[k].item);
+      all_rows &= row[k];
+      all_whole &= whole[k];
+    }
+    if (all_whole) {
+      fn(pointers, n0 * n1, w.params);
+      return;
+    }
+    Buffers buffers;
+    if (n1 > 1 && n0 <= kChunk / 2) {  // short rows: several in one go
+      for (int64_t j = 0, m; j < n1; j += m) {
+        m = std::min(kChunk / n0, n1 - j);
+        piece(pointers, whole, buffers, 0, j, n0, m);
+      }
+    } else {
+      // The same columns of all rows before the next columns: what a strided operand brings into the cache with this
+      // row, the following rows use.
+      const int64_t columns = all_rows ? n0 : kChunk;
+      for (int64_t i = 0; i < n0; i += columns)
+        for (int64_t j = 0; j < n1; ++j) piece(pointers, row, buffers, i, j, std::min(columns, n0 - i), 1);
+    }
+  }
+
+ private:
+  struct Buffers {
+    int64_t filled[kMaxOperands] = {};  // how many copies of its one value a constant operand's buffer holds
+    alignas(64) char data[kMaxOperands][kChunk * 16];
+  };
+
+  // Elements [i, i + n0) of rows [j, j + n1).
+  void piece(char* const* pointers, const bool* direct, Buffers& b, int64_t i, int64_t j, int64_t n0, int64_t n1) const {
+    char* at[kMaxOperands] = {};
+    char* out = nullptr;
+    for (int k = 0; k < w.n_operands; ++k) {
+      const int64_t s0 = p.strides[k][0], s1 = p.strides[k][1];
+      char* here = pointers[k] + i * s0 + j * s1;
+      at[k] = direct[k] ? here : b.data[k];
+      if (direct[k]) continue;
+      if (k == 0) {
+        out = here;
+      } else if (s0 != 0 || s1 != 0) {
+        stages[k].gather(b.data[k], here, s0, s1, n0, n1);
+      } else if (b.filled[k] < n0 * n1) {
+        stages[k].gather(b.data[k], here, 0, 0, n0, n1);
+        b.filled[k] = n0 * n1;
+      }
+    }
+    fn(at, n0 * n1, w.params);
+    if (out) stages[0].scatter(out, p.strides[0][0], p.strides[0][1], b.data[0], n0, n1);
+  }
+
+  const Walk& w;
+  const Plan& p;
+  FlatFn fn;
+  Stage stages[kMaxOperands];
+};
+
+class TileRunner {
+ public:
+  TileRunner(const Walk& walk, const Plan& plan, TileFn f) : w(walk), fn(f) {
+    for (int k = 0; k < w.n_operands; ++k) {
+      strides[k] = plan.strides[k][0];
+      strides[w.n_operands + k] = plan.strides[k][1];
+    }
+  }
+  void tile(char* const* pointers, int64_t n0, int64_t n1) const { fn(pointers, strides, n0, n1, w.params); }
+
+ private:
+  const Walk& w;
+  TileFn fn;
+  int64_t strides[2 * kMaxOperands];
+};
+
+// Runs elements [from, to) of the plan, counted with dimension 0 fastest.
+template <class Runner>
+void run_range(const Walk& w, const Plan& p, const Runner& runner, int64_t from, int64_t to) {
+  int64_t n0 = p.shape[0], n1 = p.shape[1];
+  int64_t index[kMaxRank + 1];
+  char* pointers[kMaxOperands];
+  int64_t rest = from / n0, column = from % n0;
+  for (int d = 1; d < p.ndim; ++d) {
+    index[d] = rest % p.shape[d];
+    rest /= p.shape[d];
+  }
+  for (int k = 0; k < w.n_operands; ++k) {
+    pointers[k] = w.operands[k].data;
+    for (int d = 1; d < p.ndim; ++d) pointers[k] += index[d] * p.strides[k][d];
+  }
+  while (from < to) {
+    int64_t rows;
+    if (column != 0 || to - from < n0) {  // part of a row
+      int64_t m = std::min(n0 - column, to - from);
+      char* at[kMaxOperands];
+      for (int k = 0; k < w.n_operands; ++k) at[k] = pointers[k] + column * p.strides[k][0];
+      runner.tile(at, m, 1);
+      from += m;
+      column = (column + m) % n0;
+      rows = column == 0 ? 1 : 0;
+    } else {
+      rows = std::min(n1 - index[1], (to - from) / n0);
+      runner.tile(pointers, n0, rows);
+      from += rows * n0;
+    }
+    if (rows == 0) continue;
+    index[1] += rows;
+    for (int k = 0; k < w.n_operands; ++k) pointers[k] += rows * p.strides[k][1];
+    for (int d = 1; d + 1 < p.ndim && index[d] == p.shape[d]; ++d) {
+      index[d] = 0;
+      ++index[d + 1];
+      for (int k = 0; k < w.n_operands; ++k) pointers[k] += p.strides[k][d + 1] - p.shape[d] * p.strides[k][d];
+    }
+  }
+}
+
+template <class Runner, class Fn>
+void run(const Walk& w, Fn fn) {
   int64_t total = 1;
   for (int d = 0; d < w.ndim; ++d) total *= w.shape[d];
   if (total == 0) return;
   Plan plan;
   make_plan(w, plan);
-  Runner runner(w, plan);
-  parallel_for(0, total, std::max<int64_t>(kGrain / w.cost, 1), [&](int64_t from, int64_t to) { runner.range(from, to); });
+  Runner runner(w, plan, fn);
+  parallel_for(0, total, std::max<int64_t>(kGrain / w.cost, 1), [&](int64_t from, int64_t to) { run_range(w, plan, runner, from, to); });
 }
+
+}  // namespace
+
+void walk(const Walk& w, FlatFn fn) { run<FlatRunner>(w, fn); }
+void walk(const Walk& w, TileFn fn) { run<TileRunner>(w, fn); }
 
 }  // namespace facula::cpu

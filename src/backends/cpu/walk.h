@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walker drives row kernels over strided operands. It orders and merges dimensions, cuts the work into 2-D tiles,
-// spreads tiles over threads, and converts operands whose type is not the kernel's in small chunks. Kernels never see
-// shapes: only pointers, two strides per operand and two counts.
+// The walker drives kernels over strided operands. It orders and merges dimensions, cuts the work into pieces, and
+// spreads them over threads. Kernels never see shapes; there are two kinds:
+//   flat  n contiguous elements of each operand. What is not so in memory (strides, broadcasting, another element
+//         type) passes through a small buffer on the way, so one vector loop serves every layout.
+//   tile  two dimensions with any strides, for kernels that only move elements.
 #pragma once
 #include <cstdint>
 
@@ -11,8 +13,10 @@ namespace facula::cpu {
 
 inline constexpr int kMaxOperands = 5;
 
-// pointers[k], then for element (i, j): pointers[k] + i * strides[k] + j * strides[n + k], i < n0, j < n1, where n is
-// the number of operands; operand 0 is the result.
+// pointers[k]: n elements; operand 0 is the result.
+using FlatFn = void (*)(char* const* pointers, int64_t n, const void* params);
+// Element (i, j) of operand k: pointers[k] + i * strides[k] + j * strides[n + k], i < n0, j < n1, where n is the number
+// of operands.
 using TileFn = void (*)(char* const* pointers, const int64_t* strides, int64_t n0, int64_t n1, const void* params);
 // Converts n elements between two strided rows.
 using CastFn = void (*)(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t n);
@@ -30,10 +34,10 @@ struct Walk {
   const int64_t* shape;
   int n_operands;
   WalkOperand operands[kMaxOperands];
-  TileFn fn;
   const void* params = nullptr;
   int64_t cost = 1;  // rough nanoseconds per 8 elements; dear kernels get threads earlier
 };
-void walk(const Walk& w);
+void walk(const Walk& w, FlatFn fn);
+void walk(const Walk& w, TileFn fn);  // operands are not converted
 
 }  // namespace facula::cpu

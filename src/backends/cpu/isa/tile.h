@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns scalar formulas into tile kernels. The loop over a contiguous row is written so that the compiler vectorises
-// it; a second form handles a repeated operand (broadcast numbers), a third any strides.
+// Turns scalar formulas into flat kernels: one loop over contiguous elements, which the compiler vectorises.
 #pragma once
 #include "backends/cpu/isa.h"
 #include "kernels/scalar.h"
@@ -29,81 +28,46 @@ constexpr DType dtype_of() {
   else return DType::Complex128;
 }
 
+// Parameters, copied so that the compiler knows the loop does not change them.
 template <class Op, class T>
-void unary_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
-  const T* p = static_cast<const T*>(params);
-  using R = decltype(Op::apply(T(), p));
-  for (int64_t j = 0; j < n1; ++j) {
-    char* out = ptr[0] + j * s[2];
-    const char* in = ptr[1] + j * s[3];
-    if (s[0] == sizeof(R) && s[1] == sizeof(T)) {
-      auto* __restrict r = reinterpret_cast<R*>(out);  // in-place calls read each element before they write it
-      auto* x = reinterpret_cast<const T*>(in);
-FC_IVDEP
-      for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(x[i], p);
-    } else {
-      for (int64_t i = 0; i < n0; ++i)
-        *reinterpret_cast<R*>(out + i * s[0]) = Op::apply(*reinterpret_cast<const T*>(in + i * s[1]), p);
-    }
+struct Params {
+  T p[FC_MAX_PARAMS] = {};
+  explicit Params(const void* from) {
+    for (int i = 0; i < scalar::param_count[Op::code]; ++i) p[i] = static_cast<const T*>(from)[i];
   }
+};
+
+// In-place calls read each element before they write it, so `ivdep` holds for them too.
+template <class Op, class T>
+void unary_flat(char* const* ptr, int64_t n, const void* params) {
+  const Params<Op, T> local(params);
+  using R = decltype(Op::apply(T(), local.p));
+  auto* r = reinterpret_cast<R*>(ptr[0]);
+  auto* a = reinterpret_cast<const T*>(ptr[1]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], local.p);
 }
 
 template <class Op, class T>
-void binary_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
-  const T* p = static_cast<const T*>(params);
-  using R = decltype(Op::apply(T(), T(), p));
-  constexpr int64_t step = sizeof(T);
-  for (int64_t j = 0; j < n1; ++j) {
-    char* out = ptr[0] + j * s[3];
-    const char* in0 = ptr[1] + j * s[4];
-    const char* in1 = ptr[2] + j * s[5];
-    auto* r = reinterpret_cast<R*>(out);
-    auto* a = reinterpret_cast<const T*>(in0);
-    auto* b = reinterpret_cast<const T*>(in1);
-    if (s[0] == sizeof(R) && s[1] == step && s[2] == step) {
-FC_IVDEP
-      for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], b[i], p);
-    } else if (s[0] == sizeof(R) && s[1] == step && s[2] == 0) {
-      const T y = *b;
-FC_IVDEP
-      for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], y, p);
-    } else if (s[0] == sizeof(R) && s[1] == 0 && s[2] == step) {
-      const T x = *a;
-FC_IVDEP
-      for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(x, b[i], p);
-    } else {
-      for (int64_t i = 0; i < n0; ++i)
-        *reinterpret_cast<R*>(out + i * s[0]) =
-            Op::apply(*reinterpret_cast<const T*>(in0 + i * s[1]), *reinterpret_cast<const T*>(in1 + i * s[2]), p);
-    }
-  }
+void binary_flat(char* const* ptr, int64_t n, const void* params) {
+  const Params<Op, T> local(params);
+  using R = decltype(Op::apply(T(), T(), local.p));
+  auto* r = reinterpret_cast<R*>(ptr[0]);
+  auto* a = reinterpret_cast<const T*>(ptr[1]);
+  auto* b = reinterpret_cast<const T*>(ptr[2]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], b[i], local.p);
 }
 
 template <class Op, class T>
-void ternary_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
-  const T* p = static_cast<const T*>(params);
-  constexpr int64_t step = sizeof(T);
-  for (int64_t j = 0; j < n1; ++j) {
-    char* out = ptr[0] + j * s[4];
-    const char* in[3] = {ptr[1] + j * s[5], ptr[2] + j * s[6], ptr[3] + j * s[7]};
-    auto* r = reinterpret_cast<T*>(out);
-    auto* a = reinterpret_cast<const T*>(in[0]);
-    if (s[0] == step && s[1] == step && s[2] == 0 && s[3] == 0) {
-      const T y = *reinterpret_cast<const T*>(in[1]), z = *reinterpret_cast<const T*>(in[2]);
-FC_IVDEP
-      for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], y, z, p);
-    } else if (s[0] == step && s[1] == step && s[2] == step && s[3] == step) {
-      auto* b = reinterpret_cast<const T*>(in[1]);
-      auto* c = reinterpret_cast<const T*>(in[2]);
-FC_IVDEP
-      for (int64_t i = 0; i < n0; ++i) r[i] = Op::apply(a[i], b[i], c[i], p);
-    } else {
-      for (int64_t i = 0; i < n0; ++i)
-        *reinterpret_cast<T*>(out + i * s[0]) =
-            Op::apply(*reinterpret_cast<const T*>(in[0] + i * s[1]), *reinterpret_cast<const T*>(in[1] + i * s[2]),
-                      *reinterpret_cast<const T*>(in[2] + i * s[3]), p);
-    }
-  }
+void ternary_flat(char* const* ptr, int64_t n, const void* params) {
+  const Params<Op, T> local(params);
+  auto* r = reinterpret_cast<T*>(ptr[0]);
+  auto* a = reinterpret_cast<const T*>(ptr[1]);
+  auto* b = reinterpret_cast<const T*>(ptr[2]);
+  auto* c = reinterpret_cast<const T*>(ptr[3]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], b[i], c[i], local.p);
 }
 
 template <class Op, class T>
@@ -111,13 +75,13 @@ void add_kernel(KernelTable& t, int16_t cost) {
   MapKernel& k = t.map[Op::code][static_cast<int>(dtype_of<T>())];
   k.cost = cost;
   if constexpr (Op::arity == 1) {
-    k.fn = unary_tile<Op, T>;
+    k.fn = unary_flat<Op, T>;
     k.result = dtype_of<decltype(Op::apply(T(), static_cast<const T*>(nullptr)))>();
   } else if constexpr (Op::arity == 2) {
-    k.fn = binary_tile<Op, T>;
+    k.fn = binary_flat<Op, T>;
     k.result = dtype_of<decltype(Op::apply(T(), T(), static_cast<const T*>(nullptr)))>();
   } else {
-    k.fn = ternary_tile<Op, T>;
+    k.fn = ternary_flat<Op, T>;
     k.result = dtype_of<T>();
   }
 }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's random numbers: words are drawn one after the other, and turned into numbers in parallel.
+#pragma once
+#include "ops/random.h"
+
+namespace facula::cpu {
+
+void random_fill(const Tensor& target, const RandomFill& what, Generator& generator);
+
+}  // namespace facula::cpu

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations with parameters, and the backward operators of all activations. A fused backward is an operator like any
+// other: its own derivative, written in ordinary operators, gives second derivatives.
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace facula {
+namespace {
+
+#define G (g.out())   // gradient of the result
+#define DY (g.in(0))  // of a backward operator: its incoming gradient …
+#define X (g.in(1))   // … and the input or result it was saved with
+
+using F = Promote;
+
+// For b(dy, x) = dy * f(x): d/d(dy) is b(G, x), d/dx is G * dy * f'(x). A null slope means f' = 0.
+template <FixedString name, class... Params>
+void backward_twice(Grad& g, Tensor (*slope)(Grad&), const Params&... params) {
+  if (g.needs(0)) g.set(0, call<name, Tensor>(G, X, params...));
+  if (g.needs(1)) g.set(1, slope ? mul(mul(G, DY), slope(g)) : zeros_like(G));
+}
+
+Tensor one_minus(const Tensor& t) { return rsub(t, 1); }
+
+Tensor silu_slope(Grad& g) {  // s (1 - s) (2 + x (1 - 2 s))
+  Tensor x = X, s = sigmoid(x);
+  return mul(mul(s, one_minus(s)), add(mul(x, rsub(mul(s, 2), 1)), 2));
+}
+Tensor mish_slope(Grad& g) {  // u (2 + x (1 - s - 2 t s)), t = tanh(softplus(x)), u = (1 - t^2) s
+  Tensor x = X, s = sigmoid(x), t = tanh(neg(call<"aten::log_sigmoid", Tensor>(neg(x))));
+  Tensor u = mul(one_minus(mul(t, t)), s);
+  return mul(u, add(mul(x, sub(one_minus(s), mul(mul(t, s), 2))), 2));
+}
+Tensor gelu_slope(Grad& g) {  // pdf(x) (2 - x^2)
+  Tensor x2 = mul(X, X);
+  return mul(mul(exp(mul(x2, -0.5)), 0.39894228040143267794), rsub(x2, 2));
+}
+Tensor gelu_tanh_slope(Grad& g) {  // with u = k (x + c x^3), t = tanh(u), d = (1 - t^2) u': d - x t d u' + x (1 - t^2) u'' / 2
+  constexpr double k = 0.79788456080286535588, c = 0.044715;
+  Tensor x = X, x2 = mul(x, x);
+  Tensor t = tanh(mul(mul(x, add(mul(x2, c), 1)), k)), rest = one_minus(mul(t, t));
+  Tensor u1 = mul(add(mul(x2, 3 * c), 1), k), d = mul(rest, u1);
+  return add(sub(d, mul(mul(mul(x, t), d), u1)), mul(mul(rest, x2), 3 * k * c));
+}
+Tensor log_sigmoid_slope(Grad& g) {
+  Tensor s = sigmoid(X);
+  return neg(mul(s, one_minus(s)));
+}
+Tensor hardswish_slope(Grad& g) {
+  Tensor inside = logical_and(gt(X, -3), lt(X, 3));
+  return where(inside, Scalar(1.0 / 3), zeros_like(X));
+}
+Tensor softplus_slope(Grad& g) {
+  const Scalar beta = g.arg(2).scalar();
+  Tensor z = mul(X, beta), s = sigmoid(z);
+  return where(gt(z, g.arg(3).scalar()), 0, mul(mul(s, one_minus(s)), beta));
+}
+Tensor logit_slope(Grad& g) {  // (2 x - 1) / (x (1 - x))^2, 0 where eps clamps
+  Tensor x = X, q = mul(x, one_minus(x)), slope = div(sub(mul(x, 2), 1), mul(q, q));
+  if (g.arg(2).is_none()) return slope;
+  const double eps = g.arg(2).real();
+  return where(logical_and(ge(x, eps), le(x, 1 - eps)), slope, 0);
+}
+
+constexpr const char* sx = "grad_output:self self";
+
+constexpr MapRow rows[] = {
+    {"leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", FC_MAP_leaky_relu, 1, F::Same, "bic", "self negative_slope",
+     [](Grad& g) { g.set(0, call<"aten::leaky_relu_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), false)); }, true, true},
+    {"elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", FC_MAP_elu, 1, F::Same, "bic",
+     "self alpha scale input_scale",
+     [](Grad& g) { g.set(0, call<"aten::elu_backward", Tensor>(G, g.arg(1).scalar(), g.arg(2).scalar(), g.arg(3).scalar(), false, g.in(0))); },
+     true, true},
+    {"threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", FC_MAP_threshold, 1, F::Same, "bc", "self threshold",
+     [](Grad& g) { g.set(0, call<"aten::threshold_backward", Tensor>(G, g.in(0), g.arg(1).scalar())); }, true, true},
+    {"softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", FC_MAP_softplus, 1, F::Same, "bic", "self beta threshold",
+     [](Grad& g) { g.set(0, call<"aten::softplus_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), g.arg(2).scalar())); }, false, true},
+    {"hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", FC_MAP_hardshrink, 1, F::Same, "bic", "self lambd",
+     [](Grad& g) { g.set(0, call<"aten::hardshrink_backward", Tensor>(G, g.in(0), g.arg(1).scalar())); }, false, true},
+    {"_prelu_kernel(Tensor self, Tensor weight) -> Tensor", FC_MAP_prelu, 2, F::Same, "bic", "self weight", [](Grad& g) {
+       Tensor x = g.in(0), positive = gt(x, 0);
+       if (g.needs(0)) g.set(0, where(positive, G, mul(G, g.in(1))));
+       if (g.needs(1)) g.set(1, where(positive, 0, mul(G, x)));
+     }, false, false, true},
+    // --- backward: dy, x (or y), parameters
+    {"sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", FC_MAP_sigmoid_backward, 2, F::Same, "bi",
+     "grad_output:output output", [](Grad& g) {
+       if (g.needs(0)) g.set(0, call<"aten::sigmoid_backward", Tensor>(G, conj(X)));
+       if (g.needs(1)) g.set(1, mul(mul(conj(G), DY), rsub(mul(conj(X), 2), 1)));
+     }, false, true, true},
+    {"tanh_backward(Tensor grad_output, Tensor output) -> Tensor", FC_MAP_tanh_backward, 2, F::Same, "bi",
+     "grad_output:output output", [](Grad& g) {
+       if (g.needs(0)) g.set(0, call<"aten::tanh_backward", Tensor>(G, conj(X)));
+       if (g.needs(1)) g.set(1, mul(mul(conj(G), DY), mul(conj(X), -2)));
+     }, false, true, true},
+    {"silu_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_silu_backward, 2, F::Same, "bi", sx,
+     [](Grad& g) { backward_twice<"aten::silu_backward">(g, silu_slope); }, false, false, true},
+    {"mish_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_mish_backward, 2, F::Same, "bi", sx,
+     [](Grad& g) { backward_twice<"aten::mish_backward">(g, mish_slope); }, false, false, true},
+    {"hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_hardswish_backward, 2, F::Same, "bi", sx,
+     [](Grad& g) { backward_twice<"aten::hardswish_backward">(g, hardswish_slope); }, false, false, true},
+    {"hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_hardsigmoid_backward, 2, F::Same, "bi", "self",
+     [](Grad& g) { backward_twice<"aten::hardsigmoid_backward">(g, nullptr); }, false, false, true},
+    {"log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", FC_MAP_log_sigmoid_backward, 2, F::Same,
+     "bi", sx, [](Grad& g) { backward_twice<"aten::log_sigmoid_backward">(g, log_sigmoid_slope, X); }, false, false, true},
+    {"threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", FC_MAP_threshold_backward, 2, F::Same, "",
+     "self threshold", [](Grad& g) { backward_twice<"aten::threshold_backward">(g, nullptr, g.arg(2).scalar()); }, false, true, true},
+    {"hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", FC_MAP_hardtanh_backward, 2,
+     F::Same, "bi", "self min_val max_val",
+     [](Grad& g) { backward_twice<"aten::hardtanh_backward">(g, nullptr, g.arg(2).scalar(), g.arg(3).scalar()); }, false, true, true},
+    {"leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+     FC_MAP_leaky_relu_backward, 2, F::Same, "bi", "self negative_slope self_is_result",
+     [](Grad& g) { backward_twice<"aten::leaky_relu_backward">(g, nullptr, g.arg(2).scalar(), g.arg(3).boolean()); }, false, false, true},
+    {"softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", FC_MAP_softplus_backward, 2,
+     F::Same, "bi", "grad_output:self self beta threshold",
+     [](Grad& g) { backward_twice<"aten::softplus_backward">(g, softplus_slope, g.arg(2).scalar(), g.arg(3).scalar()); }, false, false, true},
+    {"hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", FC_MAP_shrink_backward, 2, F::Same, "bi",
+     "self lambd", [](Grad& g) { backward_twice<"aten::hardshrink_backward">(g, nullptr, g.arg(2).scalar()); }, false, false, true},
+    {"softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", FC_MAP_shrink_backward, 2, F::Same, "bi",
+     "self lambd", [](Grad& g) { backward_twice<"aten::softshrink_backward">(g, nullptr, g.arg(2).scalar()); }, false, false, true},
+};
+
+// --- one map with checks or choices of its own
+void run_one(const char* name, int opcode, std::span<const MapInput> in, std::span<const Scalar> params, Promote promote,
+             const char* refuses, const Operator& op, const Arg* args, Value* results) {
+  DType common = result_type(in);
+  check_kind(name, refuses, common);
+  MapRequest r{.op = name, .opcode = opcode, .promote = promote, .inputs = in, .params = params, .compute = common};
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
+
+void run_hardtanh(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in = map_input(args[0]);
+  const Scalar params[] = {args[1].scalar(), args[2].scalar()};
+  FC_CHECK(in.tensor->dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
+  FC_CHECK(in.tensor->dtype() != DType::UInt8 || (params[0].to_double() >= 0 && params[1].to_double() >= 0),
+           "cannot do hardtanh on an unsigned type with negative limits: min_val is ", to_string(params[0]));
+  run_one("hardtanh", FC_MAP_hardtanh, {&in, 1}, params, F::Same, "c", op, args, results);
+}
+
+void run_softshrink(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in = map_input(args[0]);
+  const Scalar lambda = args[1].scalar();
+  FC_CHECK(lambda.to_double() >= 0, "lambda must be greater or equal to 0, but found to be ", to_string(lambda), ".");
+  run_one("softshrink", FC_MAP_softshrink, {&in, 1}, {&lambda, 1}, F::Same, "bic", op, args, results);
+}
+
+bool tanh_approximation(std::string_view approximate) {
+  FC_CHECK(approximate == "none" || approximate == "tanh", "approximate argument must be either none or tanh, but found ", approximate);
+  return approximate == "tanh";
+}
+void run_gelu(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in = map_input(args[0]);
+  run_one("gelu", tanh_approximation(args[1].text()) ? FC_MAP_gelu_tanh : FC_MAP_gelu, {&in, 1}, {}, F::Same, "bic", op, args, results);
+}
+void run_gelu_backward(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in[] = {map_input(args[0]), map_input(args[1])};
+  run_one("gelu_backward", tanh_approximation(args[2].text()) ? FC_MAP_gelu_tanh_backward : FC_MAP_gelu_backward, in, {}, F::Same,
+          "bic", op, args, results);
+}
+
+void run_elu_backward(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor& grad = args[0].tensor();
+  const Tensor& x = args[5].tensor();
+  const Scalar params[] = {args[1].scalar(), args[2].scalar(), args[3].scalar()};
+  if (!args[4].boolean()) {
+    const MapInput in[] = {{&grad, {}}, {&x, {}}};
+    run_one("elu_backward", FC_MAP_elu_backward, in, params, F::Same, "bic", op, args, results);
+    return;
+  }
+  FC_CHECK(params[0].to_double() >= 0,
+           "In-place elu backward calculation is triggered with a negative slope which is not supported: alpha is ", to_string(params[0]));
+  Tensor below = mul(add(x, params[0].to_double() * params[1].to_double()), params[2]);
+  results[0] = Value(mul(grad, where(le(x, 0), below, params[1])));
+}
+void elu_backward_grad(Grad& g) {
+  const Scalar alpha = g.arg(1).scalar(), scale = g.arg(2).scalar(), input_scale = g.arg(3).scalar();
+  const bool is_result = g.arg(4).boolean();
+  Tensor x = g.in(5);
+  if (g.needs(0)) g.set(0, call<"aten::elu_backward", Tensor>(G, alpha, scale, input_scale, is_result, x));
+  if (!g.needs(5)) return;
+  const double k = input_scale.to_double();
+  Tensor slope = is_result ? full_like(x, k) : mul(exp(mul(x, k)), k * k * alpha.to_double() * scale.to_double());
+  g.set(5, mul(mul(G, DY), where(lt(x, 0), slope, 0)));
+}
+
+void run_nan_to_num(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in = map_input(args[0]);
+  DType t = in.tensor->dtype();
+  double largest = t == DType::Float16 ? 65504.0 : t == DType::BFloat16 ? 0x1.FEp127 : t == DType::Float64 ? 0x1.FFFFFFFFFFFFFp1023 : 0x1.FFFFFEp127;
+  if (is_integral(t, true)) largest = 0;  // integers have no such values; nothing may overflow on the way
+  const Scalar params[] = {args[1].is_none() ? 0.0 : args[1].real(), args[2].is_none() ? largest : args[2].real(),
+                           args[3].is_none() ? -largest : args[3].real()};
+  if (is_integral(t, true)) {
+    const Scalar none[] = {0, 0, 0};
+    run_one("nan_to_num", FC_MAP_nan_to_num, {&in, 1}, none, F::Same, "", op, args, results);
+  } else {
+    run_one("nan_to_num", FC_MAP_nan_to_num, {&in, 1}, params, F::Same, "c", op, args, results);
+  }
+}
+
+void run_round_decimals(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in = map_input(args[0]);
+  const int64_t decimals = args[1].integer();
+  double power = 1;
+  for (int64_t i = std::min<int64_t>(std::abs(decimals), 400); i > 0; --i) power *= 10;
+  const Scalar scale = decimals < 0 ? -power : power;
+  if (decimals == 0) run_one("round", FC_MAP_round, {&in, 1}, {}, F::Same, "bc", op, args, results);
+  else run_one("round", FC_MAP_round_decimals, {&in, 1}, {&scale, 1}, F::Same, "bic", op, args, results);
+}
+
+void run_logit(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in = map_input(args[0]);
+  const Scalar eps = args[1].is_none() ? -1.0 : args[1].real();
+  run_one("logit", FC_MAP_logit, {&in, 1}, {&eps, 1}, F::Float, "c", op, args, results);
+}
+void run_logit_backward(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in[] = {map_input(args[0]), map_input(args[1])};
+  const Scalar eps = args[2].is_none() ? -1.0 : args[2].real();
+  run_one("logit_backward", FC_MAP_logit_backward, in, {&eps, 1}, F::Same, "bic", op, args, results);
+}
+
+// polygamma_ takes its tensor first, the others second.
+void run_polygamma(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in = map_input(args[op.is_in_place ? 0 : 1]);
+  const Scalar n = args[op.is_in_place ? 1 : 0].integer();
+  FC_CHECK(n.to_int() >= 0, "polygamma(n, x) does not support negative n: n is ", n.to_int());
+  run_one("polygamma", FC_MAP_polygamma, {&in, 1}, {&n, 1}, F::Float, "c", op, args, results);
+}
+
+constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };
+
+constexpr OpDef defs[] = {
+    {.schema = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", .all = {run_hardtanh},
+     .saves = "self min_val max_val",
+     .grad = [](Grad& g) { g.set(0, call<"aten::hardtanh_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), g.arg(2).scalar())); },
+     .in_place = true, .out = true, .own_forms = true},
+    {.schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", .all = {run_softshrink}, .saves = "self lambd",
+     .grad = [](Grad& g) { g.set(0, call<"aten::softshrink_backward", Tensor>(G, g.in(0), g.arg(1).scalar())); },
+     .out = true, .own_forms = true},
+    {.schema = "gelu(Tensor self, *, str approximate='none') -> Tensor", .all = {run_gelu}, .saves = "self approximate",
+     .grad = [](Grad& g) { g.set(0, call<"aten::gelu_backward", Tensor>(G, g.in(0), g.arg(1).text())); },
+     .in_place = true, .out = true, .own_forms = true},
+    {.schema = "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", .all = {run_gelu_backward},
+     .saves = "grad_output:self self approximate",
+     .grad = [](Grad& g) {
+       std::string_view how = g.arg(2).text();
+       backward_twice<"aten::gelu_backward">(g, how == "tanh" ? gelu_tanh_slope : gelu_slope, how);
+     },
+     .hidden = true},
+    {.schema = "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
+               "self_or_result) -> Tensor",
+     .all = {run_elu_backward}, .saves = "grad_output:self_or_result alpha scale input_scale is_result self_or_result",
+     .grad = elu_backward_grad, .hidden = true},
+    {.schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", .all = {run_nan_to_num},
+     .saves = "self", .grad = [](Grad& g) { g.set(0, where(isfinite(g.in(0)), G, 0)); },
+     .in_place = true, .out = true, .own_forms = true},
+    {.schema = "round.decimals(Tensor self, *, int decimals) -> Tensor", .all = {run_round_decimals}, .grad = zero_grad,
+     .in_place = true, .out = true, .own_forms = true},
+    {.schema = "logit(Tensor self, float? eps=None) -> Tensor", .all = {run_logit}, .saves = "self eps",
+     .grad = [](Grad& g) {
+       std::optional<double> eps;
+       if (!g.arg(1).is_none()) eps = g.arg(1).real();
+       g.set(0, call<"aten::logit_backward", Tensor>(G, g.in(0), eps));
+     },
+     .in_place = true, .out = true, .own_forms = true},
+    {.schema = "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor", .all = {run_logit_backward},
+     .saves = "grad_output:self self eps",
+     .grad = [](Grad& g) {
+       std::optional<double> eps;
+       if (!g.arg(2).is_none()) eps = g.arg(2).real();
+       backward_twice<"aten::logit_backward">(g, logit_slope, eps);
+     },
+     .hidden = true},
+    {.schema = "polygamma(int n, Tensor self) -> Tensor", .all = {run_polygamma}, .saves = "n self",
+     .grad = [](Grad& g) { g.set(1, mul(G, polygamma(g.arg(0).integer() + 1, g.in(1)))); }, .out = true, .own_forms = true},
+    {.schema = "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", .all = {run_polygamma}, .saves = "n self",
+     .grad = [](Grad& g) { g.set(0, mul(G, polygamma(g.arg(1).integer() + 1, g.in(0)))); }},
+};
+
+#undef G
+#undef DY
+#undef X
+
+// --- compositions
+Tensor hardtanh_of(const Tensor& self, const Scalar& lo, const Scalar& hi) { return call<"aten::hardtanh", Tensor>(self, lo, hi); }
+Tensor elu_of(const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
+  return call<"aten::elu", Tensor>(self, alpha, scale, input_scale);
+}
+Tensor relu6(const Tensor& self) { return hardtanh_of(self, 0, 6); }
+Tensor selu(const Tensor& self) { return elu_of(self, 1.6732632423543772848, 1.0507009873554804934, 1); }
+Tensor celu(const Tensor& self, const Scalar& alpha) {
+  FC_CHECK(!alpha.is_zero(), "ZeroDivisionError: alpha cannot be 0 for CELU");
+  return elu_of(self, alpha, 1, 1 / alpha.to_double());
+}
+
+Tensor prelu(const Tensor& self, const Tensor& weight) {
+  FC_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ", info(self.dtype()).legacy, " and ", info(weight.dtype()).legacy);
+  FC_CHECK(weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
+  if (weight.numel() == 1) return call<"aten::_prelu_kernel", Tensor>(self, weight.dim() == 0 ? weight : view(weight, {}));
+  FC_CHECK(self.dim() > 0, "Not allow zero-dim input tensor.");
+  const int64_t channels = self.dim() > 1 ? self.size(1) : 1;
+  FC_CHECK(channels == weight.numel(), "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
+           weight.numel(), " and channel size = ", channels, ".");
+  Dims shape(static_cast<size_t>(self.dim()), 1);
+  shape[1] = channels;
+  return call<"aten::_prelu_kernel", Tensor>(self, view(weight, shape));
+}
+
+Tensor glu(const Tensor& self, int64_t dim) {
+  FC_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  const int64_t d = wrap_dim(dim, self.dim(), "glu"), n = self.size(d);
+  FC_CHECK(n % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", n);
+  return mul(narrow(self, d, 0, n / 2), sigmoid(narrow(self, d, n / 2, n / 2)));
+}
+
+constexpr OpDef compositions[] = {
+    {.schema = "relu6(Tensor self) -> Tensor", .composite = kernel<&relu6>(), .in_place = true},
+    {.schema = "selu(Tensor self) -> Tensor", .composite = kernel<&selu>(), .in_place = true},
+    {.schema = "celu(Tensor self, Scalar alpha=1.0) -> Tensor", .composite = kernel<&celu>(), .in_place = true},
+    {.schema = "prelu(Tensor self, Tensor weight) -> Tensor", .composite = kernel<&prelu>()},
+    {.schema = "glu(Tensor self, int dim=-1) -> Tensor", .composite = kernel<&glu>(), .out = true},
+};
+
+}  // namespace
+
+void define_activation() {
+  define_map_rows(rows);
+  define_all(defs);
+  define_all(compositions);
+}
+
+}  // namespace facula

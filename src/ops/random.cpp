@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that draw random numbers. The recipes are docs/random.md's: for the same seed they give PyTorch's numbers.
+#include "ops/random.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace facula {
+namespace {
+
+constinit RandomFillFn cpu_fill = nullptr;
+
+using OptType = std::optional<DType>;
+using OptLayout = std::optional<Layout>;
+using OptDevice = std::optional<Device>;
+using OptBool = std::optional<bool>;
+using OptFormat = std::optional<MemoryFormat>;
+
+// Fills self in the order of its memory (section 3).
+const Tensor& fill(const char* op, const Tensor& self, RandomFill what, Generator* generator) {
+  for (size_t i = 0; i < self.sizes().size(); ++i)
+    FC_CHECK(self.sizes()[i] <= 1 || self.strides()[i] != 0, op,
+             ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+             "location. Please clone() the tensor before performing the operation.");
+  FC_CHECK(!generator || generator->device().is_cpu(), op, ": Expected a 'cpu' device type for generator but found '",
+           generator ? generator->device() : Device{}, "'");
+  if (self.numel() == 0 || self.device().is_meta()) return self;
+  // The dimensions, furthest apart in memory first.
+  const size_t n = self.sizes().size();
+  Dims order(n), sizes(n), strides(n);
+  for (size_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(i);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return self.strides()[static_cast<size_t>(a)] > self.strides()[static_cast<size_t>(b)];
+  });
+  for (size_t i = 0; i < n; ++i) {
+    sizes[i] = self.sizes()[static_cast<size_t>(order[i])];
+    strides[i] = self.strides()[static_cast<size_t>(order[i])];
+  }
+  Tensor ordered = make_view(self, sizes, strides, self.offset());
+  Tensor p;
+  if (what.p) {
+    p = call<"aten::contiguous", Tensor>(permute(expand(*what.p, self.sizes()), order), MemoryFormat::Contiguous);
+    if (!p.device().is_cpu()) p = call<"aten::to.device", Tensor>(p, Device{}, p.dtype(), false, false, OptFormat());
+    what.p = &p;
+  }
+  Tensor target = ordered.is_contiguous() && self.device().is_cpu() ? ordered : empty_tensor(sizes, self.dtype(), Device{});
+  Tensor flat = target;
+  if (is_complex(self.dtype())) {  // section 2: as real numbers, twice as many
+    Dims pairs{2 * target.numel()}, one{1};
+    flat = make_view(target, pairs, one, 2 * target.offset(), real_of(self.dtype()));
+  }
+  Generator& g = generator ? *generator : default_generator();
+  cpu_fill(flat, what, g);
+  if (!target.same(ordered)) copy_(ordered, target);
+  return self;
+}
+
+void need_floating(const char* op, DType t, bool complex_too = false) {
+  check_kind(op, complex_too ? "bi" : "bic", t);
+}
+
+// --- uniform and normal
+Tensor uniform_(const Tensor& self, double from, double to, Generator* g) {
+  need_floating("uniform_", self.dtype(), true);
+  FC_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
+  return fill("uniform_", self, {RandomFill::Uniform, from, to}, g);
+}
+
+Tensor normal_(const Tensor& self, double mean, double std, Generator* g) {
+  FC_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
+  need_floating("normal_", self.dtype(), true);
+  const bool complex = is_complex(self.dtype());
+  const int64_t n = complex ? 2 * self.numel() : self.numel();
+  if (complex) std *= std::sqrt(0.5);
+  return fill("normal_", self, {n >= 16 && self.is_contiguous() ? RandomFill::Normal : RandomFill::NormalPairs, mean, std}, g);
+}
+
+// --- integers (section 5)
+int digits(DType t) { return t == DType::BFloat16 ? 8 : t == DType::Float16 ? 11 : t == DType::Float32 ? 24 : 53; }
+// v rounded to a float format of that many digits.
+int64_t round_to_digits(int64_t v, DType t) {
+  int exponent;
+  double m = std::frexp(static_cast<double>(v), &exponent);
+  double r = std::ldexp(std::nearbyint(std::ldexp(m, digits(t))), exponent - digits(t));
+  return r >= 0x1p63 ? INT64_MAX : static_cast<int64_t>(r);
+}
+int64_t step_at(int64_t v, DType t) {
+  int exponent;
+  std::frexp(static_cast<double>(v), &exponent);
+  return exponent > digits(t) ? int64_t{1} << (exponent - digits(t)) : 1;
+}
+
+void check_in_range(int64_t v, const char* what, DType t) {
+  int64_t lo = INT64_MIN, hi = INT64_MAX;
+  if (t == DType::Bool) lo = 0, hi = 1;
+  else if (is_integral(t, false) && item_size(t) < 8) {
+    const int bits = static_cast<int>(8 * item_size(t)) - (is_signed(t) ? 1 : 0);
+    hi = (int64_t{1} << bits) - 1;
+    lo = is_signed(t) ? -hi - 1 : 0;
+  } else if (t == DType::Float16) hi = 65504, lo = -hi;
+  FC_CHECK(v >= lo && v <= hi, "random_: ", what, " is out of bounds for ", t, ": ", v, " is not in [", lo, ", ", hi, "]");
+}
+
+Tensor random_between(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* g) {
+  const DType t = self.dtype();
+  check_kind("random_", "c", t);
+  RandomFill what{RandomFill::Integer64};
+  what.low = from;
+  if (to) {
+    int64_t low = from, high = *to;
+    FC_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+    if (is_floating(t)) {  // bounds that the type cannot hold move inwards
+      if (low + 1 > 0 || low < -1) {
+        if (int64_t r = round_to_digits(low + 1, t); r < low) low = r + step_at(low + 1, t);
+      }
+      if (int64_t r = round_to_digits(high - 1, t); r >= high) high = r - step_at(high - 1, t);
+      FC_CHECK(low < high, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=", low, " >= to=", high);
+    }
+    check_in_range(low, "from", t);
+    check_in_range(high - 1, "to - 1", t);
+    what.low = low;
+    what.range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+    if (what.range < (uint64_t{1} << 28)) what.kind = RandomFill::Integer;
+  } else if (from != INT64_MIN) {
+    check_in_range(from, "from", t);
+    const uint64_t top = t == DType::Bool ? 1 : is_floating(t) ? uint64_t{1} << digits(t) : item_size(t) == 8 ? INT64_MAX
+                         : (uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0))) - 1;
+    what.range = top - static_cast<uint64_t>(from) + 1;
+    if (what.range < (uint64_t{1} << 28)) what.kind = RandomFill::Integer;
+  }
+  return fill("random_", self, what, g);
+}
+Tensor random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* g) { return random_between(self, from, to, g); }
+Tensor random_to(const Tensor& self, int64_t to, Generator* g) { return random_between(self, 0, to, g); }
+Tensor random_all(const Tensor& self, Generator* g) {
+  const DType t = self.dtype();
+  check_kind("random_", "c", t);
+  RandomFill what{RandomFill::Integer};
+  if (t == DType::Int64 || t == DType::Float64) what.kind = RandomFill::Integer64;
+  if (t == DType::Int64) what.range = uint64_t{1} << 63;
+  else if (is_floating(t)) what.range = (uint64_t{1} << digits(t)) + 1;
+  else what.range = t == DType::Bool ? 2 : uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0));
+  return fill("random_", self, what, g);
+}
+
+// --- other distributions
+Tensor bernoulli_number(const Tensor& self, double p, Generator* g) {
+  FC_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+  check_kind("bernoulli_", "c", self.dtype());
+  RandomFill what{RandomFill::Bernoulli};
+  what.a = p;
+  return fill("bernoulli_", self, what, g);
+}
+Tensor bernoulli_tensor(const Tensor& self, const Tensor& p, Generator* g) {
+  check_kind("bernoulli_", "c", self.dtype());
+  FC_CHECK(is_floating(p.dtype()), "bernoulli_: expected probabilities tensor to have floating type, got ", p.dtype());
+  if (p.numel() != 0 && !p.device().is_meta()) {
+    Tensor valid = logical_and(ge(p, 0), le(p, 1));
+    FC_CHECK(all_true(valid),
+             "bernoulli_: Expected p_in >= 0 && p_in <= 1 to be true for every probability, but got a value outside of [0, 1]");
+  }
+  Tensor wide = is_reduced(p.dtype()) ? to_dtype(p, DType::Float32) : p;
+  RandomFill what{RandomFill::Bernoulli};
+  what.p = &wide;
+  return fill("bernoulli_", self, what, g);
+}
+Tensor exponential_(const Tensor& self, double rate, Generator* g) {
+  FC_CHECK(rate > 0, "exponential_ expects lambda > 0.0, but found lambda=", rate);
+  need_floating("exponential_", self.dtype());
+  return fill("exponential_", self, {RandomFill::Exponential, rate}, g);
+}
+Tensor cauchy_(const Tensor& self, double median, double sigma, Generator* g) {
+  FC_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  need_floating("cauchy_", self.dtype());
+  return fill("cauchy_", self, {RandomFill::Cauchy, median, sigma}, g);
+}
+Tensor log_normal_(const Tensor& self, double mean, double std, Generator* g) {
+  FC_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std=", std);
+  need_floating("log_normal_", self.dtype());
+  return fill("log_normal_", self, {RandomFill::LogNormal, mean, std}, g);
+}
+Tensor geometric_(const Tensor& self, double p, Generator* g) {
+  FC_CHECK(p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
+  check_kind("geometric_", "bc", self.dtype());
+  return fill("geometric_", self, {RandomFill::Geometric, p}, g);
+}
+
+// --- new tensors
+Tensor fresh(IntSpan size, OptType dtype, DType otherwise, OptDevice device) {
+  return empty_tensor(size, dtype.value_or(otherwise), device.value_or(Device{}));
+}
+Tensor fresh_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+  return call<"aten::empty_like", Tensor>(self, dtype, layout, device, pin, format);
+}
+
+Tensor rand_with(IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return uniform_(fresh(size, dtype, default_dtype(), device), 0, 1, g);
+}
+Tensor rand(IntSpan size, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+  return rand_with(size, nullptr, dtype, layout, device, pin);
+}
+Tensor rand_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+  return uniform_(fresh_like(self, dtype, layout, device, pin, format), 0, 1, nullptr);
+}
+Tensor randn_with(IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return normal_(fresh(size, dtype, default_dtype(), device), 0, 1, g);
+}
+Tensor randn(IntSpan size, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+  return randn_with(size, nullptr, dtype, layout, device, pin);
+}
+Tensor randn_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+  return normal_(fresh_like(self, dtype, layout, device, pin, format), 0, 1, nullptr);
+}
+Tensor randint_low_with(int64_t low, int64_t high, IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return random_between(fresh(size, dtype, DType::Int64, device), low, high, g);
+}
+Tensor randint_low(int64_t low, int64_t high, IntSpan size, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+  return randint_low_with(low, high, size, nullptr, dtype, layout, device, pin);
+}
+Tensor randint_with(int64_t high, IntSpan size, Generator* g, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+  return randint_low_with(0, high, size, g, dtype, layout, device, pin);
+}
+Tensor randint(int64_t high, IntSpan size, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+  return randint_low_with(0, high, size, nullptr, dtype, layout, device, pin);
+}
+Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+  return random_between(fresh_like(self, dtype, layout, device, pin, format), low, high, nullptr);
+}
+Tensor randint_like(const Tensor& self, int64_t high, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+  return randint_like_low(self, 0, high, dtype, layout, device, pin, format);
+}
+
+Tensor randperm_with(int64_t n, Generator* generator, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  FC_CHECK(n >= 0, "n must be non-negative, got ", n);
+  const DType t = dtype.value_or(DType::Int64);
+  const Device d = device.value_or(Device{});
+  check_kind("randperm", "bc", t);
+  const uint64_t top = is_floating(t) ? uint64_t{1} << digits(t) : item_size(t) == 8 ? INT64_MAX : (uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0))) - 1;
+  FC_CHECK(static_cast<uint64_t>(n) <= top + (is_floating(t) ? 0 : 1), "n is too large for result tensor type: '", t, "': n is ", n);
+  Dims shape{n};
+  if (d.is_meta()) return empty_tensor(shape, t, d);
+  Tensor out = empty_tensor(shape, DType::Int64, Device{});
+  auto* r = out.data_as<int64_t>();
+  for (int64_t i = 0; i < n; ++i) r[i] = i;
+  Generator& g = generator ? *generator : default_generator();
+  {
+    std::lock_guard lock(g.mutex);
+    if (n < 214748364) {
+      for (int64_t i = 0; i + 1 < n; ++i) std::swap(r[i], r[i + static_cast<int64_t>(g.random() % static_cast<uint64_t>(n - i))]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) {
+        const auto z = static_cast<int64_t>(g.random64() % static_cast<uint64_t>(i + 1));
+        r[i] = r[z];
+        r[z] = i;
+      }
+    }
+  }
+  return call<"aten::to.device", Tensor>(out, d, t, false, false, OptFormat());
+}
+Tensor randperm(int64_t n, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+  return randperm_with(n, nullptr, dtype, layout, device, pin);
+}
+
+Tensor bernoulli(const Tensor& self, Generator* g) {
+  return bernoulli_tensor(fresh_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous), self, g);
+}
+Tensor bernoulli_p(const Tensor& self, double p, Generator* g) {
+  return bernoulli_number(fresh_like(self, {}, {}, {}, {}, {}), p, g);
+}
+
+// Section 6.3.
+Tensor scaled_normal(IntSpan sizes, DType t, Device device, Generator* g) { return normal_(empty_tensor(sizes, t, device), 0, 1, g); }
+void check_std(const Tensor& std) {
+  FC_CHECK(!is_complex(std.dtype()), "normal expects standard deviation to be non-complex");
+  if (std.numel() == 0 || std.device().is_meta()) return;
+  FC_CHECK(all_true(ge(std, 0)), "normal expects all elements of std >= 0.0");
+}
+Tensor normal_tensors(const Tensor& mean, const Tensor& std, Generator* g) {
+  check_std(std);
+  Dims shape = broadcast_shapes("normal", mean.sizes(), std.sizes());
+  return add(mul(scaled_normal(shape, mean.dtype(), mean.device(), g), std), mean);
+}
+Tensor normal_mean(const Tensor& mean, double std, Generator* g) {
+  FC_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
+  return add(mul(scaled_normal(mean.sizes(), mean.dtype(), mean.device(), g), std), mean);
+}
+Tensor normal_std(double mean, const Tensor& std, Generator* g) {
+  check_std(std);
+  return add(mul(scaled_normal(std.sizes(), std.dtype(), std.device(), g), std), mean);
+}
+Tensor normal_numbers(double mean, double std, IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return normal_(fresh(size, dtype, default_dtype(), device), mean, std, g);
+}
+
+// --- multinomial
+template <class Real>
+void draw_with_replacement(const Tensor& weights, Tensor& out, int64_t samples, Generator& g) {
+  const int64_t categories = weights.size(-1), rows = weights.numel() / categories;
+  std::vector<Real> sums(static_cast<size_t>(categories));
+  std::lock_guard lock(g.mutex);
+  for (int64_t row = 0; row < rows; ++row) {
+    const Real* w = weights.data_as<Real>() + row * categories;
+    Real sum = 0;
+    for (int64_t i = 0; i < categories; ++i) sums[static_cast<size_t>(i)] = sum += w[i];
+    for (Real& s : sums) s /= sum;
+    for (int64_t i = 0; i < samples; ++i) {
+      const double u = static_cast<double>(g.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
+      auto at = std::lower_bound(sums.begin(), sums.end(), u, [](Real s, double v) { return static_cast<double>(s) < v; });
+      out.data_as<int64_t>()[row * samples + i] = std::min<int64_t>(at - sums.begin(), categories - 1);
+    }
+  }
+}
+
+// The largest of weight / exponential number, in falling order: a race that each category wins by its weight.
+void draw_by_race(const Tensor& weights, Tensor& out, int64_t samples, Generator* g) {
+  const int64_t categories = weights.size(-1), rows = weights.numel() / categories;
+  Tensor race = to_dtype(div(weights, exponential_(fresh_like(weights, {}, {}, {}, {}, {}), 1, g)), DType::Float64);
+  std::vector<int64_t> order(static_cast<size_t>(categories));
+  for (int64_t row = 0; row < rows; ++row) {
+    const double* x = race.data_as<double>() + row * categories;
+    for (int64_t i = 0; i < categories; ++i) order[static_cast<size_t>(i)] = i;
+    std::partial_sort(order.begin(), order.begin() + samples, order.end(), [&](int64_t a, int64_t b) { return x[a] != x[b] ? x[a] > x[b] : a < b; });
+    std::copy_n(order.begin(), samples, out.data_as<int64_t>() + row * samples);
+  }
+}
+
+Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
+  FC_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim, got a tensor of shape ", self.sizes());
+  FC_CHECK(is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: ", info(self.dtype()).legacy);
+  FC_CHECK(samples > 0, "cannot sample n_sample <= 0 samples: num_samples is ", samples);
+  FC_CHECK(replacement || samples <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement: num_samples is ",
+           samples, ", categories are ", self.size(-1));
+  Dims shape(self.sizes());
+  shape.back() = samples;
+  if (self.device().is_meta()) return empty_tensor(shape, DType::Int64, self.device());
+  Tensor out = empty_tensor(shape, DType::Int64, Device{});
+  if (out.numel() > 0) {
+    Tensor weights = call<"aten::contiguous", Tensor>(call<"aten::to.device", Tensor>(self, Device{}, self.dtype(), false, false, OptFormat()), MemoryFormat::Contiguous);
+    Tensor wide = to_dtype(weights, DType::Float64);
+    const int64_t categories = self.size(-1);
+    FC_CHECK(categories > 0, "multinomial: there are no categories to sample from");
+    for (int64_t row = 0; row < wide.numel() / categories; ++row) {
+      double sum = 0;
+      for (int64_t i = 0; i < categories; ++i) {
+        const double w = wide.data_as<double>()[row * categories + i];
+        FC_CHECK(w >= 0 && w <= 0x1.FFFFFFFFFFFFFp1023, "probability tensor contains either `inf`, `nan` or element < 0: ", w, " at row ", row, ", category ", i);
+        sum += w;
+      }
+      FC_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0) in row ", row);
+    }
+    if (!replacement || samples == 1) draw_by_race(weights, out, samples, g);
+    else if (self.dtype() == DType::Float64) draw_with_replacement<double>(weights, out, samples, g ? *g : default_generator());
+    else draw_with_replacement<float>(to_dtype(weights, DType::Float32), out, samples, g ? *g : default_generator());
+  }
+  return call<"aten::to.device", Tensor>(out, self.device(), DType::Int64, false, false, OptFormat());
+}
+
+// --- dropout
+void check_dropout(double p) { FC_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p); }
+
+Tensor dropout_noise(const Tensor& like, IntSpan sizes, double p) {
+  Tensor noise = Dims::same(like.sizes(), sizes) ? fresh_like(like, {}, {}, {}, {}, {}) : empty_tensor(sizes, like.dtype(), like.device());
+  return call<"aten::bernoulli_.float", Tensor>(noise, 1 - p, static_cast<Generator*>(nullptr));
+}
+Tensor dropout(const Tensor& input, double p, bool train) {
+  check_dropout(p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return mul(input, 0);
+  return mul(input, mul_(dropout_noise(input, input.sizes(), p), 1 / (1 - p)));
+}
+Dims channel_noise(const char* op, const Tensor& input) {  // one number per channel
+  FC_CHECK(input.dim() >= 2, op, ": Feature dropout requires at least 2 dimensions in the input, got ", input.dim());
+  Dims sizes(static_cast<size_t>(input.dim()), 1);
+  sizes[0] = input.size(0);
+  sizes[1] = input.size(1);
+  return sizes;
+}
+Tensor feature_dropout(const Tensor& input, double p, bool train) {
+  check_dropout(p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return mul(input, 0);
+  return mul(input, mul_(dropout_noise(input, channel_noise("feature_dropout", input), p), 1 / (1 - p)));
+}
+// Keeps mean and variance of self-normalising networks: dropped values become the negative saturation of selu.
+Tensor alpha_noise(const Tensor& input, IntSpan sizes, double p) {
+  constexpr double alpha = 1.7580993408473766;
+  const double a = 1 / std::sqrt((alpha * alpha * p + 1) * (1 - p));
+  Tensor noise = dropout_noise(input, sizes, p);
+  Tensor b = add(mul(sub(noise, 1), alpha * a), alpha * a * p);
+  return add(mul(input, mul(noise, a)), b);
+}
+Tensor alpha_dropout(const Tensor& input, double p, bool train) {
+  check_dropout(p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  return p == 1 ? mul(input, 0) : alpha_noise(input, input.sizes(), p);
+}
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
+  check_dropout(p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  return p == 1 ? mul(input, 0) : alpha_noise(input, channel_noise("feature_alpha_dropout", input), p);
+}
+
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
+  check_dropout(p);
+  Tensor mask = fresh_like(input, DType::Bool, {}, {}, {}, {});
+  if (!train.value_or(true)) return {clone(input), fill_(mask, true)};
+  bernoulli_number(mask, 1 - p, nullptr);
+  return {mul(mul(input, mask), p == 1 ? 0 : 1 / (1 - p)), mask};
+}
+Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) { return mul(mul(grad, mask), scale); }
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define LONG_OPTIONS "ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define FORMAT "MemoryFormat? memory_format=None"
+#define GENERATOR "Generator? generator"
+
+constexpr auto forget = [](Grad& g) { g.set(0, zeros_like(g.out())); };  // what was there before has no influence
+
+constexpr OpDef OVERWRITES(const char* schema, Kernel k) { return {.schema = schema, .all = k, .grad = forget, .random = true}; }
+constexpr OpDef MAKES(const char* schema, Kernel k) { return {.schema = schema, .all = k, .differentiable = false, .random = true}; }
+
+constexpr OpDef defs[] = {
+    OVERWRITES("uniform_(Tensor(a!) self, float from=0, float to=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&uniform_>()),
+    OVERWRITES("normal_(Tensor(a!) self, float mean=0, float std=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&normal_>()),
+    OVERWRITES("random_.from(Tensor(a!) self, int from, int? to, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_from>()),
+    OVERWRITES("random_.to(Tensor(a!) self, int to, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_to>()),
+    OVERWRITES("random_(Tensor(a!) self, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_all>()),
+    OVERWRITES("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&bernoulli_tensor>()),
+    OVERWRITES("bernoulli_.float(Tensor(a!) self, float p=0.5, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&bernoulli_number>()),
+    OVERWRITES("exponential_(Tensor(a!) self, float lambd=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&exponential_>()),
+    OVERWRITES("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&cauchy_>()),
+    OVERWRITES("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&log_normal_>()),
+    OVERWRITES("geometric_(Tensor(a!) self, float p, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&geometric_>()),
+    MAKES("rand(int[] size, *, " OPTIONS ") -> Tensor", kernel<&rand>()),
+    MAKES("rand.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&rand_with>()),
+    MAKES("rand_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&rand_like>()),
+    MAKES("randn(int[] size, *, " OPTIONS ") -> Tensor", kernel<&randn>()),
+    MAKES("randn.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&randn_with>()),
+    MAKES("randn_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randn_like>()),
+    MAKES("randint(int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint>()),
+    MAKES("randint.generator(int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randint_with>()),
+    MAKES("randint.low(int low, int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint_low>()),
+    MAKES("randint.low_generator(int low, int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randint_low_with>()),
+    MAKES("randint_like(Tensor self, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like>()),
+    MAKES("randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like_low>()),
+    MAKES("randperm(int n, *, " LONG_OPTIONS ") -> Tensor", kernel<&randperm>()),
+    MAKES("randperm.generator(int n, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randperm_with>()),
+    {.schema = "bernoulli(Tensor self, *, " GENERATOR "=None) -> Tensor", .all = kernel<&bernoulli>(), .grad = forget, .out = true, .random = true},
+    {.schema = "bernoulli.p(Tensor self, float p, *, " GENERATOR "=None) -> Tensor", .all = kernel<&bernoulli_p>(), .grad = forget, .random = true},
+    {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, " GENERATOR "=None) -> Tensor", .all = kernel<&normal_tensors>(),
+     .grad = [](Grad& g) {
+       if (g.needs(0)) g.set(0, zeros_like(g.out()));
+       if (g.needs(1)) g.set(1, zeros_like(g.out()));
+     }, .out = true, .random = true},
+    {.schema = "normal.Tensor_float(Tensor mean, float std=1, *, " GENERATOR "=None) -> Tensor", .all = kernel<&normal_mean>(), .grad = forget, .out = true, .random = true},
+    {.schema = "normal.float_Tensor(float mean, Tensor std, *, " GENERATOR "=None) -> Tensor", .all = kernel<&normal_std>(),
+     .grad = [](Grad& g) { g.set(1, zeros_like(g.out())); }, .out = true, .random = true},
+    MAKES("normal.float_float(float mean, float std, int[] size, *, " GENERATOR "=None, " OPTIONS ") -> Tensor", kernel<&normal_numbers>()),
+    {.schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, " GENERATOR "=None) -> Tensor",
+     .all = kernel<&multinomial>(), .differentiable = false, .out = true, .random = true},
+    {.schema = "dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&dropout>(), .in_place = true, .random = true},
+    {.schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&feature_dropout>(), .in_place = true, .random = true},
+    {.schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&alpha_dropout>(), .in_place = true, .random = true},
+    {.schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&feature_alpha_dropout>(), .in_place = true, .random = true},
+    {.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", .all = kernel<&native_dropout>(),
+     .saves = "p train result1", .grad = [](Grad& g) {
+       const double p = g.arg(1).real();
+       const bool train = g.arg(2).is_none() || g.arg(2).boolean();
+       g.set(0, call<"aten::native_dropout_backward", Tensor>(g.out(), g.result(1), !train ? 1.0 : p == 1 ? 0.0 : 1 / (1 - p)));
+     }, .random = true},
+    {.schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", .composite = kernel<&native_dropout_backward>(), .hidden = true},
+};
+#undef OPTIONS
+#undef LONG_OPTIONS
+#undef FORMAT
+#undef GENERATOR
+
+}  // namespace
+
+void set_random_fill(RandomFillFn fn) { cpu_fill = fn; }
+
+void define_random() { define_all(defs); }
+
+}  // namespace facula

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pointwise operators of three operands: where, clamp and its halves, lerp, addcmul, addcdiv.
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace facula {
+namespace {
+
+#define G (g.out())
+
+// --- where: the condition is no part of type promotion
+void run_where(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in[3] = {map_input(args[0]), map_input(args[1]), map_input(args[2])};
+  DType condition = in[0].tensor->dtype();
+  FC_CHECK(condition == DType::Bool || condition == DType::UInt8,
+           "where expected condition to be a boolean tensor, but got a tensor with dtype ", info(condition).legacy,
+           " (", condition, " is not bool)");
+  MapRequest r{.op = "where", .opcode = FC_MAP_where, .inputs = in, .compute = result_type({in + 1, 2})};
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
+
+void where_grad(Grad& g) {
+  if (g.needs(1)) g.set(1, where(g.in(0), G, 0));
+  if (g.needs(2)) g.set(2, where(g.in(0), 0, G));
+}
+
+// --- clamp: either bound may be missing
+void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
+  FC_CHECK(!args[1].is_none() || !args[2].is_none(), "torch.clamp: At least one of 'min' or 'max' must not be None");
+  MapInput in[3] = {map_input(args[0])};
+  size_t n = 1;
+  for (int i = 1; i < 3; ++i)
+    if (!args[i].is_none()) in[n++] = map_input(args[i]);
+  DType common = result_type({in, n});
+  FC_CHECK(!is_complex(common), "clamp is not supported for complex types");
+  int opcode = n == 3 ? FC_MAP_clamp : args[2].is_none() ? FC_MAP_clamp_min : FC_MAP_clamp_max;
+  MapRequest r{.op = "clamp", .opcode = opcode, .inputs = {in, n}, .compute = common};
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
+
+// A bound that was None is saved as an undefined tensor.
+void clamp_grad(Grad& g) {
+  Tensor x = g.in(0);
+  Tensor lo = g.in(1), hi = g.in(2);
+  if (g.needs(0)) {
+    Tensor inside;
+    if (lo.defined()) inside = ge(x, lo);
+    if (hi.defined()) inside = inside.defined() ? logical_and(inside, le(x, hi)) : le(x, hi);
+    g.set(0, where(inside, G, 0));
+  }
+  if (g.needs(1)) g.set(1, where(hi.defined() ? logical_and(lt(x, lo), lt(lo, hi)) : lt(x, lo), G, 0));
+  if (g.needs(2)) g.set(2, where(lo.defined() ? logical_or(gt(x, hi), lt(hi, lo)) : gt(x, hi), G, 0));
+}
+
+void clamp_min_grad(Grad& g) {
+  if (g.needs(0)) g.set(0, where(ge(g.in(0), g.in(1)), G, 0));
+  if (g.needs(1)) g.set(1, where(lt(g.in(0), g.in(1)), G, 0));
+}
+void clamp_max_grad(Grad& g) {
+  if (g.needs(0)) g.set(0, where(le(g.in(0), g.in(1)), G, 0));
+  if (g.needs(1)) g.set(1, where(gt(g.in(0), g.in(1)), G, 0));
+}
+
+// --- lerp: no promotion between its tensors
+void run_lerp(void*, const Operator& op, const Arg* args, Value* results) {
+  const MapInput in[3] = {map_input(args[0]), map_input(args[1]), map_input(args[2])};
+  DType t = in[0].tensor->dtype();
+  auto same = [&](const Tensor& other, const char* what) {
+    FC_CHECK(other.dtype() == t, "lerp: expected dtype ", t, " for `", what, "` but got dtype ", other.dtype(), " (",
+             info(t).legacy, " and ", info(other.dtype()).legacy, ")");
+  };
+  same(*in[1].tensor, "end");
+  if (in[2].tensor) same(*in[2].tensor, "weight");
+  check_kind("lerp", "bi", t);
+  MapRequest r{.op = "lerp", .opcode = FC_MAP_lerp, .inputs = in, .compute = t};
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
+
+void lerp_grad(Grad& g) {
+  if (g.needs(0)) g.set(0, mul(G, rsub(conj(g.in(2)), 1)));
+  if (g.needs(1)) g.set(1, mul(G, conj(g.in(2))));
+  if (g.needs(2)) g.set(2, mul(G, conj(sub(g.in(1), g.in(0)))));
+}
+
+// --- self + value * tensor1 (*|/) tensor2
+template <int opcode>
+void run_addc(void*, const Operator& op, const Arg* args, Value* results) {
+  const char* name = map_opcode(opcode).name;
+  const MapInput in[3] = {map_input(args[0]), map_input(args[1]), map_input(args[2])};
+  DType common = result_type(in);
+  FC_CHECK(opcode != FC_MAP_addcdiv || !is_integral(result_type({in + 1, 2}), true),
+           "Integer division with addcdiv is no longer supported: divide in floating point, (self + value * tensor1 / "
+           "tensor2), or use torch.div with a rounding_mode; tensor1 is ", in[1].tensor->dtype(), ", tensor2 ",
+           in[2].tensor->dtype());
+  check_kind(name, "b", common);
+  const Scalar value = args[3].scalar();
+  FC_CHECK(is_floating(common) || is_complex(common) || value.is_integral(true), name,
+           ": For integral input tensors, argument value must not be a floating point number.");
+  MapRequest r{.op = name, .opcode = opcode, .inputs = in, .params = {&value, 1}, .compute = common};
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
+
+void addcmul_grad(Grad& g) {
+  const Scalar value = g.arg(3).scalar();
+  if (g.needs(0)) g.set(0, G);
+  if (g.needs(1)) g.set(1, mul(G, conj(mul(g.in(2), value))));
+  if (g.needs(2)) g.set(2, mul(G, conj(mul(g.in(1), value))));
+}
+void addcdiv_grad(Grad& g) {
+  const Scalar value = g.arg(3).scalar();
+  if (g.needs(0)) g.set(0, G);
+  if (g.needs(1)) g.set(1, mul(G, conj(mul(reciprocal(g.in(2)), value))));
+  if (g.needs(2)) g.set(2, neg(mul(G, conj(mul(div(g.in(1), mul(g.in(2), g.in(2))), value)))));
+}
+
+#undef G
+
+constexpr OpDef defs[] = {
+    {.schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+     .all = {run_where}, .saves = "condition", .grad = where_grad, .out = true, .own_forms = true},
+    {.schema = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+     .all = {run_where}, .saves = "condition", .grad = where_grad},
+    {.schema = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+     .all = {run_where}, .saves = "condition", .grad = where_grad},
+    {.schema = "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+     .all = {run_where}, .differentiable = false},
+    {.schema = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+     .all = {run_clamp}, .saves = "self min max", .grad = clamp_grad, .in_place = true, .out = true, .own_forms = true},
+    {.schema = "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+     .all = {run_clamp}, .saves = "self min max", .grad = clamp_grad, .in_place = true, .out = true, .own_forms = true},
+    {.schema = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+     .all = {run_lerp}, .saves = "weight", .grad = lerp_grad, .in_place = true, .out = true, .own_forms = true},
+    {.schema = "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+     .all = {run_lerp}, .saves = "weight self:weight end:weight", .grad = lerp_grad, .in_place = true, .out = true,
+     .own_forms = true},
+    {.schema = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+     .all = {run_addc<FC_MAP_addcmul>}, .saves = "tensor1:tensor2 tensor2:tensor1 value", .grad = addcmul_grad,
+     .in_place = true, .out = true, .own_forms = true},
+    {.schema = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+     .all = {run_addc<FC_MAP_addcdiv>}, .saves = "tensor1:tensor2 tensor2 value", .grad = addcdiv_grad,
+     .in_place = true, .out = true, .own_forms = true},
+};
+
+constexpr MapRow bounds[] = {
+    {"clamp_min(Tensor self, Scalar min) -> Tensor", FC_MAP_clamp_min, 2, Promote::Same, "c", "self min", clamp_min_grad, true, true},
+    {"clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", FC_MAP_clamp_min, 2, Promote::Same, "c", "self min", clamp_min_grad, true, true},
+    {"clamp_max(Tensor self, Scalar max) -> Tensor", FC_MAP_clamp_max, 2, Promote::Same, "c", "self max", clamp_max_grad, true, true},
+    {"clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", FC_MAP_clamp_max, 2, Promote::Same, "c", "self max", clamp_max_grad, true, true},
+};
+
+}  // namespace
+
+void define_ternary() {
+  define_all(defs);
+  define_map_rows(bounds);
+}
+
+}  // namespace facula
