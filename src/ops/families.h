@@ -17,6 +17,9 @@ void define_reduce();
 void define_shape();
 void define_index();
 void define_advanced_index();
+void define_statistics();
+void define_softmax();
+void define_norm();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

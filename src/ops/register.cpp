@@ -18,6 +18,9 @@ void define_all_operators() {
     define_shape();
     define_index();
     define_advanced_index();
+    define_statistics();
+    define_softmax();
+    define_norm();
   });
 }
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What backends/cpu registers; called once by cpu::register_cpu.
 #pragma once
+#include "dispatch/operator.h"
 #include "facula/backend.h"
 
 namespace facula::cpu {
 
 void register_cpu();  // everything below
 void register_families();
+void register_softmax();
+void register_norm();
+inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.
 void reduce(void*, const fc_reduce& call);

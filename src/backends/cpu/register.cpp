@@ -7,6 +7,8 @@ namespace facula::cpu {
 void register_cpu() {
   register_families();
   register_index();
+  register_softmax();
+  register_norm();
 }
 
 }  // namespace facula::cpu
