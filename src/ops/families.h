@@ -20,6 +20,9 @@ void define_advanced_index();
 void define_statistics();
 void define_softmax();
 void define_norm();
+void define_scan();
+void define_sort();
+void define_loss();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

@@ -21,6 +21,9 @@ void define_all_operators() {
     define_statistics();
     define_softmax();
     define_norm();
+    define_scan();
+    define_sort();
+    define_loss();
   });
 }
 

@@ -97,6 +97,8 @@ void register_families() {
   f.reduce = reduce;
   f.gather = gather;
   f.scatter = scatter;
+  f.scan = scan;
+  f.sort = sort;
   set_families(Device::CPU, f);
 }
 

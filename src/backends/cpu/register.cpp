@@ -9,6 +9,8 @@ void register_cpu() {
   register_index();
   register_softmax();
   register_norm();
+  register_sort();
+  register_loss();
 }
 
 }  // namespace facula::cpu
