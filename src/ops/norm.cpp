@@ -208,7 +208,9 @@ void batch_norm_grad(Grad& g) {  // (input, weight, bias, running_mean, running_
   Tensor x = g.in(0), w = g.in(1);
   Three out;
   if (!grad_enabled()) {
-    out = call<"aten::native_batch_norm_backward", Three>(go, x, w, g.in(3), g.in(4), g.result(1), g.result(2), training, eps, Mask(mask));
+    // The running statistics only matter in evaluation; training has changed them since.
+    Tensor mean = training ? Tensor() : g.in(3), var = training ? Tensor() : g.in(4);
+    out = call<"aten::native_batch_norm_backward", Three>(go, x, w, mean, var, g.result(1), g.result(2), training, eps, Mask(mask));
   } else {
     Standardised s = training ? standardise(x, all_but_channels(x.dim()), eps) : fixed_stats(x, g.in(3), rsqrt(add(g.in(4), eps)));
     out = batch_norm_grads(go, s, w, training, mask);

@@ -16,7 +16,10 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 void sort_into(const Operator& op, const Arg* args, Value* results, const Tensor& self, int64_t dim, bool descending) {
   dim = wrap_dim(dim, self.dim(), "sort");
   FC_CHECK_AS(TypeError, !is_complex(self.dtype()), "sort: sorting of complex tensors is not supported, got ", self.dtype(), " (complex)");
-  Tensor values = empty_tensor(self.sizes(), self.dtype(), self.device()), indices = empty_tensor(self.sizes(), DType::Int64, self.device());
+  auto like_self = [&](DType t) {
+    return self.impl().is_dense() ? empty_strided_tensor(self.sizes(), self.strides(), t, self.device()) : empty_tensor(self.sizes(), t, self.device());
+  };
+  Tensor values = like_self(self.dtype()), indices = like_self(DType::Int64);
   if (!self.device().is_meta()) {
     ByteStrides in(self), out(values), places(indices);
     fc_sort c{};

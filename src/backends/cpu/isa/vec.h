@@ -4,6 +4,8 @@
 // the same combination tree and the same bits under every instruction set.
 #pragma once
 #include <cstdint>
+#include <type_traits>
+
 #if defined(__FMA__)
 #include <immintrin.h>
 #endif
