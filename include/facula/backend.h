@@ -72,7 +72,7 @@ enum fc_reduce_opcode {
   FC_REDUCE_SUM_DEVIATIONS, /* of (in - shift) squared */
   FC_REDUCE_COUNT
 };
-enum fc_scan_opcode { FC_SCAN_SUM, FC_SCAN_PROD, FC_SCAN_MAX, FC_SCAN_MIN };
+enum fc_scan_opcode { FC_SCAN_SUM, FC_SCAN_PROD, FC_SCAN_MAX, FC_SCAN_MIN, FC_SCAN_LOGSUMEXP };
 enum fc_scatter_opcode { FC_SCATTER_SET, FC_SCATTER_ADD, FC_SCATTER_MUL, FC_SCATTER_MAX, FC_SCATTER_MIN };
 
 typedef struct fc_number { /* a host number; the field for its category is set */
@@ -159,6 +159,7 @@ typedef struct fc_scatter {
   int64_t out_size;
 } fc_scatter;
 
+/* out[i] = op of in[0..i] along dim; in and out have one type. indices, for max and min: the place of the last extreme. */
 typedef struct fc_scan {
   uint32_t size;
   int32_t opcode;

@@ -25,6 +25,12 @@ void define_linalg();
 void define_einsum();
 void define_conv();
 void define_pool();
+void define_statistics();
+void define_softmax();
+void define_norm();
+void define_scan();
+void define_sort();
+void define_loss();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

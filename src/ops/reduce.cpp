@@ -27,6 +27,13 @@ DimSet reduced_dims(const char* op, const Arg& dim, int64_t ndim) {
   return bits & all;
 }
 
+Dims reduced_list(DimSet dims, int64_t ndim) {
+  Dims out;
+  for (int64_t d = 0; d < ndim; ++d)
+    if (dims >> d & 1) out.push_back(d);
+  return out;
+}
+
 Dims reduced_sizes(IntSpan sizes, DimSet dims, bool keepdim) {
   Dims out;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -184,7 +191,7 @@ bool has_zero(const Tensor& x) {
 }
 
 void prod_grad(Grad& g, const Arg& dim, bool keepdim) {
-  Tensor x = X;
+  Tensor x = to_dtype(X, G.dtype());
   if (x.dim() == 0) g.set(0, G);
   else if (!has_zero(x)) g.set(0, mul(restore_dims(G, dim, keepdim, x.dim()), conj(div(restore_dims(Y, dim, keepdim, x.dim()), x))));
   else if (dim.is_none()) g.set(0, mul(G, conj(reshape(product_of_others(reshape(x, Dims{-1}), 0), x.sizes()))));
@@ -276,6 +283,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const bool extreme = row.opcode >= FC_REDUCE_MAX && row.opcode <= FC_REDUCE_ARGMIN;
   const bool arg_only = row.opcode == FC_REDUCE_ARGMAX || row.opcode == FC_REDUCE_ARGMIN;
   DimSet dims = reduced_dims(name, dim, in.dim());
+  if (row.result == Result::Truth && dim.tag() == Tag::IntList && dim.ints().empty()) dims = 0;  // as PyTorch has it
   if (extreme && in.numel() == 0) refuse_empty(name, in, dims, dim.is_none() || (dim.tag() == Tag::IntList && dim.ints().empty()));
   Tensor values, indices;
   ReduceRequest r{.op = name, .opcode = row.opcode, .in = in, .dims = dims, .keepdim = keepdim, .compute = {}, .result = {}};

@@ -11,6 +11,7 @@ using DimSet = uint64_t;  // bits of reduced dimensions
 // Reads `dim`: None and the empty list mean all dimensions. Throws IndexError on a dimension out of range and
 // RuntimeError on one that is named twice.
 DimSet reduced_dims(const char* op, const Arg& dim, int64_t ndim);
+Dims reduced_list(DimSet dims, int64_t ndim);  // the same as a list
 Dims reduced_sizes(IntSpan sizes, DimSet dims, bool keepdim);
 int64_t reduced_numel(IntSpan sizes, DimSet dims);
 

@@ -28,6 +28,12 @@ void define_all_operators() {
     define_einsum();
     define_conv();
     define_pool();
+    define_statistics();
+    define_softmax();
+    define_norm();
+    define_scan();
+    define_sort();
+    define_loss();
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What backends/cpu registers; called once by cpu::register_cpu.
 #pragma once
+#include "dispatch/operator.h"
 #include "facula/backend.h"
 
 namespace facula::cpu {
@@ -9,8 +10,15 @@ void register_cpu();  // everything below
 void register_families();
 void register_conv();
 void register_pool();
+void register_softmax();
+void register_norm();
+void register_sort();
+void register_loss();
+inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.
 void reduce(void*, const fc_reduce& call);
+void scan(void*, const fc_scan& call);
+void sort(void*, const fc_sort& call);
 
 }  // namespace facula::cpu

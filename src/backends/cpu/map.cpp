@@ -125,6 +125,8 @@ void register_families() {
   f.gather = gather;
   f.scatter = scatter;
   f.matmul = matmul;
+  f.scan = scan;
+  f.sort = sort;
   set_families(Device::CPU, f);
 }
 

@@ -11,6 +11,10 @@ void register_cpu() {
   register_conv();
   register_pool();
   set_random_fill(random_fill);
+  register_softmax();
+  register_norm();
+  register_sort();
+  register_loss();
 }
 
 }  // namespace facula::cpu

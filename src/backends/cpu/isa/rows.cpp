@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/rows.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "backends/cpu/isa/vec.h"
+
+namespace facula::cpu::FC_ISA {
+namespace {
+
+// Visits a row in vectors: f(position, vector count of valid elements).
+template <class T, class F>
+inline void each(int64_t n, const F& f) {
+  int64_t i = 0;
+  for (; i + kWidth<T> <= n; i += kWidth<T>) f(i, std::integral_constant<int, kWidth<T>>{});
+  if (i < n) f(i, static_cast<int>(n - i));
+}
+template <class T, class K>
+inline Vec<T> get(const T* p, K k, T fill = T()) {
+  if constexpr (std::is_same_v<K, int>) return load_part(p, k, fill);
+  else return load(p);
+}
+template <class T, class K>
+inline void put(T* p, const Vec<T>& v, K k) {
+  if constexpr (std::is_same_v<K, int>) store_part(p, v, k);
+  else store(p, v);
+}
+
+// Sum over a row of f(position, valid elements), which must give 0 beyond them: lanes, then pairwise.
+template <class T, class F>
+inline T row_sum(int64_t n, const F& f) {
+  constexpr int W = kWidth<T>, K = kLaneVectors;
+  Vec<T> acc[K] = {};
+  int64_t i = 0;
+  for (; i + K * W <= n; i += K * W)
+#pragma GCC unroll 16
+    for (int k = 0; k < K; ++k) acc[k] += f(i + k * W, std::integral_constant<int, W>{});
+  for (int k = 0; i < n; i += W, ++k)
+    acc[k] += i + W <= n ? f(i, std::integral_constant<int, W>{}) : f(i, static_cast<int>(n - i));
+  for (int w = K / 2; w > 0; w /= 2)
+    for (int k = 0; k < w; ++k) acc[k] += acc[k + w];
+  T lane[W];
+  store(lane, acc[0]);
+  for (int w = W / 2; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
+  return lane[0];
+}
+
+template <class T>
+inline T row_max(const T* x, int64_t n) {
+  constexpr int W = kWidth<T>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  Vec<T> a = splat(lowest), b = a, c = a, d = a;
+  int64_t i = 0;
+  auto larger = [](const Vec<T>& v, const Vec<T>& m) { return v > m ? v : m; };
+  for (; i + 4 * W <= n; i += 4 * W) {
+    a = larger(load(x + i), a);
+    b = larger(load(x + i + W), b);
+    c = larger(load(x + i + 2 * W), c);
+    d = larger(load(x + i + 3 * W), d);
+  }
+  for (; i < n; i += W) a = larger(i + W <= n ? load(x + i) : load_part(x + i, n - i, lowest), a);
+  a = larger(larger(a, b), larger(c, d));
+  T m = a[0];
+  for (int l = 1; l < W; ++l) m = a[l] > m ? a[l] : m;
+  return m;
+}
+
+template <class T>
+void softmax(const void* in, void* out, int64_t rows, int64_t n, bool log) {
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* x = static_cast<const T*>(in) + r * n;
+    T* y = static_cast<T*>(out) + r * n;
+    const T top = row_max(x, n);
+    if (log) {
+      T total = row_sum<T>(n, [&](int64_t i, auto k) { return exp<T>(get(x + i, k, lowest) - top); });
+      const T less = std::log(total);
+      each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(x + i, k) - top - less, k); });
+    } else {
+      T total = row_sum<T>(n, [&](int64_t i, auto k) {
+        Vec<T> e = exp<T>(get(x + i, k, lowest) - top);
+        put<T>(y + i, e, k);
+        return e;
+      });
+      const T scale = 1 / total;
+      each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(y + i, k) * scale, k); });
+    }
+  }
+}
+
+template <class T>
+void softmax_backward(const void* grad, const void* result, void* out, int64_t rows, int64_t n, bool log) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* g = static_cast<const T*>(grad) + r * n;
+    const T* y = static_cast<const T*>(result) + r * n;
+    T* dx = static_cast<T*>(out) + r * n;
+    if (log) {
+      const T total = row_sum<T>(n, [&](int64_t i, auto k) { return get(g + i, k); });
+      each<T>(n, [&](int64_t i, auto k) { put<T>(dx + i, get(g + i, k) - exp<T>(get(y + i, k)) * total, k); });
+    } else {
+      const T total = row_sum<T>(n, [&](int64_t i, auto k) { return get(g + i, k) * get(y + i, k); });
+      each<T>(n, [&](int64_t i, auto k) { put<T>(dx + i, (get(g + i, k) - total) * get(y + i, k), k); });
+    }
+  }
+}
+
+constexpr int64_t kColumns = 256;  // columns at a time; their sums fit the first cache
+
+template <class T>
+void softmax_columns(const void* in, void* out, int64_t n, int64_t stride, int64_t columns, bool log) {
+  for (int64_t start = 0; start < columns; start += kColumns) {
+    const int64_t m = columns - start < kColumns ? columns - start : kColumns;
+    const T* x = static_cast<const T*>(in) + start;
+    T* y = static_cast<T*>(out) + start;
+    T top[kColumns], total[kColumns] = {};
+    for (int64_t j = 0; j < m; ++j) top[j] = x[j];
+    for (int64_t i = 1; i < n; ++i) {
+      const T* row = x + i * stride;
+      for (int64_t j = 0; j < m; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
+    }
+    for (int64_t i = 0; i < n; ++i)
+      each<T>(m, [&](int64_t j, auto k) {
+        Vec<T> e = exp<T>(get(x + i * stride + j, k) - get(top + j, k));
+        if (!log) put<T>(y + i * stride + j, e, k);
+        put<T>(total + j, get(total + j, k) + e, k);
+      });
+    for (int64_t j = 0; j < m; ++j) total[j] = log ? std::log(total[j]) : 1 / total[j];
+    for (int64_t i = 0; i < n; ++i) {
+      const T* row = x + i * stride;
+      T* to = y + i * stride;
+      if (log)
+        for (int64_t j = 0; j < m; ++j) to[j] = row[j] - top[j] - total[j];
+      else
+        for (int64_t j = 0; j < m; ++j) to[j] *= total[j];
+    }
+  }
+}
+
+template <class T>
+void softmax_columns_backward(const void* grad, const void* result, void* out, int64_t n, int64_t stride, int64_t columns, bool log) {
+  for (int64_t start = 0; start < columns; start += kColumns) {
+    const int64_t m = columns - start < kColumns ? columns - start : kColumns;
+    const T* g = static_cast<const T*>(grad) + start;
+    const T* y = static_cast<const T*>(result) + start;
+    T* dx = static_cast<T*>(out) + start;
+    T total[kColumns] = {};
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < m; ++j) total[j] += log ? g[i * stride + j] : g[i * stride + j] * y[i * stride + j];
+    for (int64_t i = 0; i < n; ++i)
+      each<T>(m, [&](int64_t j, auto k) {
+        int64_t at = i * stride + j;
+        Vec<T> a = get(g + at, k), b = get(y + at, k), t = get(total + j, k);
+        put<T>(dx + at, log ? a - exp<T>(b) * t : (a - t) * b, k);
+      });
+  }
+}
+
+template <class T>
+void moments(const void* in, int64_t n, double* mean, double* deviations) {
+  const T* x = static_cast<const T*>(in);
+  const T m = row_sum<T>(n, [&](int64_t i, auto k) { return get(x + i, k); }) / static_cast<T>(n);
+  *mean = m;
+  *deviations = row_sum<T>(n, [&](int64_t i, auto k) {
+    Vec<T> d = get(x + i, k, m) - m;
+    return d * d;
+  });
+}
+
+template <class T>
+void normalise(const void* in, void* out, int64_t n, double mean, double rstd, const void* weight, const void* bias) {
+  const T* x = static_cast<const T*>(in);
+  const T* w = static_cast<const T*>(weight);
+  const T* b = static_cast<const T*>(bias);
+  T* y = static_cast<T*>(out);
+  const T m = static_cast<T>(mean), s = static_cast<T>(rstd);
+  if (w && b) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, (get(x + i, k) - m) * s * get(w + i, k) + get(b + i, k), k); });
+  else
+    each<T>(n, [&](int64_t i, auto k) {
+      Vec<T> v = (get(x + i, k) - m) * s;
+      if (w) v *= get(w + i, k);
+      if (b) v += get(b + i, k);
+      put<T>(y + i, v, k);
+    });
+}
+
+template <class T>
+void pair_sums(const void* grad, const void* in, int64_t n, double mean, const void* weight, double* sums) {
+  const T* g = static_cast<const T*>(grad);
+  const T* x = static_cast<const T*>(in);
+  const T* w = static_cast<const T*>(weight);
+  const T m = static_cast<T>(mean);
+  auto term = [&](int64_t i, auto k) { return w ? get(g + i, k) * get(w + i, k) : get(g + i, k); };
+  sums[0] = row_sum<T>(n, term);
+  sums[1] = row_sum<T>(n, [&](int64_t i, auto k) { return term(i, k) * (get(x + i, k) - m); });
+}
+
+template <class T>
+void affine(const void* grad, const void* in, void* out, int64_t n, double a, double b, double c, const void* weight) {
+  const T* g = static_cast<const T*>(grad);
+  const T* x = static_cast<const T*>(in);
+  const T* w = static_cast<const T*>(weight);
+  T* y = static_cast<T*>(out);
+  const T p = static_cast<T>(a), q = static_cast<T>(b), r = static_cast<T>(c);
+  if (!x) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * p + r, k); });
+  else if (!w) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * p + get(x + i, k) * q + r, k); });
+  else each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * get(w + i, k) * p + get(x + i, k) * q + r, k); });
+}
+
+template <class T>
+void affine_columns(const void* grad, const void* in, void* out, int64_t n, int64_t stride, int64_t m, const void* av, const void* bv, const void* cv) {
+  const T *a = static_cast<const T*>(av), *b = static_cast<const T*>(bv), *c = static_cast<const T*>(cv);
+  for (int64_t i = 0; i < n; ++i) {
+    const T* g = static_cast<const T*>(grad) + i * stride;
+    T* __restrict y = static_cast<T*>(out) + i * stride;
+    if (in) {
+      const T* x = static_cast<const T*>(in) + i * stride;
+      for (int64_t j = 0; j < m; ++j) y[j] = g[j] * a[j] + x[j] * b[j] + c[j];
+    } else {
+      for (int64_t j = 0; j < m; ++j) y[j] = g[j] * a[j] + c[j];
+    }
+  }
+}
+
+template <class T>
+void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, int64_t m, const void* mean, const void* rstd, void* dw, void* db) {
+  T* __restrict w = static_cast<T*>(dw);
+  T* __restrict b = static_cast<T*>(db);
+  const T* means = static_cast<const T*>(mean);
+  for (int64_t i = 0; i < n; ++i) {
+    const T* g = static_cast<const T*>(grad) + i * stride;
+    const T* x = static_cast<const T*>(in) + i * stride;
+    if (rstd) {
+      const T s = static_cast<const T*>(rstd)[i], u = means[i];
+      for (int64_t j = 0; j < m; ++j) {
+        w[j] += g[j] * ((x[j] - u) * s);
+        b[j] += g[j];
+      }
+    } else {
+      for (int64_t j = 0; j < m; ++j) {
+        w[j] += g[j] * (x[j] - means[j]);
+        b[j] += g[j];
+      }
+    }
+  }
+}
+
+template <class T>
+constexpr RowKernels table() {
+  return {softmax<T>, softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>, moments<T>, normalise<T>,
+          pair_sums<T>, affine<T>, affine_columns<T>, column_sums<T>};
+}
+
+}  // namespace
+
+extern constexpr RowKernels row_table[2] = {table<float>(), table<double>()};
+
+}  // namespace facula::cpu::FC_ISA

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// nll_loss and its gradient. Totals run in double, in the order of the targets.
+#include "ops/loss.h"
+
+#include "backends/cpu/cpu.h"
+#include "dispatch/call.h"
+#include "ops/calls.h"
+
+namespace facula::cpu {
+namespace {
+
+[[noreturn, gnu::cold]] void out_of_bounds(int64_t target) { raise<IndexError>("nll_loss: Target ", target, " is out of bounds."); }
+
+// Calls f(place in the target, class) for every target that is not ignored.
+template <class F>
+void each_target(const Tensor& target, int64_t classes, int64_t ignore_index, const F& f) {
+  const int64_t* t = target.data_as<int64_t>();
+  for (int64_t i = 0; i < target.numel(); ++i) {
+    if (t[i] == ignore_index) continue;
+    if (t[i] < 0 || t[i] >= classes) out_of_bounds(t[i]);
+    f(i, t[i]);
+  }
+}
+
+Tensor wide(const Tensor& t, DType type) { return t.defined() ? contiguous(to_dtype(t, type)) : t; }
+
+template <class T>
+void forward(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t ignore_index, T* each, double& total, double& total_weight) {
+  const T* values = x.data_as<T>();
+  const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
+  each_target(target, s.c, ignore_index, [&](int64_t i, int64_t c) {
+    T scale = w ? w[c] : T(1), loss = -scale * values[(i / s.s * s.c + c) * s.s + i % s.s];
+    if (each) each[i] = loss;
+    total += static_cast<double>(loss);
+    total_weight += static_cast<double>(scale);
+  });
+}
+
+std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+  const ClassShape s = check_nll(self, target, weight, reduction);
+  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()), "\"nll_loss_cpu\" not implemented for '", info(self.dtype()).legacy, "'");
+  const DType type = compute_type(self.dtype());
+  Tensor x = wide(self, type), t = wide(target, DType::Int64), w = wide(weight, type);
+  Tensor each = reduction == kReduceNone ? zeros(self.dim() > 1 ? Dims(target.sizes()) : Dims{}, type, Device{}) : Tensor();
+  double total = 0, total_weight = 0;
+  if (type == DType::Float64) forward(x, t, w, s, ignore_index, each.defined() ? each.data_as<double>() : nullptr, total, total_weight);
+  else forward(x, t, w, s, ignore_index, each.defined() ? each.data_as<float>() : nullptr, total, total_weight);
+  Tensor result = each.defined() ? to_dtype(each, self.dtype()) : full({}, reduction == kReduceMean ? total / total_weight : total, self.dtype(), Device{});
+  return {result, full({}, each.defined() ? 0.0 : total_weight, self.dtype(), Device{})};
+}
+
+template <class T>
+void backward(const Tensor& g, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t reduction, int64_t ignore_index, double total_weight, const Tensor& dx) {
+  const T* grad = g.data_as<T>();
+  const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
+  T* out = dx.data_as<T>();
+  const T scale = reduction == kReduceMean ? static_cast<T>(1 / total_weight) : T(1);
+  each_target(target, s.c, ignore_index, [&](int64_t i, int64_t c) {
+    out[(i / s.s * s.c + c) * s.s + i % s.s] = -(w ? w[c] : T(1)) * scale * grad[reduction == kReduceNone ? i : 0];
+  });
+}
+
+Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
+  const ClassShape s = check_nll(self, target, weight, reduction);
+  const DType type = compute_type(self.dtype());
+  FC_CHECK(grad.numel() == (reduction == kReduceNone ? target.numel() : 1), "nll_loss_backward: grad_output has ", grad.numel(), " elements, the loss has another number");
+  Tensor g = wide(grad, type), t = wide(target, DType::Int64), w = wide(weight, type), dx = zeros(self.sizes(), type, Device{});
+  const double total = call<"aten::_local_scalar_dense", Scalar>(total_weight).to_double();
+  if (type == DType::Float64) backward<double>(g, t, w, s, reduction, ignore_index, total, dx);
+  else backward<float>(g, t, w, s, reduction, ignore_index, total, dx);
+  return to_dtype(dx, self.dtype());
+}
+
+}  // namespace
+
+void register_loss() {
+  for (const char* op : {"aten::nll_loss_forward", "aten::nll_loss2d_forward"}) set_cpu_kernel(op, kernel<&nll_forward>());
+  for (const char* op : {"aten::nll_loss_backward", "aten::nll_loss2d_backward"}) set_cpu_kernel(op, kernel<&nll_backward>());
+}
+
+}  // namespace facula::cpu

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row and column kernels of softmax and the normalisations, compiled once per instruction set (isa/rows.cpp), for
+// float32 and float64. "Rows" run along contiguous elements. "Columns" run along the outer of two axes: element (i, j)
+// lies at i * stride + j, j < m. Every sum has a fixed tree. Element pointers are of the table's type.
+#pragma once
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace facula::cpu {
+
+struct RowKernels {
+  void (*softmax)(const void* x, void* y, int64_t rows, int64_t n, bool log);
+  void (*softmax_backward)(const void* g, const void* y, void* dx, int64_t rows, int64_t n, bool log);
+  void (*softmax_columns)(const void* x, void* y, int64_t n, int64_t stride, int64_t m, bool log);
+  void (*softmax_columns_backward)(const void* g, const void* y, void* dx, int64_t n, int64_t stride, int64_t m, bool log);
+
+  // Mean and sum of squared deviations of a row.
+  void (*moments)(const void* x, int64_t n, double* mean, double* deviations);
+  // y[i] = (x[i] - mean) * rstd * weight[i] + bias[i]; weight and bias may be null
+  void (*normalise)(const void* x, void* y, int64_t n, double mean, double rstd, const void* weight, const void* bias);
+  // sums[0] = sum of g[i] * w[i], sums[1] = sum of g[i] * w[i] * (x[i] - mean); w may be null
+  void (*pair_sums)(const void* g, const void* x, int64_t n, double mean, const void* weight, double* sums);
+  // y[i] = a * g[i] * w[i] + b * x[i] + c; w and x may be null
+  void (*affine)(const void* g, const void* x, void* y, int64_t n, double a, double b, double c, const void* weight);
+  // the same with a, b, c per column, over rows of m columns; x may be null
+  void (*affine_columns)(const void* g, const void* x, void* y, int64_t n, int64_t stride, int64_t m, const void* a, const void* b, const void* c);
+  // dw[j] += sum over i of g (x - mean[j or i]) * rstd[i], db[j] += sum over i of g; rstd null: 1, means per column
+  void (*column_sums)(const void* g, const void* x, int64_t n, int64_t stride, int64_t m, const void* mean, const void* rstd, void* dw, void* db);
+};
+
+const RowKernels& row_kernels(DType t);  // Float32 or Float64
+
+// Each is defined by one build of isa/rows.cpp; index 0 for float32, 1 for float64.
+namespace baseline { extern const RowKernels row_table[2]; }
+namespace avx2 { extern const RowKernels row_table[2]; }
+namespace avx512 { extern const RowKernels row_table[2]; }
+
+}  // namespace facula::cpu

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's scan family. Lines that lie side by side are scanned together, a tile at a time, so that memory is read in
+// order. Sums of float32 run in double, as PyTorch's do.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "backends/cpu/cpu.h"
+#include "core/tensor.h"
+#include "core/threads.h"
+#include "dispatch/families.h"
+#include "kernels/scalar.h"
+
+namespace facula::cpu {
+namespace {
+
+constexpr int64_t kTile = 256;  // lines at a time
+
+struct Lines {  // n elements along the line, m lines
+  const char* in;
+  char *out, *indices;
+  int64_t n, m, in_step, out_step, index_step, in_line, out_line, index_line;  // bytes
+};
+using LinesFn = void (*)(const Lines&);
+
+struct Add {
+  template <class A>
+  static A apply(A a, A b) {
+    if constexpr (std::is_same_v<A, int64_t>) return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    else return a + b;
+  }
+};
+struct Multiply {
+  template <class A>
+  static A apply(A a, A b) {
+    return scalar::wrap_mul(a, b);
+  }
+};
+struct LogAdd {  // log(e^a + e^b)
+  template <class A>
+  static A apply(A a, A b) {
+    if (a != a || b != b) return std::numeric_limits<A>::quiet_NaN();
+    A high = a < b ? b : a, low = a < b ? a : b;
+    return high == low && std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
+  }
+};
+
+template <class Op, class T, class Wide>
+void scan_lines(const Lines& l) {
+  Wide acc[kTile];
+  for (int64_t i = 0; i < l.n; ++i)
+    for (int64_t j = 0; j < l.m; ++j) {
+      Wide x = static_cast<Wide>(*reinterpret_cast<const T*>(l.in + i * l.in_step + j * l.in_line));
+      acc[j] = i == 0 ? x : Op::apply(acc[j], x);
+      *reinterpret_cast<T*>(l.out + i * l.out_step + j * l.out_line) = static_cast<T>(acc[j]);
+    }
+}
+
+// Of equal elements the last one counts; a NaN stays, and its place is the last NaN's.
+template <bool max, class T>
+void extreme_lines(const Lines& l) {
+  for (int64_t j = 0; j < l.m; ++j) {
+    T best{};
+    int64_t place = 0;
+    for (int64_t i = 0; i < l.n; ++i) {
+      T x = *reinterpret_cast<const T*>(l.in + i * l.in_step + j * l.in_line);
+      if (i == 0 || x != x || (best == best && (max ? x >= best : x <= best))) {
+        best = x;
+        place = i;
+      }
+      *reinterpret_cast<T*>(l.out + i * l.out_step + j * l.out_line) = best;
+      *reinterpret_cast<int64_t*>(l.indices + i * l.index_step + j * l.index_line) = place;
+    }
+  }
+}
+
+template <class Op>
+LinesFn accumulating(DType t) {
+  switch (t) {
+    case DType::Int64: return scan_lines<Op, int64_t, int64_t>;
+    case DType::Float32: return scan_lines<Op, float, double>;
+    case DType::Float64: return scan_lines<Op, double, double>;
+    case DType::Complex64: return scan_lines<Op, std::complex<float>, std::complex<double>>;
+    case DType::Complex128: return scan_lines<Op, std::complex<double>, std::complex<double>>;
+    default: return nullptr;
+  }
+}
+template <bool max>
+LinesFn comparing(DType t) {
+  switch (t) {
+    case DType::Bool:
+    case DType::UInt8: return extreme_lines<max, uint8_t>;
+    case DType::Int8: return extreme_lines<max, int8_t>;
+    case DType::Int16: return extreme_lines<max, int16_t>;
+    case DType::Int32: return extreme_lines<max, int32_t>;
+    case DType::Int64: return extreme_lines<max, int64_t>;
+    case DType::Float32: return extreme_lines<max, float>;
+    case DType::Float64: return extreme_lines<max, double>;
+    default: return nullptr;
+  }
+}
+LinesFn pick(int opcode, DType t) {
+  switch (opcode) {
+    case FC_SCAN_SUM: return accumulating<Add>(t);
+    case FC_SCAN_PROD: return accumulating<Multiply>(t);
+    case FC_SCAN_MAX: return comparing<true>(t);
+    case FC_SCAN_MIN: return comparing<false>(t);
+    default: return t == DType::Float32 ? scan_lines<LogAdd, float, float> : t == DType::Float64 ? scan_lines<LogAdd, double, double> : nullptr;
+  }
+}
+
+}  // namespace
+
+void scan(void*, const fc_scan& c) {
+  DType type = static_cast<DType>(c.in.dtype);
+  LinesFn fn = pick(c.opcode, type);
+  constexpr const char* names[] = {"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"};
+  FC_CHECK_AS(NotImplementedError, fn, "\"", names[c.opcode], "_cpu\" not implemented for '", info(type).legacy, "'");
+  // The dimension with the smallest stride, other than the scanned one, runs across the tile.
+  int across = -1;
+  int64_t lines = 1;
+  for (int d = 0; d < c.ndim; ++d) {
+    if (d == c.dim || c.shape[d] == 1) continue;
+    lines *= c.shape[d];
+    if (across < 0 || std::abs(c.in.strides[d]) <= std::abs(c.in.strides[across])) across = d;
+  }
+  const int64_t n = c.shape[c.dim], width = across < 0 ? 1 : c.shape[across];
+  // Along the line when that is contiguous, so that a tile does not stride over memory.
+  const int64_t tile = across >= 0 && std::abs(c.in.strides[across]) < std::abs(c.in.strides[c.dim]) ? std::min(width, kTile) : 1;
+  const int64_t tiles = (width + tile - 1) / tile;
+  auto stride = [](const fc_operand& o, int d) { return o.data && d >= 0 ? o.strides[d] : 0; };
+  parallel_for(0, lines / width * tiles, std::max<int64_t>(16384 / (n * tile), 1), [&](int64_t from, int64_t to) {
+    for (int64_t k = from; k < to; ++k) {
+      int64_t rest = k / tiles, first = k % tiles * tile;
+      int64_t in = first * stride(c.in, across), out = first * stride(c.out, across), index = first * stride(c.indices, across);
+      for (int d = c.ndim; d-- > 0;) {
+        if (d == c.dim || d == across || c.shape[d] == 1) continue;
+        int64_t i = rest % c.shape[d];
+        rest /= c.shape[d];
+        in += i * c.in.strides[d];
+        out += i * c.out.strides[d];
+        index += i * stride(c.indices, d);
+      }
+      fn({static_cast<const char*>(c.in.data) + in, static_cast<char*>(c.out.data) + out, c.indices.data ? static_cast<char*>(c.indices.data) + index : nullptr, n,
+          std::min(tile, width - first), c.in.strides[c.dim], c.out.strides[c.dim], stride(c.indices, c.dim), stride(c.in, across), stride(c.out, across), stride(c.indices, across)});
+    }
+  });
+}
+
+}  // namespace facula::cpu

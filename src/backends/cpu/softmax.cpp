@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax and log_softmax: rows when the dimension is the last one, columns otherwise. Half types are widened first.
+#include <algorithm>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/rows.h"
+#include "core/cpu.h"
+#include "core/threads.h"
+#include "dispatch/call.h"
+#include "ops/calls.h"
+
+namespace facula::cpu {
+
+const RowKernels& row_kernels(DType t) {
+  static const RowKernels* table = [] {
+    switch (cpu_level()) {
+#if defined(__x86_64__)
+      case CpuLevel::AVX512: return avx512::row_table;
+      case CpuLevel::AVX2: return avx2::row_table;
+#endif
+      default: return baseline::row_table;
+    }
+  }();
+  return table[t == DType::Float64];
+}
+
+namespace {
+
+constexpr int64_t kGrain = 8192;   // elements per thread at least
+constexpr int64_t kColumns = 256;  // columns per piece of work
+
+struct Split {
+  int64_t outer = 1, n = 1, inner = 1;
+  Split(const Tensor& t, int64_t dim) {
+    for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? outer : d == dim ? n : inner) *= t.size(d);
+  }
+};
+
+// rows(first, count) for the last dimension, columns(offset, m) otherwise.
+template <class Rows, class Columns>
+void split_work(const Split& s, const Rows& rows, const Columns& columns) {
+  if (s.inner == 1) {
+    parallel_for(0, s.outer, std::max<int64_t>(kGrain / s.n, 1), [&](int64_t from, int64_t to) { rows(from, to - from); });
+    return;
+  }
+  const int64_t pieces = (s.inner + kColumns - 1) / kColumns;
+  parallel_for(0, s.outer * pieces, std::max<int64_t>(kGrain / (s.n * std::min(s.inner, kColumns)), 1), [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      int64_t column = i % pieces * kColumns;
+      columns(i / pieces * s.n * s.inner + column, std::min(kColumns, s.inner - column));
+    }
+  });
+}
+
+DType checked_type(const char* op, const Tensor& t) {
+  FC_CHECK_AS(NotImplementedError, is_floating(t.dtype()) && !is_barebones(t.dtype()), "\"", op, "_cpu\" not implemented for '", info(t.dtype()).legacy, "'");
+  return compute_type(t.dtype());
+}
+
+// A contiguous tensor in the compute type.
+Tensor widen(const Tensor& t, DType type) { return t.dtype() == type && t.is_contiguous() ? t : contiguous(to_dtype(t, type)); }
+
+template <bool log>
+Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+  const char* op = log ? "log_softmax" : "softmax";
+  dim = wrap_dim(dim, self.dim(), op);
+  const DType type = checked_type(op, self);
+  FC_CHECK(!half_to_float, op, " with half to float conversion is not supported on CPU");
+  Tensor x = widen(self, type), y = empty_tensor(x.sizes(), type, Device{});
+  if (x.numel() == 0) return to_dtype(y, self.dtype());
+  const Split s(x, dim);
+  const RowKernels& k = row_kernels(type);
+  const int64_t item = static_cast<int64_t>(item_size(type));
+  auto at = [&](const Tensor& t, int64_t i) { return static_cast<char*>(t.data()) + i * item; };
+  split_work(
+      s, [&](int64_t row, int64_t count) { k.softmax(at(x, row * s.n), at(y, row * s.n), count, s.n, log); },
+      [&](int64_t i, int64_t m) { k.softmax_columns(at(x, i), at(y, i), s.n, s.inner, m, log); });
+  return y.dtype() == self.dtype() ? y : to_dtype(y, self.dtype());
+}
+
+template <bool log>
+Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+  dim = wrap_dim(dim, grad.dim(), "softmax");
+  FC_CHECK(Dims::same(grad.sizes(), output.sizes()), "softmax backward: grad_output ", grad.sizes(), " and output ", output.sizes(), " differ in shape");
+  const DType type = checked_type("softmax_backward", output);
+  Tensor g = widen(grad, type), y = widen(output, type), dx = empty_tensor(y.sizes(), type, Device{});
+  if (y.numel() == 0) return to_dtype(dx, input_dtype);
+  const Split s(y, dim);
+  const RowKernels& k = row_kernels(type);
+  const int64_t item = static_cast<int64_t>(item_size(type));
+  auto at = [&](const Tensor& t, int64_t i) { return static_cast<char*>(t.data()) + i * item; };
+  split_work(
+      s, [&](int64_t row, int64_t count) { k.softmax_backward(at(g, row * s.n), at(y, row * s.n), at(dx, row * s.n), count, s.n, log); },
+      [&](int64_t i, int64_t m) { k.softmax_columns_backward(at(g, i), at(y, i), at(dx, i), s.n, s.inner, m, log); });
+  return dx.dtype() == input_dtype ? dx : to_dtype(dx, input_dtype);
+}
+
+}  // namespace
+
+void register_softmax() {
+  set_cpu_kernel("aten::_softmax", kernel<&softmax<false>>());
+  set_cpu_kernel("aten::_log_softmax", kernel<&softmax<true>>());
+  set_cpu_kernel("aten::_softmax_backward_data", kernel<&softmax_backward<false>>());
+  set_cpu_kernel("aten::_log_softmax_backward_data", kernel<&softmax_backward<true>>());
+}
+
+}  // namespace facula::cpu

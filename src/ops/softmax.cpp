@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax and log_softmax along one dimension, with their backward operators.
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+
+namespace facula {
+namespace {
+
+using OptType = std::optional<DType>;
+
+Tensor softmax_int(const Tensor& self, int64_t dim, OptType dtype) {
+  return call<"aten::_softmax", Tensor>(dtype ? to_dtype(self, *dtype) : self, dim, false);
+}
+Tensor log_softmax_int(const Tensor& self, int64_t dim, OptType dtype) {
+  return call<"aten::_log_softmax", Tensor>(dtype ? to_dtype(self, *dtype) : self, dim, false);
+}
+
+Tensor like_input(const Tensor& self, int64_t dim, bool) {
+  wrap_dim(dim, self.dim(), "softmax");
+  return empty_tensor(self.sizes(), self.dtype(), self.device());
+}
+Tensor like_gradient(const Tensor& grad, const Tensor&, int64_t, DType input_dtype) {
+  return empty_tensor(grad.sizes(), input_dtype, grad.device());
+}
+
+Tensor shifted(const Tensor& x, int64_t dim) { return x.numel() ? sub(x, amax(x, Dims{dim}, true)) : x; }
+
+Tensor softmax_parts(const Tensor& self, int64_t dim, bool) {
+  Tensor e = exp(shifted(self, dim));
+  return div(e, sum(e, Dims{dim}, true));
+}
+Tensor log_softmax_parts(const Tensor& self, int64_t dim, bool) {
+  Tensor s = shifted(self, dim);
+  return sub(s, log(sum(exp(s), Dims{dim}, true)));
+}
+Tensor softmax_backward_parts(const Tensor& g, const Tensor& y, int64_t dim, DType input_dtype) {
+  return to_dtype(mul(sub(g, sum(mul(g, y), Dims{dim}, true)), y), input_dtype);
+}
+Tensor log_softmax_backward_parts(const Tensor& g, const Tensor& y, int64_t dim, DType input_dtype) {
+  return to_dtype(sub(g, mul(exp(y), sum(g, Dims{dim}, true))), input_dtype);
+}
+
+// Gradients of the backward operators (grad_output, output, dim, input_dtype). h: what flows in.
+void softmax_double_backward(Grad& g) {
+  const Tensor& h = g.out();
+  int64_t dim = g.arg(2).integer();
+  Tensor go = g.in(0), y = g.in(1);
+  if (g.needs(0)) g.set(0, call<"aten::_softmax_backward_data", Tensor>(h, y, dim, go.dtype()));
+  if (g.needs(1)) {
+    Tensor inner = sub(go, sum(mul(go, y), Dims{dim}, true));
+    g.set(1, sub(mul(h, inner), mul(go, sum(mul(h, y), Dims{dim}, true))));
+  }
+}
+void log_softmax_double_backward(Grad& g) {
+  const Tensor& h = g.out();
+  int64_t dim = g.arg(2).integer();
+  Tensor y = exp(g.in(1));
+  if (g.needs(0)) g.set(0, sub(h, sum(mul(h, y), Dims{dim}, true)));
+  if (g.needs(1)) g.set(1, neg(mul(mul(h, y), sum(g.in(0), Dims{dim}, true))));
+}
+
+constexpr OpDef defs[] = {
+    {.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .composite = kernel<&softmax_int>(), .out = true, .autocast = Autocast::Float32},
+    {.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .composite = kernel<&log_softmax_int>(), .out = true, .autocast = Autocast::Float32},
+    {.schema = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .composite = kernel<&softmax_int>()},
+    {.schema = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .composite = kernel<&log_softmax_int>()},
+    {.schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+     .meta = kernel<&like_input>(), .decomposition = kernel<&softmax_parts>(), .saves = "dim result",
+     .grad = [](Grad& g) { g.set(0, call<"aten::_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0))); }},
+    {.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+     .meta = kernel<&like_input>(), .decomposition = kernel<&log_softmax_parts>(), .saves = "dim result",
+     .grad = [](Grad& g) { g.set(0, call<"aten::_log_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0))); }},
+    {.schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+     .meta = kernel<&like_gradient>(), .decomposition = kernel<&softmax_backward_parts>(), .saves = "grad_output output dim",
+     .grad = softmax_double_backward},
+    {.schema = "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+     .meta = kernel<&like_gradient>(), .decomposition = kernel<&log_softmax_backward_parts>(), .saves = "grad_output output dim",
+     .grad = log_softmax_double_backward},
+};
+
+}  // namespace
+
+void define_softmax() { define_all(defs); }
+
+}  // namespace facula
