@@ -296,6 +296,7 @@ E polygamma(int n, const E& x) {  // x > -20
     sum = sum + term * b[i];
     term = term * ((s + 2 * i + 1) * (s + 2 * i + 2)) / (q * q);
   }
+  sum = where(x == inf, 0, where((x <= 0) & (floor(x) == x), inf, sum));
   return sum * ((n % 2 ? 1 : -1) * std::tgamma(n + 1.0));
 }
 E bessel_i0(const E& x) {

@@ -27,7 +27,7 @@ def grid(name, position):
     if name == "acosh":
         return [1.0, 1.0001, 1.5, 3.0, 100.0, 1e6, 0.5, math.inf, math.nan]
     if name == "polygamma":
-        return [0.25, 0.5, 1.0, 2.5, 7.0, 30.0]
+        return [0.25, 0.5, 1.0, 2.5, 7.0, 30.0, 0.0, -3.0, math.inf]
     if name in ("log2", "log10", "log1p", "rsqrt"):
         return POSITIVE + [0.0] + [math.nan, math.inf]
     if name in ("lgamma", "digamma"):

@@ -94,6 +94,6 @@ Backend& backend_of(Device device);      // throws
 void* stream_of(int device_type, int index);
 
 void install_families(Backend& b);
-void install_operators(Backend& b);
+std::vector<std::string> install_operators(Backend& b);  // returns names that are no operators
 
 }  // namespace facula::plugin

@@ -158,23 +158,30 @@ int register_backend(const fc_backend& given, const std::string& origin) {
   std::memcpy(&c, &given, given.size);
   drop_incomplete(c);
   Table& t = table();
-  std::lock_guard lock(t.mutex);
-  for (auto& b : t.backends) {
-    if (b->name != c.name) continue;
-    FC_CHECK(b->origin == origin, "backend ", origin, ": the name '", c.name, "' is taken by ", b->origin);
-    return b->device_type;
+  std::vector<std::string> unknown;
+  int type;
+  {
+    std::lock_guard lock(t.mutex);
+    for (auto& b : t.backends) {
+      if (b->name != c.name) continue;
+      FC_CHECK(b->origin == origin, "backend ", origin, ": the name '", c.name, "' is taken by ", b->origin);
+      return b->device_type;
+    }
+    FC_CHECK(find_device_type(c.name) < 0, "backend ", origin, ": the name '", c.name, "' is a built-in device's");
+    type = register_device_type(c.name);
+    auto fresh = std::make_unique<Backend>(c, origin);
+    fresh->name = c.name;
+    fresh->device_type = type;
+    Backend& b = *t.backends.emplace_back(std::move(fresh));
+    __atomic_store_n(&by_type[type], &b, __ATOMIC_RELEASE);
+    set_allocator(type, &b.allocator);
+    set_copy_bytes(type, copy_device_bytes);
+    install_families(b);
+    unknown = install_operators(b);
   }
-  FC_CHECK(find_device_type(c.name) < 0, "backend ", origin, ": the name '", c.name, "' is a built-in device's");
-  int type = register_device_type(c.name);
-  auto fresh = std::make_unique<Backend>(c, origin);
-  fresh->name = c.name;
-  fresh->device_type = type;
-  Backend& b = *t.backends.emplace_back(std::move(fresh));
-  __atomic_store_n(&by_type[type], &b, __ATOMIC_RELEASE);
-  set_allocator(type, &b.allocator);
-  set_copy_bytes(type, copy_device_bytes);
-  install_families(b);
-  install_operators(b);
+  // A warning may run Python code, which must not happen with the lock held.
+  for (const std::string& name : unknown)
+    warn(str("backend '", given.name, "' offers the operator '", name, "', which this Facula does not have"));
   return type;
 }
 
@@ -200,9 +207,13 @@ int load_backend(const std::string& path) {
 
 std::vector<BackendInfo> loaded_backends() {
   Table& t = table();
-  std::lock_guard lock(t.mutex);
+  std::vector<Backend*> all;
+  {
+    std::lock_guard lock(t.mutex);
+    for (auto& b : t.backends) all.push_back(b.get());
+  }
   std::vector<BackendInfo> out;
-  for (auto& b : t.backends) {
+  for (Backend* b : all) {
     BackendInfo info{b->name,
                      b->origin,
                      b->device_type,

@@ -141,17 +141,18 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
 
 }  // namespace
 
-void install_operators(Backend& b) {
-  if (!b.c.operators) return;
-  for (const char* const* name = b.c.operators; *name; ++name) {
+std::vector<std::string> install_operators(Backend& b) {
+  std::vector<std::string> unknown;
+  for (const char* const* name = b.c.operators; name && *name; ++name) {
     Operator* op = find_operator(*name);
     if (!op) {
-      warn(str("backend '", b.name, "' offers the operator '", *name, "', which this Facula does not have"));
+      unknown.emplace_back(*name);
       continue;
     }
     b.operator_names.push_back(std::make_unique<std::string>(*name));
     op->set_kernel(b.device_type, {run, new FastPath{&b, b.operator_names.back()->c_str()}});  // lives for ever
   }
+  return unknown;
 }
 
 }  // namespace facula::plugin
