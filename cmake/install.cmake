@@ -24,7 +24,7 @@ endif()
 # The public headers lean on a few of the core's; those go to facula/detail, out of the way.
 install(TARGETS facula EXPORT FaculaTargets LIBRARY DESTINATION ${library_to}
   INCLUDES DESTINATION ${header_to} ${header_to}/facula/detail)
-install(DIRECTORY include/ DESTINATION ${header_to} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/ DESTINATION ${header_to} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY ${generated}/ DESTINATION ${header_to} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY src/ DESTINATION ${header_to}/facula/detail FILES_MATCHING PATTERN "*.h"
   PATTERN backends/hammerblade EXCLUDE PATTERN isa EXCLUDE)

@@ -15,6 +15,16 @@ elseif(test_sources)
   add_test(NAME facula_tests COMMAND facula_tests)
 endif()
 
+# Backends for tests/backends: one that misbehaves, and the example outside the tree.
+foreach(row hostile=tests/backends/hostile.cpp example=examples/backend/example.cpp)
+  string(REGEX MATCH "^(.*)=(.*)$" row "${row}")
+  add_library(facula_${CMAKE_MATCH_1}_backend MODULE ${CMAKE_MATCH_2})
+  target_include_directories(facula_${CMAKE_MATCH_1}_backend PRIVATE include)
+  target_link_libraries(facula_${CMAKE_MATCH_1}_backend PRIVATE facula_flags)
+  set_target_properties(facula_${CMAKE_MATCH_1}_backend PROPERTIES PREFIX "" OUTPUT_NAME ${CMAKE_MATCH_1}
+    CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/backends)
+endforeach()
+
 # A sanitizer that is not on finds nothing: each of these must be stopped, with these words.
 if(FACULA_SANITIZE)
   add_executable(facula_must_crash tests/must_crash/must_crash.cpp)

@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "backends/cpu/cpu.h"
+#include "backends/plugin/plugin.h"
 #include "ops/families.h"
 
 namespace facula {
@@ -14,6 +15,7 @@ void initialise() {
   std::call_once(once, [] {
     define_all_operators();
     cpu::register_cpu();
+    register_null();
     autograd::install_layers();
   });
 }

@@ -6,7 +6,8 @@
  *
  * Rules: every struct starts with its size in bytes, so that either side may be older; functions return 0 for
  * success and put a message into the error buffer otherwise; nothing throws across this line; strings are UTF-8.
- * Strides are in bytes; data pointers are device memory of the backend that is called. */
+ * Strides are in bytes; data pointers are device memory of the backend that is called. A family is never called for
+ * an empty shape. */
 #ifndef FACULA_BACKEND_H
 #define FACULA_BACKEND_H
 #include <stddef.h>
@@ -183,6 +184,146 @@ enum fc_family {
   FC_FAMILY_COPY, FC_FAMILY_MAP, FC_FAMILY_REDUCE, FC_FAMILY_MATMUL, FC_FAMILY_GATHER, FC_FAMILY_SCATTER,
   FC_FAMILY_SCAN, FC_FAMILY_SORT, FC_FAMILY_COUNT
 };
+
+/* --- what every function returns */
+enum fc_status {
+  FC_OK = 0,
+  FC_ERROR = 1,         /* RuntimeError in Python */
+  FC_OUT_OF_MEMORY = 2, /* the host gives its cache back and tries once more, then raises OutOfMemoryError */
+  FC_UNSUPPORTED = 3,   /* not done, nothing changed: NotImplementedError; run_operator: the host goes another way */
+  FC_BAD_INDEX = 4      /* IndexError */
+};
+
+/* --- the call at hand: which device, which stream, where the error text goes. Valid until the function returns. */
+typedef struct fc_context {
+  uint32_t size;
+  int32_t device;      /* 0 … device_count - 1 */
+  void* stream;        /* made by stream_create, or null: the device's default stream */
+  char* message;       /* on failure: the reason, zero-terminated */
+  size_t message_size; /* bytes at `message`, at least 256 */
+  void* host_data;     /* the host's; leave it alone */
+} fc_context;
+
+/* --- what the host gives */
+enum fc_log_level { FC_LOG_DEBUG, FC_LOG_INFO, FC_LOG_WARNING };
+typedef struct fc_host {
+  uint32_t size;
+  int32_t abi_version;
+  const char* version; /* of Facula */
+  void (*log)(int32_t level, const char* text);
+  /* Device memory from the host's cache, until the current function returns (work queued on its stream may go on
+   * using it). Null: out of memory. */
+  void* (*workspace)(fc_context* context, size_t bytes);
+} fc_host;
+
+/* --- what a backend is asked before a family function is called. The answer is kept, so it may depend on nothing
+ * but these fields. Operand 0 is the result, then the inputs (matmul: c, a, b; reduce, scan and sort: out, in,
+ * indices; gather: out, in, index; scatter: out, src, index). */
+#define FC_MAX_OPERANDS (FC_MAX_INPUTS + 1)
+enum fc_layout {
+  FC_LAYOUT_ABSENT,     /* no such operand */
+  FC_LAYOUT_NUMBER,     /* one host number for all elements */
+  FC_LAYOUT_CONTIGUOUS, /* row-major, without gaps */
+  FC_LAYOUT_STRIDED,    /* any other strides */
+  FC_LAYOUT_REPEATED    /* some stride is 0 along a size above 1 */
+};
+typedef struct fc_query {
+  uint32_t size;
+  int32_t family;
+  int32_t opcode;  /* of map, reduce, scatter, scan; else 0 */
+  int32_t compute; /* of map and reduce; else the result's type */
+  int32_t n_operands;
+  int32_t dtype[FC_MAX_OPERANDS];
+  int32_t layout[FC_MAX_OPERANDS];
+} fc_query;
+
+/* --- operators by name: arguments in the schema's order */
+enum fc_tag {
+  FC_TAG_NONE, FC_TAG_TENSOR, FC_TAG_BOOL, FC_TAG_INT, FC_TAG_DOUBLE, FC_TAG_NUMBER, FC_TAG_STRING, FC_TAG_DTYPE,
+  FC_TAG_INTS, FC_TAG_DOUBLES, FC_TAG_TENSORS,
+  FC_TAG_OTHER /* a device, layout, memory format, generator: nothing that a device computes with */
+};
+typedef struct fc_tensor {
+  void* data;
+  const int64_t* sizes;
+  const int64_t* strides; /* bytes */
+  int32_t dtype, ndim;
+} fc_tensor;
+typedef struct fc_value {
+  int32_t tag;
+  int32_t n; /* of a list or string */
+  union {
+    int64_t i; /* bool, int, dtype */
+    double d;
+    const char* text;
+    const fc_tensor* tensor; /* TENSOR (null where absent), TENSORS */
+    const int64_t* ints;
+    const double* doubles;
+    const fc_number* number;
+  } u;
+} fc_value;
+
+/* --- what a backend is. `self` goes to every function. Functions may be called from several threads at once. */
+enum fc_copy_kind { FC_HOST_TO_DEVICE, FC_DEVICE_TO_HOST, FC_DEVICE_TO_DEVICE /* of the same number */ };
+
+typedef struct fc_backend {
+  uint32_t size; /* in: what the host knows; out: what the backend filled, at most that */
+  int32_t abi_version;
+  const char* name; /* the device type in programs: lower-case letters, digits, '_' */
+  void* self;
+  int32_t device_count;
+  int32_t reserved;
+
+  /* Required. */
+  int (*describe)(void* self, fc_context*, char* text, size_t text_size); /* one line about the device */
+  int (*alloc)(void* self, fc_context*, size_t bytes, void** data);       /* bytes is a multiple of 64; so is the address */
+  int (*free)(void* self, fc_context*, void* data, size_t bytes);
+  /* When it returns, the host's side may be read or overwritten; the device's side is in stream order. */
+  int (*copy)(void* self, fc_context*, void* dst, const void* src, size_t bytes, int32_t kind);
+  int (*fill_bytes)(void* self, fc_context*, void* data, uint8_t value, size_t bytes);
+  int (*synchronise)(void* self, fc_context*); /* the stream's work is done; a null stream: the whole device's */
+
+  /* Compute families; any may be null. A call is made only if supports answered 1 for it. */
+  int (*supports)(void* self, const fc_query*);
+  int (*family_copy)(void* self, fc_context*, const fc_copy*);
+  int (*map)(void* self, fc_context*, const fc_map*);
+  int (*reduce)(void* self, fc_context*, const fc_reduce*);
+  int (*matmul)(void* self, fc_context*, const fc_matmul*);
+  int (*gather)(void* self, fc_context*, const fc_gather*);
+  int (*scatter)(void* self, fc_context*, const fc_scatter*);
+  int (*scan)(void* self, fc_context*, const fc_scan*);
+  int (*sort)(void* self, fc_context*, const fc_sort*);
+
+  /* Fast paths: whole operators by name ("aten::native_layer_norm"), tried before families and decompositions. The
+   * host has made the results' memory (by the operator's shape rule); FC_UNSUPPORTED declines one call. */
+  const char* const* operators; /* ends with null */
+  int (*run_operator)(void* self, fc_context*, const char* name, const fc_value* args, int32_t n_args,
+                      const fc_tensor* results, int32_t n_results);
+
+  /* Streams and events; all or none. They act on context->stream. */
+  int (*stream_create)(void* self, fc_context*, void** stream);
+  int (*stream_destroy)(void* self, fc_context*, void* stream);
+  int (*event_create)(void* self, fc_context*, void** event);
+  int (*event_destroy)(void* self, fc_context*, void* event);
+  int (*event_record)(void* self, fc_context*, void* event);
+  int (*event_wait)(void* self, fc_context*, void* event);               /* the stream waits for it */
+  int (*event_query)(void* self, fc_context*, void* event, int32_t* done);
+
+  /* Host memory that the device reaches fast; both or none. */
+  int (*host_alloc)(void* self, fc_context*, size_t bytes, void** data);
+  int (*host_free)(void* self, fc_context*, void* data, size_t bytes);
+
+  /* Numbers a backend counts (launches, cycles, bytes): names end with null, one value each. */
+  const char* const* counter_names;
+  int (*counters)(void* self, fc_context*, uint64_t* values);
+  int (*memory_info)(void* self, fc_context*, uint64_t* free_bytes, uint64_t* total_bytes);
+} fc_backend;
+
+#define FC_BACKEND_REQUIRED_SIZE offsetof(fc_backend, supports) /* the shortest struct that is accepted */
+
+/* The one function that a backend's library exports. */
+typedef int (*fc_backend_entry)(const fc_host* host, fc_backend* backend);
+#define FC_BACKEND_ENTRY "facula_backend_v1"
 
 #ifdef __cplusplus
 }

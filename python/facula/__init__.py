@@ -16,6 +16,7 @@ from facula._tensor_str import get_printoptions, printoptions, set_printoptions 
 from facula.functional import *  # noqa: E402, F403
 from facula import __config__, autograd, backends, cuda, dispatch, library, nn, overrides, return_types, storage, utils  # noqa: E402
 from facula._legacy import types as _legacy_types  # noqa: E402
+from facula.backends import load_backend  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage  # noqa: E402

@@ -11,6 +11,7 @@ void bind_config(nanobind::module_& m);
 void bind_tensor(nanobind::module_& m);    // making tensors, NumPy, threads, memory
 void bind_autograd(nanobind::module_& m);  // modes, backward, hooks, graph
 void bind_dlpack(nanobind::module_& m);
+void bind_backends(nanobind::module_& m);  // loading, fallback counts, single family calls
 void bind_dispatch(nanobind::module_& m);  // operators by name, layers
 
 namespace py {

@@ -50,4 +50,5 @@ NB_MODULE(_C, m) {
   bind_autograd(m);
   bind_dispatch(m);
   bind_dlpack(m);
+  bind_backends(m);
 }

@@ -197,6 +197,8 @@ constinit Allocator* allocators[kMaxDeviceTypes] = {&the_cpu_allocator};
 
 }  // namespace
 
+size_t rounded_bytes(size_t bytes) { return class_of(bytes).bytes; }
+
 Allocator& cpu_allocator() { return the_cpu_allocator; }
 
 MemoryStats cpu_memory_stats() {

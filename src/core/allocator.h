@@ -33,6 +33,8 @@ struct MemoryStats {
   int64_t from_system = 0;  // requests that the cache could not serve
 };
 
+size_t rounded_bytes(size_t bytes);  // what caches hand out for a request: four sizes per power of two
+
 Allocator& cpu_allocator();
 MemoryStats cpu_memory_stats();
 void reset_cpu_peak();

@@ -21,6 +21,8 @@ Names& table() {
 
 }  // namespace
 
+bool (*find_more_devices)(std::string_view) = nullptr;
+
 std::string_view device_type_name(int type) {
   Names& t = table();
   std::lock_guard lock(t.mutex);
@@ -51,6 +53,7 @@ Device parse_device(std::string_view text) {
   std::string_view name = text.substr(0, colon);
   Device d;
   int type = find_device_type(name);
+  if (type < 0 && find_more_devices && find_more_devices(name)) type = find_device_type(name);
   if (type < 0) {
     std::string known;
     for (int i = 0; device_type_name(i) != "?"; ++i) known += str(i ? ", " : "", device_type_name(i));

@@ -8,7 +8,7 @@
 
 namespace facula {
 
-inline constexpr int kMaxDeviceTypes = 16;
+inline constexpr int kMaxDeviceTypes = 64;
 
 struct Device {
   enum : int8_t { CPU = 0, CUDA = 1, Meta = 2 };
@@ -25,6 +25,8 @@ struct Device {
 std::string_view device_type_name(int type);
 int find_device_type(std::string_view name);      // -1 if unknown
 int register_device_type(std::string_view name);  // the number; the same one for the same name
+// Asked for a name that is not registered; true: it is now. Set by the front that knows about installed backends.
+extern bool (*find_more_devices)(std::string_view name);
 Device parse_device(std::string_view text);       // "cpu", "cuda:1"; throws RuntimeError
 std::string to_string(Device d);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "core/error.h"
 
@@ -10,7 +11,7 @@ namespace facula {
 namespace {
 
 uint64_t next_id = 0;
-CopyBytesFn copy_between_devices = nullptr;
+constinit CopyBytesFn copy_functions[kMaxDeviceTypes] = {};
 
 }  // namespace
 
@@ -53,10 +54,17 @@ void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device
     std::memcpy(dst, src, bytes);
     return;
   }
-  FC_CHECK(copy_between_devices, "no backend can copy from ", src_device, " to ", dst_device);
-  copy_between_devices(dst, dst_device, src, src_device, bytes);
+  if (!dst_device.is_cpu() && !src_device.is_cpu() && dst_device.type != src_device.type) {
+    auto host = std::make_unique_for_overwrite<char[]>(bytes);
+    copy_bytes(host.get(), Device{}, src, src_device, bytes);
+    copy_bytes(dst, dst_device, host.get(), Device{}, bytes);
+    return;
+  }
+  CopyBytesFn fn = copy_functions[dst_device.is_cpu() ? src_device.type : dst_device.type];
+  FC_CHECK(fn, "no backend can copy from ", src_device, " to ", dst_device);
+  fn(dst, dst_device, src, src_device, bytes);
 }
 
-void set_copy_bytes(CopyBytesFn fn) { copy_between_devices = fn; }
+void set_copy_bytes(int device_type, CopyBytesFn fn) { copy_functions[device_type] = fn; }
 
 }  // namespace facula

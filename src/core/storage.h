@@ -30,9 +30,10 @@ class Storage : public RefCounted {
 
 Ref<Storage> allocate_storage(size_t bytes, Device device);
 
-// Copies plain bytes between devices (strides play no part). Set by the backend layer for devices beyond the CPU.
+// Copies plain bytes between devices (strides play no part). A backend sets the function of its device type; it is
+// given CPU <-> device and device <-> device of that type. Between two types the bytes pass through the host.
 void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes);
 using CopyBytesFn = void (*)(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes);
-void set_copy_bytes(CopyBytesFn fn);
+void set_copy_bytes(int device_type, CopyBytesFn fn);
 
 }  // namespace facula

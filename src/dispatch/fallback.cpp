@@ -29,8 +29,8 @@ Tensor to_device(const Tensor& t, Device device) {
 
 }  // namespace
 
-void set_fallback_mode(FallbackMode mode) { counts().mode = mode; }
-FallbackMode fallback_mode() { return counts().mode; }
+void set_fallback_mode(FallbackMode mode) { __atomic_store_n(&counts().mode, mode, __ATOMIC_RELAXED); }
+FallbackMode fallback_mode() { return __atomic_load_n(&counts().mode, __ATOMIC_RELAXED); }
 
 std::vector<FallbackCount> fallback_counts() {
   Counts& c = counts();
@@ -46,7 +46,7 @@ void reset_fallback_counts() {
   c.counts.clear();
 }
 
-void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results) {
+void count_fallback(const Operator& op, int device_type) {
   Counts& c = counts();
   uint64_t times;
   {
@@ -54,12 +54,16 @@ void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* res
     times = ++c.counts[{&op, device_type}];
   }
   std::string_view name = device_type_name(device_type);
-  FC_CHECK_AS(NotImplementedError, c.mode != FallbackMode::Error, "The operator '", op.name(),
+  FallbackMode mode = fallback_mode();
+  FC_CHECK_AS(NotImplementedError, mode != FallbackMode::Error, "The operator '", op.name(),
               "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off");
-  if (c.mode == FallbackMode::Warn && times == 1)
+  if (mode == FallbackMode::Warn && times == 1)
     warn(str("The operator '", op.name(), "' has no kernel for the '", name,
              "' device; this operator (and only it) runs on the CPU. facula.backends.fallback_counts() says how often."));
+}
 
+void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results) {
+  count_fallback(op, device_type);
   Device target{static_cast<int8_t>(device_type), 0};
   size_t n = op.num_args();
   std::vector<Arg> cpu_args(args, args + n);

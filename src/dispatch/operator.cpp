@@ -117,11 +117,11 @@ void Operator::run_kernel(const Arg* args, Value* results) const {
   else if (all_devices_)
     all_devices_.fn(all_devices_.context, *this, args, results);
   else
-    missing_kernel(device, args, results);
+    run_without_kernel(device, args, results);
 }
 
-void Operator::missing_kernel(int device, const Arg* args, Value* results) const {
-  for (const Kernel* k : {&composite_, &decomposition_})
+void Operator::run_without_kernel(int device, const Arg* args, Value* results) const {
+  for (const Kernel* k : {&all_devices_, &composite_, &decomposition_})
     if (*k) {
       k->fn(k->context, *this, args, results);
       return;

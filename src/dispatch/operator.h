@@ -50,6 +50,8 @@ class Operator {
   }
   // Picks the device's kernel, or decomposes, or falls back, or throws NotImplementedError.
   void run_kernel(const Arg* args, Value* results) const;
+  // The same without the device's own kernel, for one that declines a call.
+  void run_without_kernel(int device_type, const Arg* args, Value* results) const;
 
   int pick_device(const Arg* args) const;  // the device type whose kernel runs
   const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
@@ -73,7 +75,6 @@ class Operator {
 
  private:
   static LayerSet list_layers(const Arg& a);
-  void missing_kernel(int device_type, const Arg* args, Value* results) const;
 
   Schema schema_;
   std::string full_name_;
@@ -104,6 +105,7 @@ struct FallbackCount {
 std::vector<FallbackCount> fallback_counts();
 void reset_fallback_counts();
 void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results);
+void count_fallback(const Operator& op, int device_type);  // for kernels that go to the CPU themselves; may throw
 
 void warn(const std::string& message);  // to stderr, or to Python's warnings once the module is loaded
 extern void (*warning_hook)(const std::string& message);

@@ -23,9 +23,9 @@ void copy_here(const Tensor& dst, const Tensor& src) {
     f.copy(f.context, c);
     return;
   }
-  // The device only moves bytes: do it on the CPU and send the whole storage range back.
+  // The device only moves bytes: convert and lay out on the CPU.
+  count_fallback(get_operator("aten::copy_"), dst.device().type);
   Tensor host = empty_strided_tensor(dst.sizes(), dst.strides(), dst.dtype(), Device{});
-  copy_(host, dst);
   copy_(host, src);
   copy_(dst, host);
 }
@@ -158,6 +158,7 @@ void fill_with(const Tensor& self, const Scalar& value) {
     f.copy(f.context, c);
     return;
   }
+  count_fallback(get_operator("aten::fill_.Scalar"), self.device().type);
   Tensor host = empty_strided_tensor(self.sizes(), self.strides(), self.dtype(), Device{});
   fill_with(host, value);
   copy_(self, host);

@@ -160,8 +160,7 @@ Dims result_strides(IntSpan shape, std::span<const MapInput> inputs) {
   return out;
 }
 
-bool try_map(const MapRequest& r, Tensor& result) {
-  // --- types
+MapTypes map_types(const MapRequest& r) {
   DType common = r.compute != DType::Undefined ? r.compute : result_type(r.inputs);
   DType compute = common, natural = common;
   switch (r.promote) {
@@ -175,6 +174,11 @@ bool try_map(const MapRequest& r, Tensor& result) {
     case Promote::Predicate: natural = DType::Bool; break;
     case Promote::Real: natural = real_of(common); break;
   }
+  return {compute, natural};
+}
+
+bool try_map(const MapRequest& r, Tensor& result) {
+  const auto [compute, natural] = map_types(r);
 
   // --- shape and device
   const Tensor* lead = nullptr;
@@ -270,7 +274,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
 
 void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results) {
   Tensor result;
-  if (try_map(r, result)) results[0] = Value(std::move(result));
+  if (try_map(r, result) || decompose_map(r, result)) results[0] = Value(std::move(result));
   else if (op.decomposition()) op.decomposition().fn(op.decomposition().context, op, args, results);
   else run_on_cpu(op, op.pick_device(args), args, results);
 }

@@ -34,10 +34,18 @@ struct MapRequest {
   DType compute = DType::Undefined;  // overrides promotion when set
 };
 
+struct MapTypes {
+  DType compute, natural;  // natural: of the result, unless `out` says otherwise
+};
+MapTypes map_types(const MapRequest& r);
+
 // Runs it; the result is `out` if given. False: the device does not do this call, and nothing was computed.
 bool try_map(const MapRequest& r, Tensor& result);
 
-// The same for kernels: falls back to the CPU with the operator's own arguments.
+// The same by a formula in the base opcodes (decompose.cpp). False: there is none, or the device lacks a part of it.
+bool decompose_map(const MapRequest& r, Tensor& result);
+
+// The same for kernels: decomposes, or falls back to the CPU with the operator's own arguments.
 void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results);
 
 // One row per operator whose call is a single map: the first `inputs` arguments are its inputs (tensors or numbers),

@@ -102,7 +102,7 @@ bool try_reduce(const ReduceRequest& r, Tensor& result) {
       if (r.dims >> d & 1) c.dim = d;
   c.out.dtype = static_cast<int32_t>(r.result);
   const Families& f = families(device.type);
-  if (!device.is_meta() && !device_supports(f, FC_FAMILY_REDUCE, &c)) return false;
+  if (!device.is_meta() && !device_supports(f, FC_FAMILY_REDUCE, &c)) return decompose_reduce(r, result);
 
   Dims sizes = reduced_sizes(shape, r.dims, r.keepdim);
   if (r.values) result = empty_tensor(sizes, r.result, device);

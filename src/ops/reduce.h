@@ -30,6 +30,10 @@ struct ReduceRequest {
 // folds without one must be refused before.
 bool try_reduce(const ReduceRequest& r, Tensor& result);
 
+// The same for opcodes beyond the base (sums of squares, means …), by pointwise operators and FC_REDUCE_SUM; what
+// try_reduce does for a device that lacks the opcode (decompose.cpp).
+bool decompose_reduce(const ReduceRequest& r, Tensor& result);
+
 // The gradient of a reduction's result, with its reduced dimensions back as dimensions of size 1.
 Tensor restore_dims(const Tensor& g, const Arg& dim, bool keepdim, int64_t ndim);
 

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`."""
+
+import argparse
+import sys
+
+
+def info(_args) -> int:
+    import facula
+    from facula import backends
+
+    print(facula.__config__.show())
+    print("Devices:")
+    print("  cpu")
+    for b in backends.backends():
+        for i, line in enumerate(b["devices"]):
+            print(f"  {b['name']}:{i}  {line}")
+    return 0
+
+
+def conformance(args) -> int:
+    from facula import conformance
+
+    return conformance.main(args)
+
+
+def run(args) -> int:
+    from facula import _as_torch
+
+    return _as_torch.run(args.module, args.program, args.arguments)
+
+
+def main(argv=None) -> int:
+    parser = argparse.ArgumentParser(prog="facula", description="Facula: a deep-learning framework with PyTorch's shape")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    p = commands.add_parser("info", help="what this Facula was built with, and its devices")
+    p.set_defaults(do=info)
+
+    p = commands.add_parser("conformance", help="the scorecard of a backend")
+    p.add_argument("device", help="a device name, or the path of a backend's .so")
+    p.add_argument("--json", metavar="FILE", help="write the data")
+    p.add_argument("--html", metavar="FILE", help="write a page")
+    p.set_defaults(do=conformance)
+
+    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [-m] PROGRAM [ARGUMENT ...]")
+    p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
+    p.add_argument("program", help="a script's path, or a module's name with -m")
+    p.add_argument("arguments", nargs=argparse.REMAINDER, help="handed to the program")
+    p.set_defaults(do=run)
+
+    args = parser.parse_args(argv)
+    return args.do(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

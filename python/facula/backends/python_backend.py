@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends written in Python, for students and emulators: the same contract, bridged by ctypes. Slow, but complete.
+
+    class Doubler(facula.backends.Backend):
+        name = "doubler"
+
+        def supports(self, query):
+            return query.family == "map" and query.opcode == "add" and query.compute == "float32"
+
+        def map(self, call):
+            a, b = (x.numpy() for x in call.inputs)
+            call.out.numpy()[...] = a + call.params[0] * b
+
+    facula.backends.register(Doubler())
+    facula.ones(3, device="doubler") + 1
+
+Exceptions become errors of the call: NotImplementedError, IndexError and MemoryError keep their kind.
+"""
+
+import ctypes as c
+
+from facula import _C
+
+ABI_VERSION = 1
+OK, ERROR, OUT_OF_MEMORY, UNSUPPORTED, BAD_INDEX = range(5)
+FAMILIES = ("copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort")
+LAYOUTS = ("absent", "number", "contiguous", "strided", "repeated")
+COPY_KINDS = ("host_to_device", "device_to_host", "device_to_device")
+REDUCE = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
+SCATTER = ("set", "add", "mul", "max", "min")
+SCAN = ("sum", "prod", "max", "min")
+# number: (name, NumPy's name, bytes)
+DTYPES = {0: ("uint8", "u1", 1), 1: ("int8", "i1", 1), 2: ("int16", "i2", 2), 3: ("int32", "i4", 4), 4: ("int64", "i8", 8),
+          5: ("float16", "f2", 2), 6: ("float32", "f4", 4), 7: ("float64", "f8", 8), 9: ("complex64", "c8", 8),
+          10: ("complex128", "c16", 16), 11: ("bool", "?", 1), 15: ("bfloat16", None, 2), 23: ("float8_e5m2", None, 1),
+          24: ("float8_e4m3fn", None, 1), 27: ("uint16", "u2", 2), 28: ("uint32", "u4", 4), 29: ("uint64", "u8", 8)}  # fmt: skip
+
+
+def _struct(name, *fields):
+    return type(name, (c.Structure,), {"_fields_": list(fields)})
+
+
+_I64P = c.POINTER(c.c_int64)
+_Number = _struct("fc_number", ("category", c.c_int32), ("reserved", c.c_int32), ("i", c.c_int64), ("re", c.c_double), ("im", c.c_double))
+_Operand = _struct("fc_operand", ("data", c.c_void_p), ("strides", _I64P), ("dtype", c.c_int32), ("reserved", c.c_int32), ("value", _Number))
+_Context = _struct("fc_context", ("size", c.c_uint32), ("device", c.c_int32), ("stream", c.c_void_p), ("message", c.c_void_p),
+                   ("message_size", c.c_size_t), ("host_data", c.c_void_p))  # fmt: skip
+_Query = _struct("fc_query", ("size", c.c_uint32), ("family", c.c_int32), ("opcode", c.c_int32), ("compute", c.c_int32),
+                 ("n_operands", c.c_int32), ("dtype", c.c_int32 * 5), ("layout", c.c_int32 * 5))  # fmt: skip
+_Copy = _struct("fc_copy", ("size", c.c_uint32), ("ndim", c.c_int32), ("shape", _I64P), ("dst", _Operand), ("src", _Operand))
+_Map = _struct("fc_map", ("size", c.c_uint32), ("opcode", c.c_int32), ("n_in", c.c_int32), ("n_params", c.c_int32), ("ndim", c.c_int32),
+               ("compute", c.c_int32), ("shape", _I64P), ("out", _Operand), ("inputs", _Operand * 4), ("params", _Number * 4))  # fmt: skip
+_Reduce = _struct("fc_reduce", ("size", c.c_uint32), ("opcode", c.c_int32), ("ndim", c.c_int32), ("compute", c.c_int32), ("shape", _I64P),
+                  ("input", _Operand), ("out", _Operand), ("indices", _Operand), ("dim", c.c_int32), ("reserved", c.c_int32))  # fmt: skip
+_Matmul = _struct("fc_matmul", ("size", c.c_uint32), ("dtype", c.c_int32), *[(n, c.c_int64) for n in ("batch", "m", "n", "k")],
+                  *[(n, c.c_void_p) for n in "abc"], *[(f"{x}_{s}", c.c_int64) for x in "abc" for s in ("batch", "row", "col")],
+                  ("alpha", c.c_double), ("beta", c.c_double))  # fmt: skip
+_Gather = _struct("fc_gather", ("size", c.c_uint32), ("ndim", c.c_int32), ("shape", _I64P), ("out", _Operand), ("input", _Operand),
+                  ("index", _Operand), ("dim", c.c_int32), ("reserved", c.c_int32), ("in_size", c.c_int64))  # fmt: skip
+_Scatter = _struct("fc_scatter", ("size", c.c_uint32), ("opcode", c.c_int32), ("ndim", c.c_int32), ("dim", c.c_int32), ("shape", _I64P),
+                   ("out", _Operand), ("src", _Operand), ("index", _Operand), ("out_size", c.c_int64))  # fmt: skip
+_Scan = _struct("fc_scan", ("size", c.c_uint32), ("opcode", c.c_int32), ("ndim", c.c_int32), ("dim", c.c_int32), ("shape", _I64P),
+                ("input", _Operand), ("out", _Operand), ("indices", _Operand))  # fmt: skip
+_Sort = _struct("fc_sort", ("size", c.c_uint32), ("ndim", c.c_int32), ("dim", c.c_int32), ("descending", c.c_int32), ("shape", _I64P),
+                ("input", _Operand), ("out", _Operand), ("indices", _Operand))  # fmt: skip
+
+_STRUCTS = {"copy": _Copy, "map": _Map, "reduce": _Reduce, "matmul": _Matmul, "gather": _Gather, "scatter": _Scatter, "scan": _Scan, "sort": _Sort}
+_ContextP = c.POINTER(_Context)
+_out = c.POINTER(c.c_void_p)
+
+
+def _function(*types):
+    return c.CFUNCTYPE(c.c_int, c.c_void_p, *types)
+
+
+_FUNCTIONS = {
+    "describe": _function(_ContextP, c.c_void_p, c.c_size_t),
+    "alloc": _function(_ContextP, c.c_size_t, _out),
+    "free": _function(_ContextP, c.c_void_p, c.c_size_t),
+    "copy_bytes": _function(_ContextP, c.c_void_p, c.c_void_p, c.c_size_t, c.c_int32),
+    "fill_bytes": _function(_ContextP, c.c_void_p, c.c_uint8, c.c_size_t),
+    "synchronise": _function(_ContextP),
+    "supports": _function(c.POINTER(_Query)),
+    **{name: _function(_ContextP, c.POINTER(struct)) for name, struct in _STRUCTS.items()},
+}
+_BackendStruct = _struct(
+    "fc_backend", ("size", c.c_uint32), ("abi_version", c.c_int32), ("name", c.c_char_p), ("self", c.c_void_p),
+    ("device_count", c.c_int32), ("reserved", c.c_int32), *[(name, kind) for name, kind in _FUNCTIONS.items()])  # fmt: skip
+
+
+def _value(number):
+    return (bool, int)[number.category](number.i) if number.category <= 1 else number.re if number.category == 2 else complex(number.re, number.im)
+
+
+class Operand:
+    """One operand of a call: `number` for all elements, or memory with a shape and strides in bytes."""
+
+    def __init__(self, data, dtype, shape, strides, number=None):
+        self.data, self.shape, self.strides, self.number = data, tuple(shape), tuple(strides), number
+        self.dtype, self._numpy, self._item = DTYPES[dtype]
+
+    def numpy(self):
+        """The elements as a NumPy array over the same memory (or a 0-d array for a number)."""
+        import numpy as np
+
+        if self.data is None:
+            return np.asarray(self.number)
+        if self._numpy is None:
+            raise NotImplementedError(f"NumPy has no {self.dtype}")
+        low = sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s < 0)
+        high = sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s > 0) + self._item
+        memory = (c.c_char * (high - low)).from_address(self.data + low)
+        return np.ndarray(self.shape, self._numpy, memory, offset=-low, strides=self.strides)
+
+
+class Query:
+    """What a backend is asked: the answer must depend on nothing else."""
+
+    def __init__(self, q):
+        self.family = FAMILIES[q.family]
+        names = {"map": _map_names, "reduce": lambda: REDUCE, "scatter": lambda: SCATTER, "scan": lambda: SCAN}.get(self.family)
+        self.opcode = names()[q.opcode] if names else None
+        self.compute = DTYPES[q.compute][0]
+        self.dtypes = [DTYPES[q.dtype[i]][0] if q.layout[i] else None for i in range(q.n_operands)]
+        self.layouts = [LAYOUTS[q.layout[i]] for i in range(q.n_operands)]
+
+
+def _map_names():
+    return [row[0] for row in _C._map_opcodes()]
+
+
+class Call:
+    """A family call: `device`, `stream`, the operands by name, and the family's own fields."""
+
+
+def _call(family, context, k):
+    call = Call()
+    call.device, call.stream = context.device, context.stream
+    if family == "matmul":
+
+        def matrix(x, rows, columns):
+            strides = [getattr(k, f"{x}_{s}") for s in ("batch", "row", "col")]
+            return Operand(getattr(k, x), k.dtype, (k.batch, rows, columns), strides)
+
+        call.a, call.b, call.out = matrix("a", k.m, k.k), matrix("b", k.k, k.n), matrix("c", k.m, k.n)
+        call.alpha, call.beta = k.alpha, k.beta
+        return call
+    shape = [k.shape[i] for i in range(k.ndim)]
+
+    def operand(o, sizes=None):
+        if not o.strides:
+            return Operand(None, o.dtype, (), (), _value(o.value))
+        return Operand(o.data, o.dtype, sizes or shape, [o.strides[i] for i in range(k.ndim)]) if o.data else None
+
+    if family == "copy":
+        call.out, call.inputs = operand(k.dst), [operand(k.src)]
+    elif family == "map":
+        call.opcode, call.compute = _map_names()[k.opcode], DTYPES[k.compute][0]
+        call.out, call.inputs = operand(k.out), [operand(k.inputs[i]) for i in range(k.n_in)]
+        call.params = [_value(k.params[i]) for i in range(k.n_params)]
+    else:
+        call.dim = k.dim
+        wide = list(shape)
+        if family == "gather":
+            wide[k.dim] = k.in_size
+            call.out, call.input, call.index = operand(k.out), operand(k.input, wide), operand(k.index)
+        elif family == "scatter":
+            wide[k.dim] = k.out_size
+            call.opcode = SCATTER[k.opcode]
+            call.out, call.src, call.index = operand(k.out, wide), operand(k.src), operand(k.index)
+        else:
+            call.out, call.input, call.indices = operand(k.out), operand(k.input), operand(k.indices) if k.indices.strides else None
+            if family == "reduce":
+                call.opcode, call.compute = REDUCE[k.opcode], DTYPES[k.compute][0]
+            elif family == "scan":
+                call.opcode = SCAN[k.opcode]
+            else:
+                call.descending = bool(k.descending)
+    return call
+
+
+class Backend:
+    """Override what the device can do; memory is the host's unless alloc, free, copy_bytes, fill_bytes are overridden."""
+
+    name = None
+    device_count = 1
+
+    def describe(self, device: int) -> str:
+        return f"{type(self).__name__}, written in Python"
+
+    def alloc(self, device: int, nbytes: int) -> int:
+        block = (c.c_char * (nbytes + 64))()
+        address = (c.addressof(block) + 63) // 64 * 64
+        self.__dict__.setdefault("_blocks", {})[address] = block
+        return address
+
+    def free(self, device: int, address: int, nbytes: int) -> None:
+        del self._blocks[address]
+
+    def copy_bytes(self, device: int, dst: int, src: int, nbytes: int, kind: str) -> None:
+        c.memmove(dst, src, nbytes)
+
+    def fill_bytes(self, device: int, address: int, value: int, nbytes: int) -> None:
+        c.memset(address, value, nbytes)
+
+    def synchronise(self, device: int) -> None:
+        pass
+
+    def supports(self, query: Query) -> bool:
+        return False
+
+    # Families: copy, map, reduce, matmul, gather, scatter, scan, sort; define those that `supports` claims.
+
+
+def _guard(body):
+    """A callback that turns exceptions into a status and a message; the first argument after self is the context."""
+
+    def run(_self, context, *args):
+        try:
+            body(context.contents, *args)
+            return OK
+        except BaseException as e:  # nothing may pass into C
+            text = f"{type(e).__name__}: {e}".encode()[: context.contents.message_size - 1]
+            c.memmove(context.contents.message, text + b"\0", len(text) + 1)
+            for kind, status in ((NotImplementedError, UNSUPPORTED), (IndexError, BAD_INDEX), (MemoryError, OUT_OF_MEMORY)):
+                if isinstance(e, kind):
+                    return status
+            return ERROR
+
+    return run
+
+
+def register(backend: Backend) -> str:
+    if not isinstance(backend, Backend):
+        raise TypeError(f"register: expected a facula.backends.Backend, got {type(backend).__name__}")
+    if not backend.name:
+        raise ValueError(f"register: {type(backend).__name__} has no name")
+
+    def describe(context, text, size):
+        line = backend.describe(context.device).encode()[: size - 1]
+        c.memmove(text, line + b"\0", len(line) + 1)
+
+    def alloc(context, nbytes, out):
+        out[0] = backend.alloc(context.device, nbytes)
+
+    def supports(_self, query):
+        try:
+            return int(bool(backend.supports(Query(query.contents))))
+        except Exception:
+            import traceback
+
+            traceback.print_exc()
+            return 0
+
+    bodies = {
+        "describe": describe,
+        "alloc": alloc,
+        "free": lambda x, address, nbytes: backend.free(x.device, address, nbytes),
+        "copy_bytes": lambda x, dst, src, nbytes, kind: backend.copy_bytes(x.device, dst, src, nbytes, COPY_KINDS[kind]),
+        "fill_bytes": lambda x, address, value, nbytes: backend.fill_bytes(x.device, address, value, nbytes),
+        "synchronise": lambda x: backend.synchronise(x.device),
+    }
+    for family in FAMILIES:
+        if hasattr(backend, family):
+            bodies[family] = lambda x, k, family=family: getattr(backend, family)(_call(family, x, k.contents))
+    struct = _BackendStruct(size=c.sizeof(_BackendStruct), abi_version=ABI_VERSION, name=backend.name.encode(), device_count=backend.device_count)
+    kept = {name: _FUNCTIONS[name](_guard(body)) for name, body in bodies.items()}
+    kept["supports"] = _FUNCTIONS["supports"](supports)
+    for name, function in kept.items():
+        setattr(struct, name, function)
+    got = _C._register_backend(c.addressof(struct), f"Python class {type(backend).__module__}.{type(backend).__qualname__}")
+    _registered.append((struct, kept, backend))  # the library keeps pointers into these
+    return got
+
+
+_registered = []

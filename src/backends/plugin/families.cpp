@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compute families of a backend: what it is asked (and how the answer is kept), and the calls themselves. Copies that
+// plain bytes can do never need the backend's copy family: same type and both contiguous, or a contiguous fill with
+// equal bytes.
+#include "dispatch/families.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "backends/plugin/backend.h"
+
+namespace facula::plugin {
+namespace {
+
+fc_layout layout_of(const fc_operand& o, int ndim, const int64_t* shape, bool number_allowed) {
+  if (!o.strides) return number_allowed && !o.data ? FC_LAYOUT_NUMBER : FC_LAYOUT_ABSENT;
+  bool contiguous = true, repeated = false;
+  int64_t expect = static_cast<int64_t>(item_size(static_cast<DType>(o.dtype)));
+  for (int d = ndim; d-- > 0;) {
+    if (shape[d] == 1) continue;
+    contiguous &= o.strides[d] == expect;
+    repeated |= o.strides[d] == 0 && shape[d] > 1;
+    expect *= shape[d];
+  }
+  return contiguous ? FC_LAYOUT_CONTIGUOUS : repeated ? FC_LAYOUT_REPEATED : FC_LAYOUT_STRIDED;
+}
+
+class QueryBuilder {
+ public:
+  QueryBuilder(fc_family family, int opcode, int compute, int ndim, const int64_t* shape) : ndim_(ndim), shape_(shape) {
+    q.size = sizeof q;
+    q.family = family;
+    q.opcode = opcode;
+    q.compute = compute;
+  }
+  QueryBuilder& add(const fc_operand& o, bool number_allowed = false) {
+    fc_layout layout = layout_of(o, ndim_, shape_, number_allowed);
+    q.dtype[q.n_operands] = layout == FC_LAYOUT_ABSENT ? -1 : o.dtype;
+    q.layout[q.n_operands++] = layout;
+    return *this;
+  }
+  fc_query q{};
+
+ private:
+  int ndim_;
+  const int64_t* shape_;
+};
+
+// A result that is not allocated yet will be laid out like the inputs.
+void guess_result(fc_query& q, int32_t dtype) {
+  if (q.layout[0] != FC_LAYOUT_ABSENT) return;
+  q.dtype[0] = dtype;
+  q.layout[0] = FC_LAYOUT_CONTIGUOUS;
+  for (int i = 1; i < q.n_operands; ++i)
+    if (q.layout[i] == FC_LAYOUT_STRIDED || q.layout[i] == FC_LAYOUT_REPEATED) q.layout[0] = FC_LAYOUT_STRIDED;
+}
+
+fc_query query_of(fc_family family, const void* call) {
+  switch (family) {
+    case FC_FAMILY_COPY: {
+      const auto& c = *static_cast<const fc_copy*>(call);
+      return QueryBuilder(family, 0, c.dst.dtype, c.ndim, c.shape).add(c.dst).add(c.src, true).q;
+    }
+    case FC_FAMILY_MAP: {
+      const auto& c = *static_cast<const fc_map*>(call);
+      QueryBuilder b(family, c.opcode, c.compute, c.ndim, c.shape);
+      b.add(c.out);
+      for (int i = 0; i < c.n_in; ++i) b.add(c.in[i], true);
+      guess_result(b.q, c.out.dtype);
+      return b.q;
+    }
+    case FC_FAMILY_REDUCE: {
+      const auto& c = *static_cast<const fc_reduce*>(call);
+      QueryBuilder b(family, c.opcode, c.compute, c.ndim, c.shape);
+      b.add(c.out).add(c.in).add(c.indices);
+      if (!c.out.strides && !c.indices.strides) {  // asked before the results have memory
+        b.q.dtype[0] = c.out.dtype;
+        b.q.layout[0] = FC_LAYOUT_CONTIGUOUS;
+      }
+      // Results repeat along what is reduced; the host makes their memory itself, contiguous.
+      for (int i : {0, 2})
+        if (b.q.layout[i] != FC_LAYOUT_ABSENT) b.q.layout[i] = FC_LAYOUT_CONTIGUOUS;
+      return b.q;
+    }
+    case FC_FAMILY_MATMUL: {
+      const auto& c = *static_cast<const fc_matmul*>(call);
+      fc_query q{};
+      q.size = sizeof q;
+      q.family = family;
+      q.compute = c.dtype;
+      q.n_operands = 3;
+      auto layout = [&](int64_t row, int64_t col, int64_t columns) {
+        int64_t item = static_cast<int64_t>(item_size(static_cast<DType>(c.dtype)));
+        return col == item && row == columns * item ? FC_LAYOUT_CONTIGUOUS : FC_LAYOUT_STRIDED;
+      };
+      q.layout[0] = layout(c.c_row, c.c_col, c.n);
+      q.layout[1] = layout(c.a_row, c.a_col, c.k);
+      q.layout[2] = layout(c.b_row, c.b_col, c.n);
+      for (int i = 0; i < 3; ++i) q.dtype[i] = c.dtype;
+      return q;
+    }
+    case FC_FAMILY_GATHER: {
+      const auto& c = *static_cast<const fc_gather*>(call);
+      return QueryBuilder(family, 0, c.out.dtype, c.ndim, c.shape).add(c.out).add(c.in).add(c.index).q;
+    }
+    case FC_FAMILY_SCATTER: {
+      const auto& c = *static_cast<const fc_scatter*>(call);
+      return QueryBuilder(family, c.opcode, c.out.dtype, c.ndim, c.shape).add(c.out).add(c.src, true).add(c.index).q;
+    }
+    case FC_FAMILY_SCAN: {
+      const auto& c = *static_cast<const fc_scan*>(call);
+      return QueryBuilder(family, c.opcode, c.out.dtype, c.ndim, c.shape).add(c.out).add(c.in).add(c.indices).q;
+    }
+    default: {
+      const auto& c = *static_cast<const fc_sort*>(call);
+      return QueryBuilder(family, 0, c.out.dtype, c.ndim, c.shape).add(c.out).add(c.in).add(c.indices).q;
+    }
+  }
+}
+
+int64_t elements(int ndim, const int64_t* shape) {
+  int64_t n = 1;
+  for (int d = 0; d < ndim; ++d) n *= shape[d];
+  return n;
+}
+
+// The byte that a number's element consists of, or -1.
+int uniform_byte(const fc_number& v, DType t) {
+  bool zero = v.category <= 1 ? v.i == 0 : v.re == 0 && v.im == 0 && !std::signbit(v.re) && !std::signbit(v.im);
+  if (zero) return 0;
+  if (t == DType::Bool) return 1;
+  if (v.category > 1) return -1;
+  if (t == DType::UInt8 || t == DType::Int8) return static_cast<uint8_t>(v.i);
+  return v.i == -1 && is_integral(t, false) ? 0xff : -1;
+}
+
+bool plain_bytes(const fc_copy& c) {
+  if (layout_of(c.dst, c.ndim, c.shape, false) != FC_LAYOUT_CONTIGUOUS) return false;
+  if (!c.src.strides) return uniform_byte(c.src.value, static_cast<DType>(c.dst.dtype)) >= 0;
+  return c.src.dtype == c.dst.dtype && layout_of(c.src, c.ndim, c.shape, false) == FC_LAYOUT_CONTIGUOUS;
+}
+
+bool supports(void* context, fc_family family, const void* call) {
+  if (family == FC_FAMILY_COPY && plain_bytes(*static_cast<const fc_copy*>(call))) return true;
+  return static_cast<Backend*>(context)->claims(query_of(family, call));
+}
+
+void copy(void* context, const fc_copy& c) {
+  auto& b = *static_cast<Backend*>(context);
+  CallScope s(b, b.allocator.device_of(c.dst.data));
+  if (!plain_bytes(c)) {
+    s.check(b.c.family_copy(b.c.self, &s.context, &c), "copy");
+    return;
+  }
+  DType t = static_cast<DType>(c.dst.dtype);
+  size_t bytes = static_cast<size_t>(elements(c.ndim, c.shape)) * item_size(t);
+  if (bytes == 0) return;
+  if (c.src.strides)
+    s.check(b.c.copy(b.c.self, &s.context, c.dst.data, c.src.data, bytes, FC_DEVICE_TO_DEVICE), "copy on the device");
+  else
+    s.check(b.c.fill_bytes(b.c.self, &s.context, c.dst.data, static_cast<uint8_t>(uniform_byte(c.src.value, t)), bytes),
+            "fill_bytes");
+}
+
+constexpr const char* reduce_names[] = {"sum", "prod", "max", "min", "argmax", "argmin", "any", "all"};
+constexpr const char* scan_names[] = {"sum", "prod", "max", "min"};
+constexpr const char* scatter_names[] = {"set", "add", "mul", "max", "min"};
+
+const void* result_of(const fc_map& c) { return c.out.data; }
+const void* result_of(const fc_reduce& c) { return c.out.data ? c.out.data : c.indices.data; }
+const void* result_of(const fc_matmul& c) { return c.c; }
+const void* result_of(const fc_gather& c) { return c.out.data; }
+const void* result_of(const fc_scatter& c) { return c.out.data; }
+const void* result_of(const fc_scan& c) { return c.out.data; }
+const void* result_of(const fc_sort& c) { return c.out.data; }
+std::string name_of(const fc_map& c) { return str("map ", map_opcode(c.opcode).name); }
+std::string name_of(const fc_reduce& c) { return str("reduce ", reduce_names[c.opcode]); }
+std::string name_of(const fc_matmul&) { return "matmul"; }
+std::string name_of(const fc_gather&) { return "gather"; }
+std::string name_of(const fc_scatter& c) { return str("scatter ", scatter_names[c.opcode]); }
+std::string name_of(const fc_scan& c) { return str("scan ", scan_names[c.opcode]); }
+std::string name_of(const fc_sort&) { return "sort"; }
+
+template <class Call, int (*fc_backend::*function)(void*, fc_context*, const Call*)>
+void run(void* context, const Call& c) {
+  if constexpr (requires { c.shape; })
+    if (elements(c.ndim, c.shape) == 0) return;
+  auto& b = *static_cast<Backend*>(context);
+  CallScope s(b, b.allocator.device_of(result_of(c)));
+  int status = (b.c.*function)(b.c.self, &s.context, &c);
+  if (status != FC_OK) [[unlikely]]
+    s.fail(status, name_of(c));
+}
+
+}  // namespace
+
+size_t Backend::QueryHash::operator()(const fc_query& q) const {
+  uint64_t h = 1469598103934665603u;
+  auto mix = [&](int32_t v) { h = (h ^ static_cast<uint32_t>(v)) * 1099511628211u; };
+  mix(q.family);
+  mix(q.opcode);
+  mix(q.compute);
+  for (int i = 0; i < q.n_operands; ++i) {
+    mix(q.dtype[i]);
+    mix(q.layout[i]);
+  }
+  return h;
+}
+
+bool Backend::QuerySame::operator()(const fc_query& a, const fc_query& b) const {
+  return std::memcmp(&a, &b, sizeof a) == 0;  // made by QueryBuilder: no padding, unused entries are zero
+}
+
+bool Backend::claims(const fc_query& q) {
+  if (!c.supports) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto it = answers_.find(q); it != answers_.end()) return it->second;
+  }
+  bool answer = c.supports(c.self, &q) == 1;
+  std::lock_guard lock(mutex_);
+  answers_.emplace(q, answer);
+  return answer;
+}
+
+void install_families(Backend& b) {
+  Families f;
+  f.context = &b;
+  f.supports = supports;
+  f.copy = copy;
+  if (b.c.map) f.map = run<fc_map, &fc_backend::map>;
+  if (b.c.reduce) f.reduce = run<fc_reduce, &fc_backend::reduce>;
+  if (b.c.matmul) f.matmul = run<fc_matmul, &fc_backend::matmul>;
+  if (b.c.gather) f.gather = run<fc_gather, &fc_backend::gather>;
+  if (b.c.scatter) f.scatter = run<fc_scatter, &fc_backend::scatter>;
+  if (b.c.scan) f.scan = run<fc_scan, &fc_backend::scan>;
+  if (b.c.sort) f.sort = run<fc_sort, &fc_backend::sort>;
+  set_families(b.device_type, f);
+}
+
+}  // namespace facula::plugin

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scorecard of the example backend: tier 1, nothing wrong, everything pointwise without the CPU."""
+import json
+
+import facula as torch
+import pytest
+from facula import _C, conformance
+
+
+@pytest.fixture(scope="module")
+def card(example):
+    return conformance.run(example)
+
+
+def test_example_reaches_tier_1(card):
+    assert [c for c in card["cases"] if c[4] == "failed"] == []
+    assert card["tier"] == 1
+
+
+def test_everything_pointwise_runs_on_it(card):
+    by_cpu = {(c[1], c[2]) for c in card["cases"] if c[0] == "map" and c[4] == "fallback" and not c[2].startswith("complex")}
+    base = {row[0] for row in _C._map_opcodes()[: _C._last_base_opcode + 1]}
+    assert {x for x in by_cpu if x[0] not in base} - {("rsub", "bool")} == set()
+    assert {c[4] for c in card["cases"] if c[:4] == ["map", "tanh", "float32", "contiguous"]} == {"decomposed"}
+
+
+def test_texts(card):
+    assert "tier 1 reached, 0 failures" in conformance.text(card)
+    page = conformance.html(card)
+    assert "<h2>matmul</h2>" in page and "http" not in page
+    assert json.loads(json.dumps(card))["device"] == card["device"]
+
+
+def test_layouts_and_types(card):
+    seen = {(c[3]) for c in card["cases"] if c[0] == "map"}
+    assert seen == set(conformance.LAYOUTS)
+    assert {c[2] for c in card["cases"] if c[0] == "copy"} == set(conformance.DTYPES)
+    assert torch.backends.fallback_counts() == {}

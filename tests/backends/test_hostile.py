@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backend that fails, lies or computes wrongly: a clear error each time, never a crash."""
+import facula as torch
+import pytest
+
+
+def add(name):
+    x = torch.ones(4).to(name)
+    return (x + x).cpu().tolist()
+
+
+@pytest.mark.parametrize(
+    "how, kind, message",
+    [
+        ("alloc_null", RuntimeError, "backend 'hostile_alloc_null', device 0, alloc of 64 bytes: out of memory"),
+        ("alloc_error", RuntimeError, "device 0, alloc of 64 bytes: the power is off"),
+        ("second_alloc_fails", RuntimeError, "only one block"),
+        ("copy_error", RuntimeError, "device 0, copy to the host: bus error"),
+        ("long_message", RuntimeError, "copy to the device: yyyy"),
+        ("map_error", RuntimeError, "backend 'hostile_map_error', device 0, map add: kernel 7 crashed"),
+        ("map_bad_index", IndexError, "map add: index out of range"),
+        ("map_strange_status", RuntimeError, "map add: failed with status 99 and no message"),
+        ("too_much_workspace", RuntimeError, "map add: no workspace of 1152921504606846976 bytes"),
+        ("lies", NotImplementedError, "map add: it claimed this call, but does not do it"),
+    ],
+)
+def test_error(hostile, how, kind, message):
+    name = hostile(how)
+    with pytest.raises(kind, match=message):
+        add(name)
+    with pytest.raises(kind, match=message):  # and again: nothing was left in a strange state
+        add(name)
+
+
+def test_synchronise(hostile):
+    with pytest.raises(RuntimeError, match="synchronise: a kernel crashed earlier"):
+        torch.backends.synchronize(hostile("synchronise_error"))
+
+
+def test_supports_that_throws_means_no(hostile):
+    name = hostile("supports_throws")
+    assert add(name) == [2, 2, 2, 2]
+    assert torch.backends.fallback_counts()[("aten::add.Tensor", name)] == 1
+
+
+def test_free_that_fails_warns(hostile):
+    name = hostile("free_error")
+    add(name)
+    with pytest.warns(UserWarning, match="free of 64 bytes: keeps everything"):
+        torch.backends.empty_cache(name)
+
+
+def test_wrong_results_are_found(hostile):
+    from facula import conformance
+
+    name = hostile("wrong_results")
+    assert add(name) == [3, 3, 3, 3]
+    card = conformance.Card(name)
+    conformance.check_map(card, {"add"})
+    wrong = [c for c in card.cases if c[4] == "failed"]
+    assert {c[2] for c in wrong} == {"float32", "float16", "bfloat16"} and "expected" in wrong[0][5]
+    assert {c[4] for c in card.cases if c[2] == "int64"} == {"fallback"}
+
+
+def test_operators_by_name(hostile):
+    with pytest.warns(UserWarning, match="offers the operator 'aten::no_such_operator'"):
+        name = hostile("operators")
+    about = next(b for b in torch.backends.backends() if b["name"] == name)
+    assert about["operators"] == ["aten::relu", "aten::exp"]
+    x = torch.tensor([[-1.0, 2.0], [3.0, -4.0]]).to(name)
+    assert torch.relu(x).cpu().tolist() == [[0, 7], [7, 0]]  # its own idea of relu
+    assert torch.relu(x.t()).cpu().tolist() == [[0, 7], [7, 0]]
+    assert torch.backends.fallback_counts() == {}
+    assert torch.exp(x * 0).cpu().tolist() == [[1, 1], [1, 1]]  # declined: the CPU did it
+    assert torch.backends.fallback_counts()[("aten::exp", name)] == 1

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends written in Python."""
+import facula as torch
+import pytest
+from facula import conformance
+
+np = pytest.importorskip("numpy")
+backends = torch.backends
+
+
+class Snake(backends.Backend):
+    """A device on NumPy: tier 2 for float32 and its like."""
+
+    name = "snake"
+    device_count = 2
+    maps = {"add": lambda a, b, alpha: a + alpha * b, "mul": lambda a, b: a * b, "exp": np.exp, "neg": lambda a: -a, "lt": lambda a, b: a < b}
+
+    def supports(self, query):
+        if any(t is not None and t in ("bfloat16", "complex64", "complex128") for t in query.dtypes):
+            return False
+        return query.family in ("reduce", "matmul", "gather", "copy") or (query.family == "map" and query.opcode in self.maps)
+
+    def copy(self, call):
+        call.out.numpy()[...] = call.inputs[0].numpy()
+
+    def map(self, call):
+        if call.opcode == "exp" and call.out.shape == (5,):
+            raise ValueError("five is too many")
+        call.out.numpy()[...] = self.maps[call.opcode](*(x.numpy() for x in call.inputs), *call.params)
+
+    def reduce(self, call):
+        raise NotImplementedError("later")
+
+    def matmul(self, call):
+        a, b = call.a.numpy(), call.b.numpy()
+        old = call.beta * call.out.numpy() if call.beta else 0
+        call.out.numpy()[...] = call.alpha * (a @ b) + old
+
+    def gather(self, call):
+        call.out.numpy()[...] = np.take_along_axis(call.input.numpy(), call.index.numpy(), call.dim)
+
+
+@pytest.fixture(scope="module")
+def snake():
+    return backends.register(Snake())
+
+
+def test_computes(snake):
+    backends.set_fallback_mode("error")
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device="snake:1")
+    assert (x.t() * x + 1).cpu().tolist() == [[2, 7], [7, 17]]
+    assert torch.add(x, x, alpha=2).cpu().tolist() == [[3, 6], [9, 12]]
+    assert (x < 2.5).cpu().tolist() == [[True, True], [False, False]]
+    assert x.double().cpu().tolist() == [[1, 2], [3, 4]]
+
+
+def test_errors_keep_their_kind(snake):
+    with pytest.raises(RuntimeError, match="backend 'snake', device 0, map exp: ValueError: five is too many"):
+        torch.exp(torch.ones(5, device=snake))
+    with pytest.raises(NotImplementedError, match="reduce sum: NotImplementedError: later"):
+        torch.ones(3, device=snake).sum()
+
+
+def test_conformance(snake):
+    card = conformance.run(snake, families=("memory", "matmul", "gather"))
+    assert [c for c in card["cases"] if c[4] == "failed" and not c[2].startswith(("int", "uint"))] == []
+    assert card["summary"]["gather"]["passed"] > 10 and card["summary"]["scatter"]["passed"] == 0
+
+
+def test_must_be_a_backend():
+    with pytest.raises(TypeError, match="expected a facula.backends.Backend, got object"):
+        backends.register(object())
+
+    class Nameless(backends.Backend):
+        pass
+
+    with pytest.raises(ValueError, match="Nameless has no name"):
+        backends.register(Nameless())
+
+
+def test_memory_error(snake):
+    class Full(backends.Backend):
+        name = "full"
+
+        def alloc(self, device, nbytes):
+            raise MemoryError("not today")
+
+    with pytest.raises(RuntimeError, match="device 0, alloc of 64 bytes: MemoryError: not today"):
+        torch.ones(3, device=backends.register(Full()))
