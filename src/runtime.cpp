@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "backends/cpu/cpu.h"
+#include "ops/autocast.h"
 #include "ops/families.h"
 
 namespace facula {
@@ -15,6 +16,7 @@ void initialise() {
     define_all_operators();
     cpu::register_cpu();
     autograd::install_layers();
+    install_autocast_layer();
   });
 }
 

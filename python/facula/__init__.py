@@ -13,9 +13,10 @@ del _name, _function
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
-from facula import __config__, autograd, dispatch, library, nn, overrides, return_types, utils  # noqa: E402
+from facula import __config__, amp, autograd, dispatch, library, nn, overrides, return_types, utils  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from facula.amp import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
 float = _C.float32
