@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "backends/cpu/cpu.h"
 #include "backends/plugin/plugin.h"
+#include "ops/autocast.h"
 #include "ops/families.h"
 
 namespace facula {
@@ -17,6 +18,7 @@ void initialise() {
     cpu::register_cpu();
     register_null();
     autograd::install_layers();
+    install_autocast_layer();
   });
 }
 

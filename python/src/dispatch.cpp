@@ -10,6 +10,7 @@
 #include "bind.h"
 #include "call.h"
 #include "dispatch/operator.h"
+#include "ops/autocast.h"
 #include "ops/rule.h"
 
 namespace nb = nanobind;
@@ -309,6 +310,16 @@ void bind_dispatch(nb::module_& m) {
   m.def("_dispatch_mode_stack", [] {
     if (!dispatch_modes) dispatch_modes = PyList_New(0);
     return nb::borrow<nb::list>(dispatch_modes);
+  });
+  m.def("_set_autocast", [](const std::string& device, nb::handle dtype) {
+    int type = find_device_type(device);
+    FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
+    set_autocast(type, dtype.is_none() ? DType::Undefined : py::to_dtype(dtype.ptr()));
+  }, nb::arg("device"), nb::arg("dtype").none());
+  m.def("_autocast_dtype", [](const std::string& device) {
+    int type = find_device_type(device);
+    FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
+    return steal(py::wrap(autocast_dtype(type)));
   });
   m.def("_set_python_dispatch", [](const Tensor& t, bool on) { t.impl().set_layer(layer::Python, on); });
   m.def("_below_python", [](nb::object f, nb::args args, nb::kwargs kwargs) {  // calls f without Python modes and subclasses

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole C++ front. Programs include this and nothing else:
+//   #include <facula/facula.h>
+//   facula::Tensor x = facula::randn({2, 3}, facula::requires_grad());
+//   (x * x).sum().backward();
+#pragma once
+#include <facula/functions.h>
+#include <facula/tensor.h>
+
+#include "dispatch/layers.h"
+
+namespace facula {
+
+Tensor tensor(std::initializer_list<double> values, const TensorOptions& options = {});
+Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& options = {});
+Tensor tensor(double value, const TensorOptions& options = {});
+// Memory of the caller's, not copied; it must outlive the tensor.
+Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+
+void manual_seed(uint64_t seed);
+void set_num_threads(int n);
+int get_num_threads();
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const std::vector<Tensor>& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false, bool allow_unused = false);
+
+class NoGradGuard : public fc::GradMode {
+ public:
+  NoGradGuard() : fc::GradMode(false) {}
+};
+class AutoGradMode : public fc::GradMode {
+ public:
+  explicit AutoGradMode(bool on) : fc::GradMode(on) {}
+};
+using InferenceMode = fc::InferenceMode;
+
+const char* version();
+std::string show_config();
+
+}  // namespace facula

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small types of the C++ front, under the names that libtorch programs use.
+#pragma once
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/generator.h"
+#include "core/scalar.h"
+#include "core/tensor.h"
+
+namespace facula {
+
+using fc::Device;
+using fc::Error;
+using fc::IndexError;
+using fc::Layout;
+using fc::MemoryFormat;
+using fc::NotImplementedError;
+using fc::Scalar;
+using fc::TypeError;
+using fc::ValueError;
+using Dtype = fc::DType;
+using ScalarType = fc::DType;
+
+inline constexpr Dtype kBool = Dtype::Bool, kUInt8 = Dtype::UInt8, kInt8 = Dtype::Int8, kInt16 = Dtype::Int16,
+                       kInt32 = Dtype::Int32, kInt64 = Dtype::Int64, kFloat16 = Dtype::Float16,
+                       kBFloat16 = Dtype::BFloat16, kFloat32 = Dtype::Float32, kFloat64 = Dtype::Float64,
+                       kComplex64 = Dtype::Complex64, kComplex128 = Dtype::Complex128;
+inline constexpr Dtype kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32, kLong = kInt64, kHalf = kFloat16,
+                       kFloat = kFloat32, kDouble = kFloat64;
+inline const Device kCPU{Device::CPU, -1}, kMeta{Device::Meta, -1};
+inline Device device(std::string_view text) { return fc::parse_device(text); }
+
+// Integers for sizes and dimensions: from {2, 3}, a vector, a span, or one number. Borrows: for parameters only.
+class IntArrayRef {
+ public:
+  IntArrayRef() = default;
+  IntArrayRef(std::initializer_list<int64_t> v) : data_(std::data(v)), size_(v.size()) {}
+  IntArrayRef(const std::vector<int64_t>& v) : data_(v.data()), size_(v.size()) {}
+  IntArrayRef(std::span<const int64_t> v) : data_(v.data()), size_(v.size()) {}
+  IntArrayRef(const int64_t& one) : data_(&one), size_(1) {}
+  operator std::span<const int64_t>() const { return {data_, size_}; }
+  size_t size() const { return size_; }
+  const int64_t* begin() const { return data_; }
+  const int64_t* end() const { return data_ + size_; }
+  int64_t operator[](size_t i) const { return data_[i]; }
+  std::vector<int64_t> vec() const { return {begin(), end()}; }
+
+ private:
+  const int64_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : impl_(fc::make_ref<fc::Generator>()) { impl_->set_seed(seed); }
+  explicit Generator(fc::Ref<fc::Generator> impl) : impl_(std::move(impl)) {}
+  fc::Generator* get() const { return impl_.get(); }
+  void set_current_seed(uint64_t seed) { impl_->set_seed(seed); }
+
+ private:
+  fc::Ref<fc::Generator> impl_;
+};
+
+// dtype, device and requires_grad of a new tensor: dtype(kFloat64).requires_grad(true).
+class TensorOptions {
+ public:
+  TensorOptions() = default;
+  TensorOptions(Dtype t) : dtype_(t) {}
+  TensorOptions(Device d) : device_(d) {}
+  TensorOptions dtype(Dtype t) const { return with([&](TensorOptions& o) { o.dtype_ = t; }); }
+  TensorOptions device(Device d) const { return with([&](TensorOptions& o) { o.device_ = d; }); }
+  TensorOptions requires_grad(bool on = true) const { return with([&](TensorOptions& o) { o.requires_grad_ = on; }); }
+  const std::optional<Dtype>& dtype_opt() const { return dtype_; }
+  const std::optional<Device>& device_opt() const { return device_; }
+  bool requires_grad_set() const { return requires_grad_; }
+
+ private:
+  template <class F>
+  TensorOptions with(F&& f) const {
+    TensorOptions o = *this;
+    f(o);
+    return o;
+  }
+  std::optional<Dtype> dtype_;
+  std::optional<Device> device_;
+  bool requires_grad_ = false;
+};
+inline TensorOptions dtype(Dtype t) { return TensorOptions(t); }
+inline TensorOptions requires_grad(bool on = true) { return TensorOptions().requires_grad(on); }
+
+}  // namespace facula

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mixed precision: autocast."""
+
+import functools
+
+from facula import _C
+
+__all__ = ["autocast"]
+
+
+class autocast:
+    """Inside, products and convolutions run in a lower type and sensitive operators in float32."""
+
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device, self.dtype, self.enabled = device_type, dtype or _C.bfloat16, enabled
+
+    def __enter__(self):
+        self._before = _C._autocast_dtype(self.device)
+        _C._set_autocast(self.device, self.dtype if self.enabled else None)
+        return self
+
+    def __exit__(self, *exc):
+        _C._set_autocast(self.device, self._before)
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with autocast(self.device, self.dtype, self.enabled):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+
+def is_autocast_enabled(device_type="cuda"):
+    return _C._autocast_dtype(device_type) is not None
+
+
+def get_autocast_dtype(device_type):
+    return _C._autocast_dtype(device_type) or _C.bfloat16

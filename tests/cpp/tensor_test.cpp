@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "autograd/autograd.h"
+#include "core/half.h"
+#include "core/threads.h"
+#include "ops/calls.h"
+#include "runtime.h"
+
+namespace fc {
+namespace {
+
+class TensorTest : public ::testing::Test {
+ protected:
+  void SetUp() override { initialise(); }
+};
+
+TEST_F(TensorTest, SizesAreChecked) {
+  EXPECT_THROW(empty_tensor(Dims{-1}, DType::Float32, {}), Error);
+  EXPECT_THROW(empty_tensor(Dims{INT64_MAX, 2}, DType::Float32, {}), Error);
+  EXPECT_THROW(empty_tensor(Dims{INT64_MAX}, DType::Float64, {}), Error);
+  EXPECT_EQ(empty_tensor(Dims{INT64_MAX, 0, INT64_MAX}, DType::Float32, {}).numel(), 0);
+  EXPECT_THROW(empty_tensor(Dims(65, 1), DType::Float32, {}), Error);
+  EXPECT_EQ(empty_tensor(Dims(64, 1), DType::Float32, {}).dim(), 64);
+}
+
+TEST_F(TensorTest, ContiguityFlags) {
+  Tensor t = empty_tensor(Dims{2, 3, 4, 5}, DType::Float32, {}, MemoryFormat::ChannelsLast);
+  EXPECT_FALSE(t.is_contiguous());
+  EXPECT_TRUE(t.is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(t.impl().is_dense());
+  EXPECT_FALSE(make_view(t, Dims{2, 3}, Dims{60, 2}, 0).impl().is_dense());
+}
+
+TEST_F(TensorTest, ViewsShareTheVersionCounterAndDataDoesNot) {
+  Tensor t = zeros(Dims{4}, DType::Float32, {});
+  Tensor v = select(t, 0, 1), data = autograd::data_of(t);
+  uint32_t before = t.impl().version();
+  fill_(v, 3);
+  EXPECT_EQ(t.impl().version(), before + 1);
+  fill_(data, 4);
+  EXPECT_EQ(t.impl().version(), before + 1);
+}
+
+TEST_F(TensorTest, MemoryIsCountedAndReused) {
+  MemoryStats before = cpu_memory_stats();
+  { Tensor t = empty_tensor(Dims{1000}, DType::Float32, {}); EXPECT_EQ(cpu_memory_stats().current - before.current, 4000); }
+  EXPECT_EQ(cpu_memory_stats().current, before.current);
+  EXPECT_EQ(cpu_memory_stats().allocations - before.allocations, 1);
+}
+
+TEST_F(TensorTest, AFailedAllocationThrowsAndLeaksNothing) {
+  MemoryStats before = cpu_memory_stats();
+  fail_cpu_allocation(2);
+  Tensor a = empty_tensor(Dims{10}, DType::Float32, {});
+  EXPECT_THROW(add(a, a), Error);
+  fail_cpu_allocation(0);
+  a.reset();
+  EXPECT_EQ(cpu_memory_stats().current, before.current);
+}
+
+TEST_F(TensorTest, HalfConversionsRoundToNearestEven) {
+  EXPECT_EQ(float_to_half(65520.0f), 0x7c00);
+  EXPECT_EQ(float_to_half(65519.0f), 0x7bff);
+  EXPECT_EQ(float_to_half(0x1p-25f), 0);
+  EXPECT_EQ(float_to_half(0x1.8p-25f), 1);
+  for (uint32_t h = 0; h < 0x10000; ++h) {
+    float f = half_to_float(static_cast<uint16_t>(h));
+    if (f == f) EXPECT_EQ(float_to_half(f), h);
+    float b = bfloat_to_float(static_cast<uint16_t>(h));
+    if (b == b) EXPECT_EQ(float_to_bfloat(b), h);
+  }
+}
+
+TEST_F(TensorTest, ParallelForCoversTheRangeAndCarriesExceptions) {
+  std::vector<int> hits(100000, 0);
+  parallel_for(0, 100000, 100, [&](int64_t a, int64_t b) { for (int64_t i = a; i < b; ++i) ++hits[static_cast<size_t>(i)]; });
+  for (int h : hits) ASSERT_EQ(h, 1);
+  EXPECT_THROW(parallel_for(0, 1000, 1, [](int64_t, int64_t) { raise<ValueError>("inside"); }), ValueError);
+}
+
+TEST_F(TensorTest, AMillionNodesRunAndDieWithoutRecursion) {
+  Tensor x = full(Dims{1}, 1.0, DType::Float32, {});
+  autograd::set_requires_grad(x, true);
+  Tensor y = x;
+  for (int i = 0; i < 1000000; ++i) y = mul(y, 1.0);
+  autograd::backward(y);
+  EXPECT_EQ(*autograd::grad_of(x).data_as<float>(), 1.0f);
+}
+
+TEST_F(TensorTest, ThreadsRunBackwardOverOneGraph) {
+  Tensor x = full(Dims{8}, 2.0, DType::Float32, {});
+  autograd::set_requires_grad(x, true);
+  Tensor shared = mul(x, x);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 50; ++k) autograd::backward(mul(shared, 1.0), ones_like(x), true);
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(*autograd::grad_of(x).data_as<float>(), 4.0f * 4 * 50);
+}
+
+TEST_F(TensorTest, WorkersTakeOverTheThreadsState) {
+  GradMode off(false);
+  ThreadState snapshot = thread_state();
+  bool seen = true;
+  std::thread([&] {
+    StateScope scope(snapshot);
+    seen = grad_enabled();
+  }).join();
+  EXPECT_FALSE(seen);
+}
+
+// Exact costs: they change only when somebody changes them.
+TEST_F(TensorTest, CountsOfAllocations) {
+  Tensor a = zeros(Dims{3}, DType::Float32, {});
+  auto count = [](auto&& f) {
+    int64_t before = cpu_memory_stats().allocations;
+    f();
+    return cpu_memory_stats().allocations - before;
+  };
+  EXPECT_EQ(count([&] { add(a, a); }), 1);
+  EXPECT_EQ(count([&] { add(a, 2.0); }), 1);
+  EXPECT_EQ(count([&] { add_(a, a); }), 0);
+  EXPECT_EQ(count([&] { transpose(view(a, Dims{1, 3}), 0, 1); }), 0);
+}
+
+}  // namespace
+}  // namespace fc
