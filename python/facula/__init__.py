@@ -20,9 +20,7 @@ from facula.backends import load_backend  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage  # noqa: E402
-from facula import __config__, amp, autograd, dispatch, library, nn, overrides, return_types, utils  # noqa: E402
-from facula._ops import ops  # noqa: E402
-from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from facula import amp  # noqa: E402
 from facula.amp import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
