@@ -9,7 +9,7 @@
 #include "ops/autocast.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 
 void initialise() {
   static std::once_flag once;
@@ -22,4 +22,4 @@ void initialise() {
   });
 }
 
-}  // namespace facula
+}  // namespace fc

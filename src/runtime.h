@@ -2,8 +2,8 @@
 // Start-up, in one place and in order: operators, layers, backends. Every front calls it before anything else.
 #pragma once
 
-namespace facula {
+namespace fc {
 
 void initialise();  // thread-safe, does its work once
 
-}  // namespace facula
+}  // namespace fc

@@ -13,7 +13,7 @@
 #include "ops/calls.h"
 #include "runtime.h"
 
-using namespace facula;
+using namespace fc;
 
 static void add_many(const Tensor& a, const Tensor& b, long n) {
   for (long i = 0; i < n; ++i) add(a, b);

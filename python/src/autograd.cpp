@@ -15,7 +15,7 @@
 
 namespace nb = nanobind;
 
-namespace facula {
+namespace fc {
 namespace {
 
 using autograd::Edge;
@@ -292,4 +292,4 @@ void bind_autograd(nb::module_& m) {
   m.def("_remove_hook", &autograd::remove_hook);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -14,7 +14,7 @@
 
 namespace nb = nanobind;
 
-namespace facula {
+namespace fc {
 namespace {
 
 Device device_of(nb::handle h) { return py::to_device(h.ptr()); }
@@ -64,7 +64,7 @@ struct Operands {
     return tensors[0];
   }
   fc_operand operand(size_t i, DType number_type) const {
-    if (tensors[i].defined()) return facula::operand(tensors[i], strides[i]);
+    if (tensors[i].defined()) return fc::operand(tensors[i], strides[i]);
     fc_operand o{};
     o.dtype = static_cast<int32_t>(number_type);
     if (is_number[i]) o.value = to_number(numbers[i]);
@@ -342,4 +342,4 @@ void bind_backends(nb::module_& m) {
         nb::arg("dim") = -1, nb::arg("params") = nb::list(), nb::arg("descending") = false);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -5,7 +5,7 @@
 
 #include "py.h"
 
-namespace facula {
+namespace fc {
 
 void bind_config(nanobind::module_& m);
 void bind_tensor(nanobind::module_& m);    // making tensors, NumPy, threads, memory
@@ -18,24 +18,24 @@ namespace py {
 void add_override_functions(PyObject* module);
 }
 
-}  // namespace facula
+}  // namespace fc
 
 namespace nanobind::detail {
 // Tensors cross nanobind's functions as the hand-written type; None is the undefined tensor.
 template <>
-struct type_caster<facula::Tensor> {
-  NB_TYPE_CASTER(facula::Tensor, const_name("facula.Tensor"))
+struct type_caster<fc::Tensor> {
+  NB_TYPE_CASTER(fc::Tensor, const_name("facula.Tensor"))
   bool from_python(handle src, uint8_t, cleanup_list*) noexcept {
     if (src.is_none()) {
       value.reset();
       return true;
     }
-    if (!facula::py::is_tensor(src.ptr())) return false;
-    value = facula::py::tensor_of(src.ptr());
+    if (!fc::py::is_tensor(src.ptr())) return false;
+    value = fc::py::tensor_of(src.ptr());
     return true;
   }
-  static handle from_cpp(const facula::Tensor& t, rv_policy, cleanup_list*) noexcept {
-    return facula::py::guarded([&] { return facula::py::wrap(facula::Tensor(t)); });
+  static handle from_cpp(const fc::Tensor& t, rv_policy, cleanup_list*) noexcept {
+    return fc::py::guarded([&] { return fc::py::wrap(fc::Tensor(t)); });
   }
 };
 }  // namespace nanobind::detail

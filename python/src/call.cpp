@@ -14,7 +14,7 @@
 #include "dispatch/operator.h"
 #include "ops/calls.h"
 
-namespace facula::py {
+namespace fc::py {
 namespace {
 
 constexpr size_t kMaxArgs = 24;
@@ -606,4 +606,4 @@ void add_function_types(PyObject* module) {
   check(PyModule_AddObjectRef(module, "_methods", methods));
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

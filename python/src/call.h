@@ -4,7 +4,7 @@
 #include "dispatch/layers.h"
 #include "py.h"
 
-namespace facula::py {
+namespace fc::py {
 
 PyObject* make_result_type(const Operator& op);  // torch.return_types.<name>
 // Calls one overload. With `layers`, only those run (a layer going on); otherwise as any call.
@@ -23,4 +23,4 @@ inline PyObject* asked(const char* name, bool property, PyObject* const* args, s
   return ask_for_attribute(name, property, args, n, kwargs);
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

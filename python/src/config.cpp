@@ -9,7 +9,7 @@
 
 namespace nb = nanobind;
 
-namespace facula {
+namespace fc {
 
 void bind_config(nb::module_& m) {
   m.def("_show_config", &show_config);
@@ -28,4 +28,4 @@ void bind_config(nb::module_& m) {
   });
 }
 
-}  // namespace facula
+}  // namespace fc

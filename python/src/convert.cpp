@@ -7,7 +7,7 @@
 #include "ops/calls.h"
 #include "py.h"
 
-namespace facula::py {
+namespace fc::py {
 namespace {
 
 // Buffer formats of the struct module, as NumPy gives them.
@@ -387,4 +387,4 @@ PyObject* to_list(const Tensor& input) {
   }
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

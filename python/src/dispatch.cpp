@@ -15,7 +15,7 @@
 
 namespace nb = nanobind;
 
-namespace facula {
+namespace fc {
 namespace {
 
 nb::object steal(PyObject* o) { return nb::steal(py::check(o)); }
@@ -328,4 +328,4 @@ void bind_dispatch(nb::module_& m) {
   });
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -11,7 +11,7 @@
 
 namespace nb = nanobind;
 
-namespace facula {
+namespace fc {
 namespace {
 
 struct DLDevice {
@@ -182,4 +182,4 @@ void bind_dlpack(nb::module_& m) {
   m.def("_from_dlpack", from_capsule);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -5,7 +5,7 @@
 
 #include "py.h"
 
-namespace facula::py {
+namespace fc::py {
 
 void set_python_error() {
   auto kind_of = [](std::string_view kind) {
@@ -33,4 +33,4 @@ void set_python_error() {
   }
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

@@ -6,7 +6,7 @@
 #include "ops/calls.h"
 #include "ops/indexing.h"
 
-namespace facula::py {
+namespace fc::py {
 namespace {
 
 std::optional<int64_t> slice_part(PyObject* o) {
@@ -82,7 +82,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
     const Tensor& t = tensor_of(self);
     if (PyLong_Check(index) && !PyBool_Check(index) && t.dim() > 0) return wrap(select(t, 0, to_int(index)));
     std::vector<TensorIndex> indices = indices_of(index, t);
-    return wrap(facula::get_item(t, indices));
+    return wrap(fc::get_item(t, indices));
   });
 }
 
@@ -96,12 +96,12 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
     }
     const Tensor& t = tensor_of(self);
     std::vector<TensorIndex> indices = indices_of(index, t);
-    if (is_tensor(value)) facula::set_item(t, indices, tensor_of(value));
-    else if (is_number(value)) facula::set_item(t, indices, to_scalar(value));
-    else if (is_plain_sequence(value) || PyObject_CheckBuffer(value)) facula::set_item(t, indices, tensor_from(value, {}, {}, false));
+    if (is_tensor(value)) fc::set_item(t, indices, tensor_of(value));
+    else if (is_number(value)) fc::set_item(t, indices, to_scalar(value));
+    else if (is_plain_sequence(value) || PyObject_CheckBuffer(value)) fc::set_item(t, indices, tensor_from(value, {}, {}, false));
     else raise<TypeError>("can't assign a ", Py_TYPE(value)->tp_name, " to a ", info(t.dtype()).legacy, "Tensor");
     return 0;
   });
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

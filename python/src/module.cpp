@@ -10,7 +10,7 @@
 
 namespace nb = nanobind;
 
-namespace facula {
+namespace fc {
 namespace {
 
 void python_warning(const std::string& message) {
@@ -20,10 +20,10 @@ void python_warning(const std::string& message) {
 }
 
 }  // namespace
-}  // namespace facula
+}  // namespace fc
 
 NB_MODULE(_C, m) {
-  using namespace facula;
+  using namespace fc;
   initialise();
   warning_hook = python_warning;
   nb::set_leak_warnings(false);

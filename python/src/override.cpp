@@ -5,7 +5,7 @@
 
 #include "call.h"
 
-namespace facula::py {
+namespace fc::py {
 namespace {
 
 PyObject *name_torch_function, *disabled_implementation;
@@ -165,4 +165,4 @@ void add_override_functions(PyObject* module) {
   disabled_implementation = check(PyObject_GetAttrString(module, "_disabled_torch_function_impl"));
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

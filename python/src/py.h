@@ -12,11 +12,11 @@
 #include "core/generator.h"
 #include "core/value.h"
 
-namespace facula {
+namespace fc {
 class Operator;
 }
 
-namespace facula::py {
+namespace fc::py {
 
 struct Decref {
   void operator()(PyObject* o) const { Py_XDECREF(o); }
@@ -127,4 +127,4 @@ void add_function_types(PyObject* module);
 PyObject* find_function(const char* name);  // torch.<name>, borrowed; null if none
 PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t n);  // Tensor.<name>(*args)
 
-}  // namespace facula::py
+}  // namespace fc::py

@@ -9,7 +9,7 @@
 
 namespace nb = nanobind;
 
-namespace facula {
+namespace fc {
 namespace {
 
 std::optional<DType> optional_dtype(nb::handle h) { return h.is_none() ? std::nullopt : std::optional(py::to_dtype(h.ptr())); }
@@ -69,4 +69,4 @@ void bind_tensor(nb::module_& m) {
   m.def("_dtype_number", [](nb::handle t) { return static_cast<int>(py::to_dtype(t.ptr())); });
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -12,7 +12,7 @@
 #include "call.h"
 #include "ops/calls.h"
 
-namespace facula::py {
+namespace fc::py {
 
 PyTypeObject* tensor_base = nullptr;
 PyTypeObject* tensor_class = nullptr;
@@ -530,4 +530,4 @@ void add_tensor_type(PyObject* module) {
   release_python_object = release_object;
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

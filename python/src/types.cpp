@@ -7,7 +7,7 @@
 #include "dispatch/operator.h"
 #include "py.h"
 
-namespace facula::py {
+namespace fc::py {
 namespace {
 
 struct DTypeObject {
@@ -323,4 +323,4 @@ void add_value_types(PyObject* module) {
   check(PyModule_AddObjectRef(module, "default_generator", g.get()));
 }
 
-}  // namespace facula::py
+}  // namespace fc::py

@@ -4,7 +4,7 @@
 #include "autograd/node.h"
 #include "core/value.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 
 void install_layers();  // once, at start-up
 
@@ -49,4 +49,4 @@ void backward(const Tensor& root, const Tensor& grad = {}, bool keep_graph = fal
 // Hooks of the Python front: the current Python stack as text (for anomaly mode), and waking up other threads.
 extern std::string (*stack_trace_hook)();
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

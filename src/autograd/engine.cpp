@@ -12,7 +12,7 @@
 #include "dispatch/layers.h"
 #include "ops/calls.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 namespace {
 
 struct State {
@@ -253,4 +253,4 @@ void backward(const Tensor& root, const Tensor& grad, bool keep_graph, bool crea
   run_backward({&root, 1}, {&grad, 1}, {}, {.keep_graph = keep_graph, .create_graph = create_graph});
 }
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

@@ -8,7 +8,7 @@
 #include "ops/calls.h"
 #include "ops/rule.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 namespace {
 
 std::string camel(std::string_view name) {
@@ -291,4 +291,4 @@ void install_layers() {
   set_layer_handler(layer::ViewInPlace, {view_in_place_layer, nullptr, "view/in-place"});
 }
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

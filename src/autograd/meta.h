@@ -5,7 +5,7 @@
 
 #include "autograd/node.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 
 enum class ViewOrigin : uint8_t { Normal, NoGrad, MultiOutput, Inference };
 
@@ -40,4 +40,4 @@ class RetainGradHook final : public TensorHook {
 inline AutogradMeta* meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl().autograd()); }
 AutogradMeta& make_meta(const Tensor& t);  // creates it if missing
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 namespace {
 
 uint64_t sequence_counter = 0, hook_counter = 0;
@@ -43,4 +43,4 @@ uint32_t Node::add_input(const Tensor& result) {
   return static_cast<uint32_t>(inputs.size() - 1);
 }
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

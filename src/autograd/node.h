@@ -11,7 +11,7 @@
 
 #include "core/tensor.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 
 class Node;
 
@@ -79,4 +79,4 @@ class Node : public RefCounted {
 uint64_t next_hook_id();
 uint64_t peek_sequence();
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

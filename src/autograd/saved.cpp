@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "dispatch/layers.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 namespace {
 
 struct Packed final : RefCounted {
@@ -95,4 +95,4 @@ Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
   return t;
 }
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

@@ -4,7 +4,7 @@
 #pragma once
 #include "autograd/node.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 
 class SavedTensor {
  public:
@@ -31,4 +31,4 @@ struct SavedTensorHooks : RefCounted {
 void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);
 void pop_saved_tensor_hooks();
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

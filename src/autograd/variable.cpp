@@ -6,7 +6,7 @@
 #include "dispatch/layers.h"
 #include "ops/calls.h"
 
-namespace facula::autograd {
+namespace fc::autograd {
 namespace {
 
 std::mutex accumulator_mutex;  // leaves are few; making their nodes is rare
@@ -326,4 +326,4 @@ void remove_hook(const Tensor& t, uint64_t id) {
   if (m->grad_fn) drop(m->grad_fn->tensor_hooks);
 }
 
-}  // namespace facula::autograd
+}  // namespace fc::autograd

@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 constexpr size_t kAlign = 64;
@@ -226,4 +226,4 @@ void fail_cpu_allocation(int64_t n) { __atomic_store_n(&fail_after, n, __ATOMIC_
 Allocator* allocator_for(int device_type) { return allocators[device_type]; }
 void set_allocator(int device_type, Allocator* allocator) { allocators[device_type] = allocator; }
 
-}  // namespace facula
+}  // namespace fc

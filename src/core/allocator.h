@@ -7,7 +7,7 @@
 
 #include "core/device.h"
 
-namespace facula {
+namespace fc {
 
 struct Block {
   void* data = nullptr;
@@ -46,4 +46,4 @@ void fail_cpu_allocation(int64_t n);
 Allocator* allocator_for(int device_type);  // null if that device has no memory
 void set_allocator(int device_type, Allocator* allocator);
 
-}  // namespace facula
+}  // namespace fc

@@ -8,7 +8,7 @@
 #include "core/cpu.h"
 #include "core/threads.h"
 
-namespace facula {
+namespace fc {
 
 #include "facula_config.inc"
 
@@ -59,4 +59,4 @@ std::string parallel_info() {
   return page;
 }
 
-}  // namespace facula
+}  // namespace fc

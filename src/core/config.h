@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-namespace facula {
+namespace fc {
 
 struct ConfigRow {
   const char* name;
@@ -25,4 +25,4 @@ std::span<const SwitchRow> switch_config();
 std::string show_config();    // the page behind facula.__config__.show()
 std::string parallel_info();  // the page behind facula.__config__.parallel_info()
 
-}  // namespace facula
+}  // namespace fc

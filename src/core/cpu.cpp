@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace facula {
+namespace fc {
 
 // The kernels are compiled for whole levels, x86-64-v3 and v4; their rarer features come with these.
 CpuLevel cpu_level_present() {
@@ -66,4 +66,4 @@ std::string cpu_model() {
   return model;
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-namespace facula {
+namespace fc {
 
 enum class CpuLevel { Baseline, AVX2, AVX512 };
 
@@ -13,4 +13,4 @@ CpuLevel cpu_level_present();  // the best that machine and build have
 const char* cpu_capability();  // "DEFAULT", "AVX2" or "AVX512", as PyTorch names them
 std::string cpu_model();       // the machine's own words, "" if unknown
 
-}  // namespace facula
+}  // namespace fc

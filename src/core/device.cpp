@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 struct Names {
@@ -77,4 +77,4 @@ std::string to_string(Device d) {
   return out;
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace facula {
+namespace fc {
 
 inline constexpr int kMaxDeviceTypes = 64;
 
@@ -30,4 +30,4 @@ extern bool (*find_more_devices)(std::string_view name);
 Device parse_device(std::string_view text);       // "cpu", "cuda:1"; throws RuntimeError
 std::string to_string(Device d);
 
-}  // namespace facula
+}  // namespace fc

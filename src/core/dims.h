@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <span>
 
-namespace facula {
+namespace fc {
 
 using IntSpan = std::span<const int64_t>;
 
@@ -108,4 +108,4 @@ class Dims {
   int64_t inline_[kInline];
 };
 
-}  // namespace facula
+}  // namespace fc

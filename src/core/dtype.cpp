@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 constexpr DTypeInfo none{"", nullptr, 0, ' '};
@@ -106,4 +106,4 @@ void set_default_dtype(DType t) {
   default_float = t;
 }
 
-}  // namespace facula
+}  // namespace fc

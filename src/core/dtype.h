@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace facula {
+namespace fc {
 
 enum class DType : int8_t {
   UInt8 = 0,
@@ -67,4 +67,4 @@ inline std::string_view to_string(DType t) { return t == DType::Undefined ? "und
 DType default_dtype();
 void set_default_dtype(DType t);
 
-}  // namespace facula
+}  // namespace fc

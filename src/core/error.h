@@ -6,7 +6,7 @@
 
 #include "core/format.h"
 
-namespace facula {
+namespace fc {
 
 class Error : public std::exception {  // RuntimeError in Python
  public:
@@ -55,12 +55,12 @@ template <class E, class... Parts>
   throw E(str(parts...));
 }
 
-}  // namespace facula
+}  // namespace fc
 
 // Checks what the user gave. FC_CHECK(cond, parts...) throws Error; FC_CHECK_AS(IndexError, ...) another kind.
 #define FC_CHECK_AS(kind, cond, ...) \
   do {                               \
     if (!(cond)) [[unlikely]]        \
-      ::facula::raise<::facula::kind>(__VA_ARGS__); \
+      ::fc::raise<::fc::kind>(__VA_ARGS__); \
   } while (false)
 #define FC_CHECK(cond, ...) FC_CHECK_AS(Error, cond, __VA_ARGS__)

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace facula {
+namespace fc {
 
 void append_int(std::string& out, int64_t v) {
   char buf[24];
@@ -37,4 +37,4 @@ void append_ints(std::string& out, std::span<const int64_t> v) {
   out += ']';
 }
 
-}  // namespace facula
+}  // namespace fc

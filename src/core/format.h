@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace facula {
+namespace fc {
 
 void append_int(std::string& out, int64_t v);
 void append_uint(std::string& out, uint64_t v);
@@ -42,4 +42,4 @@ std::string str(const Parts&... parts) {
   return out;
 }
 
-}  // namespace facula
+}  // namespace fc

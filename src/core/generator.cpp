@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 constexpr int kN = 624, kM = 397;
@@ -137,4 +137,4 @@ Ref<Generator> default_generator_ref() {
 }
 Generator& default_generator() { return *default_generator_ref(); }
 
-}  // namespace facula
+}  // namespace fc

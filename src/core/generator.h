@@ -9,7 +9,7 @@
 #include "core/device.h"
 #include "core/ref.h"
 
-namespace facula {
+namespace fc {
 
 class Generator : public RefCounted {
  public:
@@ -48,4 +48,4 @@ class Generator : public RefCounted {
 Generator& default_generator();  // the CPU's
 Ref<Generator> default_generator_ref();
 
-}  // namespace facula
+}  // namespace fc

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace facula {
+namespace fc {
 
 inline float half_to_float(uint16_t h) {
   uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
@@ -75,4 +75,4 @@ inline uint8_t float_to_f8e4m3(float value) {
   return static_cast<uint8_t>(sign | (rounded > 0x7e ? 0x7f : rounded));
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace facula {
+namespace fc {
 
 class RefCounted {
  public:
@@ -82,4 +82,4 @@ Ref<T> make_ref(Args&&... args) {
   return Ref<T>(new T(std::forward<Args>(args)...));
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace facula {
+namespace fc {
 
 bool fits(const Scalar& v, DType t) {
   if (is_complex(t) || t == DType::Bool) return true;
@@ -37,4 +37,4 @@ std::string to_string(const Scalar& s) {
   }
 }
 
-}  // namespace facula
+}  // namespace fc

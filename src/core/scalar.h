@@ -7,7 +7,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 
-namespace facula {
+namespace fc {
 
 struct ComplexDouble {
   double re = 0, im = 0;
@@ -81,4 +81,4 @@ bool fits(const Scalar& v, DType t);  // can an element of type t hold it, round
 void check_fits(const char* op, const Scalar& v, DType t);
 std::string to_string(const Scalar& s);  // as Python prints it
 
-}  // namespace facula
+}  // namespace fc

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 uint64_t next_id = 0;
@@ -67,4 +67,4 @@ void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device
 
 void set_copy_bytes(int device_type, CopyBytesFn fn) { copy_functions[device_type] = fn; }
 
-}  // namespace facula
+}  // namespace fc

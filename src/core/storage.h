@@ -5,7 +5,7 @@
 #include "core/allocator.h"
 #include "core/ref.h"
 
-namespace facula {
+namespace fc {
 
 class Storage : public RefCounted {
  public:
@@ -36,4 +36,4 @@ void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device
 using CopyBytesFn = void (*)(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes);
 void set_copy_bytes(int device_type, CopyBytesFn fn);
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace facula {
+namespace fc {
 
 constinit thread_local bool new_tensors_are_inference = false;
 void (*release_python_object)(void*) = nullptr;
@@ -277,4 +277,4 @@ std::string dump(const Tensor& t) {
              ')');
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -15,7 +15,7 @@
 #include "core/ref.h"
 #include "core/storage.h"
 
-namespace facula {
+namespace fc {
 
 inline constexpr size_t kMaxRank = 64;
 
@@ -167,6 +167,6 @@ extern constinit thread_local bool new_tensors_are_inference;
 // Hook of the Python front: gives up the wrapper object that a dying tensor owns.
 extern void (*release_python_object)(void* object);
 
-std::string dump(const Tensor& t);  // for debuggers: `call facula::dump(t)`
+std::string dump(const Tensor& t);  // for debuggers: `call fc::dump(t)`
 
-}  // namespace facula
+}  // namespace fc

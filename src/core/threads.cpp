@@ -19,7 +19,7 @@
 #include <vector>
 #endif
 
-namespace facula {
+namespace fc {
 namespace {
 
 int wanted = 0;  // 0: not decided yet
@@ -200,4 +200,4 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*,
   if (error.error) std::rethrow_exception(error.error);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -8,7 +8,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace facula {
+namespace fc {
 
 int num_threads();
 void set_num_threads(int n);  // throws on n < 1
@@ -49,4 +49,4 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& f) {
       const_cast<void*>(static_cast<const void*>(std::addressof(f))));
 }
 
-}  // namespace facula
+}  // namespace fc

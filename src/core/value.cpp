@@ -3,7 +3,7 @@
 
 #include "core/generator.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 template <class T>
@@ -200,4 +200,4 @@ std::string to_string(const Arg& a) {
 
 std::string dump(const Value& v) { return to_string(v); }
 
-}  // namespace facula
+}  // namespace fc

@@ -11,7 +11,7 @@
 #include "core/scalar.h"
 #include "core/tensor.h"
 
-namespace facula {
+namespace fc {
 
 class Generator;
 class Value;
@@ -202,4 +202,4 @@ std::string to_string(const Arg& a);
 inline std::string to_string(const Value& v) { return to_string(v.arg()); }
 std::string dump(const Value& v);  // for debuggers
 
-}  // namespace facula
+}  // namespace fc

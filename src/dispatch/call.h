@@ -9,7 +9,7 @@
 
 #include "dispatch/operator.h"
 
-namespace facula {
+namespace fc {
 
 template <size_t N>
 struct FixedString {
@@ -161,4 +161,4 @@ R call(const A&... args) {
   return call_operator<R>(op, args...);
 }
 
-}  // namespace facula
+}  // namespace fc

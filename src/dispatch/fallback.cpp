@@ -7,7 +7,7 @@
 #include "dispatch/call.h"
 #include "dispatch/operator.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 struct Counts {
@@ -117,4 +117,4 @@ void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* res
   }
 }
 
-}  // namespace facula
+}  // namespace fc

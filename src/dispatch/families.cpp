@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 constinit Families table[kMaxDeviceTypes];
@@ -52,4 +52,4 @@ Scalar to_scalar(const fc_number& n) {
   }
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -7,7 +7,7 @@
 #include "core/tensor.h"
 #include "facula/backend.h"
 
-namespace facula {
+namespace fc {
 
 struct Families {
   void* context = nullptr;
@@ -54,4 +54,4 @@ inline fc_operand operand(const Tensor& t, const ByteStrides& strides) {
   return {t.data(), strides.data(), static_cast<int32_t>(t.dtype()), 0, {}};
 }
 
-}  // namespace facula
+}  // namespace fc

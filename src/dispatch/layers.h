@@ -5,7 +5,7 @@
 #pragma once
 #include "core/tensor.h"
 
-namespace facula {
+namespace fc {
 
 class Operator;
 class Arg;
@@ -129,4 +129,4 @@ void redispatch(const Operator& op, LayerSet layers, const Arg* args, Value* res
 
 uint64_t new_call_id();
 
-}  // namespace facula
+}  // namespace fc

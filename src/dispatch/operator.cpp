@@ -7,7 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
-namespace facula {
+namespace fc {
 namespace {
 
 LayerHandler handlers[32];
@@ -186,4 +186,4 @@ void warn(const std::string& message) {
   else std::fprintf(stderr, "facula: warning: %s\n", message.c_str());
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include "dispatch/layers.h"
 #include "dispatch/schema.h"
 
-namespace facula {
+namespace fc {
 
 // The one calling convention: borrowed arguments in schema order (defaults filled in), results written to slots.
 // `context` is what was given at registration (a table row, a plugin's function).
@@ -110,4 +110,4 @@ void count_fallback(const Operator& op, int device_type);  // for kernels that g
 void warn(const std::string& message);  // to stderr, or to Python's warnings once the module is loaded
 extern void (*warning_hook)(const std::string& message);
 
-}  // namespace facula
+}  // namespace fc

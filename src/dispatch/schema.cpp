@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-namespace facula {
+namespace fc {
 namespace {
 
 struct KindName {
@@ -333,4 +333,4 @@ std::string to_string(const Schema& s) {
 
 std::string dump(const Schema& s) { return to_string(s); }
 
-}  // namespace facula
+}  // namespace fc

@@ -10,7 +10,7 @@
 
 #include "core/value.h"
 
-namespace facula {
+namespace fc {
 
 enum class Kind : uint8_t {
   Tensor,
@@ -74,4 +74,4 @@ Schema parse_schema(std::string_view text);
 std::string to_string(const Schema& s);  // parse_schema(to_string(s)) gives s again
 std::string dump(const Schema& s);  // for debuggers
 
-}  // namespace facula
+}  // namespace fc

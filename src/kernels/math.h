@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace facula::math {
+namespace fc::math {
 
 #define FC_LIBRARY(name)      \
   template <class T>          \
@@ -172,4 +172,4 @@ inline T i0(T value) {
   return static_cast<T>(std::exp(x) / std::sqrt(2 * 3.14159265358979323846 * x) * sum);
 }
 
-}  // namespace facula::math
+}  // namespace fc::math

@@ -14,7 +14,7 @@
 #include "facula/backend.h"
 #include "kernels/math.h"
 
-namespace facula::scalar {
+namespace fc::scalar {
 
 // Sets of element types.
 enum : unsigned { kBool = 1, kInt = 2, kReal = 4, kComplex = 8 };
@@ -388,4 +388,4 @@ using ternary_ops = op_list<clamp, lerp, addcmul, addcdiv>;
 #undef FC_UNARY
 #undef FC_BINARY
 
-}  // namespace facula::scalar
+}  // namespace fc::scalar

@@ -6,7 +6,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())   // gradient of the result
@@ -333,4 +333,4 @@ void define_activation() {
   define_all(compositions);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -10,7 +10,7 @@
 #include "ops/pointwise.h"
 #include "ops/shapes.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -379,4 +379,4 @@ void define_advanced_index() {
   for (const WriteDef& d : write_defs) define_write(d);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -4,7 +4,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 constexpr struct {
@@ -83,4 +83,4 @@ void define_aliases() {
   }
 }
 
-}  // namespace facula
+}  // namespace fc

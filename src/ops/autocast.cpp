@@ -3,7 +3,7 @@
 
 #include "ops/calls.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 bool eligible(const Tensor& t, int device_type) {
@@ -59,4 +59,4 @@ DType autocast_dtype(int device_type) {
   return t ? static_cast<DType>(t - 1) : DType::Undefined;
 }
 
-}  // namespace facula
+}  // namespace fc

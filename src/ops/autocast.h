@@ -5,10 +5,10 @@
 #pragma once
 #include "core/dtype.h"
 
-namespace facula {
+namespace fc {
 
 void install_autocast_layer();  // once, at start-up
 void set_autocast(int device_type, DType lower);  // for this thread; Undefined switches it off
 DType autocast_dtype(int device_type);            // Undefined: off
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -220,4 +220,4 @@ void define_binary() {
   define_all(div_modes);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/calls.h"
 
-namespace facula {
+namespace fc {
 
 Tensor sum_to_size(T a, IntSpan sizes) {
   if (Dims::same(a.sizes(), sizes)) return a;
@@ -13,4 +13,4 @@ Tensor sum_to_size(T a, IntSpan sizes) {
   return lead ? view(out, sizes) : out;
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -4,7 +4,7 @@
 #pragma once
 #include "dispatch/call.h"
 
-namespace facula {
+namespace fc {
 
 using T = const Tensor&;
 
@@ -117,4 +117,4 @@ inline Tensor bmm(T a, T b) { return call<"aten::bmm", Tensor>(a, b); }
 inline Tensor matmul(T a, T b) { return call<"aten::matmul", Tensor>(a, b); }
 inline Tensor t(T a) { return call<"aten::t", Tensor>(a); }
 
-}  // namespace facula
+}  // namespace fc

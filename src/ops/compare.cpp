@@ -4,7 +4,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
@@ -59,4 +59,4 @@ constexpr OpDef defs[] = {
 
 void define_compare() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -4,7 +4,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 // "4 x 5"
@@ -452,4 +452,4 @@ constexpr OpDef defs[] = {
 
 void define_conv() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -4,7 +4,7 @@
 #pragma once
 #include "ops/calls.h"
 
-namespace facula {
+namespace fc {
 
 // A checked call: lists have one entry per spatial dimension.
 struct Convolution {
@@ -33,4 +33,4 @@ Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, con
 // out[window k] += from[…, k…, …] for every element k of the kernel: `windows` is a view of out, and `from` has its shape.
 void add_windows(const Tensor& windows, const Tensor& from, IntSpan kernel);
 
-}  // namespace facula
+}  // namespace fc

@@ -5,7 +5,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 // dst and src on one device.
@@ -256,4 +256,4 @@ constexpr OpDef defs[] = {
 
 void define_copy() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -9,7 +9,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 using OptType = std::optional<DType>;
@@ -340,4 +340,4 @@ Tensor wrapped_number(const Scalar& v, Device device) {
 
 void define_creation() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

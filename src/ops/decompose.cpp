@@ -20,7 +20,7 @@
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 // A tensor on the device, or a number. Operators on it call the device at once; when the device does not do one of
@@ -544,4 +544,4 @@ bool decompose_reduce(const ReduceRequest& r, Tensor& result) {
   return true;
 }
 
-}  // namespace facula
+}  // namespace fc

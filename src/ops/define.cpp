@@ -3,7 +3,7 @@
 
 #include "ops/calls.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 // In-place and out= forms of an operator that has none of its own: run the functional one, then copy. A composite's
@@ -149,4 +149,4 @@ std::unique_ptr<GradRule> make_rule(const Schema& schema, const char* saves, Gra
   return rule;
 }
 
-}  // namespace facula
+}  // namespace fc

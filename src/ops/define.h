@@ -6,7 +6,7 @@
 #include "dispatch/call.h"
 #include "ops/rule.h"
 
-namespace facula {
+namespace fc {
 
 struct OpDef {
   const char* schema;
@@ -43,4 +43,4 @@ void write_out(const char* op, const Tensor& out, const Tensor& result);
 // Prepares `out` before computing into it: same checks, then out has these sizes. Warns when it had other elements.
 void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_dtype);
 
-}  // namespace facula
+}  // namespace fc

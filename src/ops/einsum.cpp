@@ -7,7 +7,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 constexpr int kLabels = 52, kEllipsis = 52;  // A-Z, then a-z: the order in which implicit outputs are sorted
@@ -263,4 +263,4 @@ constexpr OpDef defs[] = {
 
 void define_einsum() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

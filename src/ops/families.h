@@ -3,7 +3,7 @@
 // before main.
 #pragma once
 
-namespace facula {
+namespace fc {
 
 void define_unary();
 void define_binary();
@@ -34,4 +34,4 @@ void define_loss();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include "ops/families.h"
 #include "ops/shapes.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -454,4 +454,4 @@ void define_index() {
   for (const WriteDef& d : write_defs) define_write(d);
 }
 
-}  // namespace facula
+}  // namespace fc

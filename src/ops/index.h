@@ -6,7 +6,7 @@
 #include "ops/calls.h"
 #include "ops/define.h"
 
-namespace facula {
+namespace fc {
 
 struct Unsupported {};  // the device does not do this call; thrown before anything is written
 
@@ -64,4 +64,4 @@ constexpr WriteDef writes(const char* schema, const char* saves = "", GradFormul
 }
 void define_write(const WriteDef& def);
 
-}  // namespace facula
+}  // namespace fc

@@ -3,7 +3,7 @@
 
 #include "ops/calls.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
@@ -104,4 +104,4 @@ void set_item(const Tensor& self, std::span<const TensorIndex> indices, const Sc
   else call<"aten::index_put_", Tensor>(p.view, p.tensors, full({}, value, self.dtype(), self.device()), false);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -8,7 +8,7 @@
 #include "core/scalar.h"
 #include "core/tensor.h"
 
-namespace facula {
+namespace fc {
 
 struct Slice {
   std::optional<int64_t> start, stop;
@@ -42,4 +42,4 @@ Tensor get_item(const Tensor& self, std::span<const TensorIndex> indices);
 void set_item(const Tensor& self, std::span<const TensorIndex> indices, const Tensor& value);
 void set_item(const Tensor& self, std::span<const TensorIndex> indices, const Scalar& value);
 
-}  // namespace facula
+}  // namespace fc

@@ -10,7 +10,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -556,4 +556,4 @@ constexpr OpDef defs[] = {
 
 void define_linalg() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -10,7 +10,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 
 ClassShape check_nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
   FC_CHECK(self.dim() >= 1, "nll_loss: input tensor should be at least 1D, but got ", self.sizes());
@@ -309,4 +309,4 @@ constexpr OpDef defs[] = {
 
 void define_loss() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -3,7 +3,7 @@
 #pragma once
 #include "core/tensor.h"
 
-namespace facula {
+namespace fc {
 
 enum Reduction : int64_t { kReduceNone = 0, kReduceMean = 1, kReduceSum = 2 };
 
@@ -14,4 +14,4 @@ struct ClassShape {
 // Throws PyTorch's errors where shapes, types or the class weights do not fit.
 ClassShape check_nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
 
-}  // namespace facula
+}  // namespace fc

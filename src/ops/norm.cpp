@@ -11,7 +11,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 
 int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
   FC_CHECK(!shape.empty(), "layer_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = ", shape);
@@ -233,8 +233,8 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   Tensor y = call<"aten::batch_norm", Tensor>(reshape(contiguous(input), sizes), repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps, cudnn);
   if (use_input_stats && running_mean.defined()) {
     GradMode off(false);
-    copy_(running_mean, facula::mean(reshape(mean, Dims{n, c}), Dims{0}));
-    copy_(running_var, facula::mean(reshape(var, Dims{n, c}), Dims{0}));
+    copy_(running_mean, fc::mean(reshape(mean, Dims{n, c}), Dims{0}));
+    copy_(running_var, fc::mean(reshape(var, Dims{n, c}), Dims{0}));
   }
   return reshape(y, input.sizes());
 }
@@ -344,4 +344,4 @@ constexpr OpDef defs[] = {
 
 void define_norm() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -3,7 +3,7 @@
 #pragma once
 #include "core/tensor.h"
 
-namespace facula {
+namespace fc {
 
 // Throws unless weight and bias (where given) have the normalised shape and it ends input's. Returns the number of rows.
 int64_t check_layer_norm(const Tensor& input, IntSpan normalized_shape, const Tensor& weight, const Tensor& bias);
@@ -12,4 +12,4 @@ Dims layer_norm_stat_sizes(const Tensor& input, IntSpan normalized_shape);
 void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training);
 void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw, int64_t group);
 
-}  // namespace facula
+}  // namespace fc

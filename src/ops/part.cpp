@@ -9,7 +9,7 @@
 #include "ops/pointwise.h"
 #include "ops/shapes.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -392,4 +392,4 @@ constexpr OpDef defs[] = {
 
 void define_part() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -5,7 +5,7 @@
 
 #include "ops/define.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 // PyTorch's three ranks: tensors with dimensions, 0-d tensors, numbers. A lower rank matters only if its category
@@ -319,4 +319,4 @@ void define_map_rows(std::span<const MapRow> rows) {
             .hidden = row.hidden});
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include "dispatch/operator.h"
 #include "ops/rule.h"
 
-namespace facula {
+namespace fc {
 
 // An input: a tensor, or a number (which ranks below tensors in promotion).
 struct MapInput {
@@ -80,4 +80,4 @@ Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b);  // throws RuntimeE
 // Strides a pointwise result of these inputs has: the inputs' common layout, as PyTorch lays results out.
 Dims result_strides(IntSpan shape, std::span<const MapInput> inputs);
 
-}  // namespace facula
+}  // namespace fc

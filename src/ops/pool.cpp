@@ -6,7 +6,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 int64_t output_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation, bool ceil_mode) {
@@ -371,4 +371,4 @@ constexpr OpDef defs[] = {
 
 void define_pool() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

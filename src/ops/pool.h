@@ -3,7 +3,7 @@
 #pragma once
 #include "ops/calls.h"
 
-namespace facula {
+namespace fc {
 
 struct Pool {
   struct Axis {
@@ -22,4 +22,4 @@ Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan strid
 inline int64_t adaptive_first(int64_t i, int64_t out, int64_t in) { return i / out * in + i % out * in / out; }
 inline int64_t adaptive_last(int64_t i, int64_t out, int64_t in) { return ((i + 1) * in + out - 1) / out; }
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -113,4 +113,4 @@ void define_power() {
   define_all(float_powers);
 }
 
-}  // namespace facula
+}  // namespace fc

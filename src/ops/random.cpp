@@ -10,7 +10,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 constinit RandomFillFn cpu_fill = nullptr;
@@ -486,4 +486,4 @@ void set_random_fill(RandomFillFn fn) { cpu_fill = fn; }
 
 void define_random() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

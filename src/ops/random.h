@@ -5,7 +5,7 @@
 #include "core/generator.h"
 #include "core/tensor.h"
 
-namespace facula {
+namespace fc {
 
 struct RandomFill {
   enum Kind : uint8_t {
@@ -29,4 +29,4 @@ struct RandomFill {
 using RandomFillFn = void (*)(const Tensor& target, const RandomFill& what, Generator& generator);
 void set_random_fill(RandomFillFn fn);  // the CPU backend's, at start-up
 
-}  // namespace facula
+}  // namespace fc

@@ -9,7 +9,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 
 DimSet reduced_dims(const char* op, const Arg& dim, int64_t ndim) {
   DimSet all = ndim == 64 ? ~DimSet{0} : (DimSet{1} << ndim) - 1;
@@ -330,4 +330,4 @@ void define_reduce() {
   define_all(defs);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -4,7 +4,7 @@
 #include "dispatch/families.h"
 #include "dispatch/operator.h"
 
-namespace facula {
+namespace fc {
 
 using DimSet = uint64_t;  // bits of reduced dimensions
 
@@ -37,4 +37,4 @@ bool decompose_reduce(const ReduceRequest& r, Tensor& result);
 // The gradient of a reduction's result, with its reduced dimensions back as dimensions of size 1.
 Tensor restore_dims(const Tensor& g, const Arg& dim, bool keepdim, int64_t ndim);
 
-}  // namespace facula
+}  // namespace fc

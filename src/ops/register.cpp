@@ -3,7 +3,7 @@
 
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 
 void define_all_operators() {
   static std::once_flag once;
@@ -37,4 +37,4 @@ void define_all_operators() {
   });
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -12,7 +12,7 @@
 
 #include "core/value.h"
 
-namespace facula {
+namespace fc {
 
 class Grad {
  public:
@@ -44,4 +44,4 @@ struct GradRule {
 };
 std::unique_ptr<GradRule> make_rule(const struct Schema& schema, const char* saves, GradFormula formula);
 
-}  // namespace facula
+}  // namespace fc

@@ -7,7 +7,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 using OptType = std::optional<DType>;
@@ -159,4 +159,4 @@ constexpr OpDef defs[] = {
 
 void define_scan() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -10,7 +10,7 @@
 #include "ops/pointwise.h"
 #include "ops/shapes.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -484,4 +484,4 @@ constexpr OpDef defs[] = {
 
 void define_shape() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace facula {
+namespace fc {
 namespace {
 
 constexpr int64_t kMaxStride = std::numeric_limits<int64_t>::max() / 16;  // in bytes it still fits into 64 bits
@@ -105,4 +105,4 @@ SliceRange slice_range(int64_t size, std::optional<int64_t> start, std::optional
   return {from, (to - from) / step + ((to - from) % step != 0)};
 }
 
-}  // namespace facula
+}  // namespace fc

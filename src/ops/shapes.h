@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/tensor.h"
 
-namespace facula {
+namespace fc {
 
 // A requested shape with at most one -1, which is worked out from the number of elements.
 Dims infer_shape(const char* op, IntSpan shape, int64_t numel);
@@ -27,4 +27,4 @@ struct SliceRange {
 };
 SliceRange slice_range(int64_t size, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
 
-}  // namespace facula
+}  // namespace fc

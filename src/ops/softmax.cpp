@@ -4,7 +4,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 using OptType = std::optional<DType>;
@@ -83,4 +83,4 @@ constexpr OpDef defs[] = {
 
 void define_softmax() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

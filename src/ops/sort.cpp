@@ -6,7 +6,7 @@
 #include "ops/define.h"
 #include "ops/families.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 using Pair = std::tuple<Tensor, Tensor>;
@@ -274,4 +274,4 @@ constexpr OpDef defs[] = {
 
 void define_sort() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -8,7 +8,7 @@
 #include "ops/families.h"
 #include "ops/reduce.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 using OptScalar = std::optional<Scalar>;
@@ -40,7 +40,7 @@ Pair variance(const char* op, const Tensor& self, const OptDims& dim, const OptS
   DType compute = compute_type(self.dtype());
   Tensor mean, total;
   ReduceRequest r{.op = op, .opcode = FC_REDUCE_MEAN, .in = self, .dims = dims, .keepdim = true, .compute = compute, .result = compute};
-  if (!try_reduce(r, mean)) mean = to_dtype(facula::mean(self, reduced_list(dims, self.dim()), true), compute);
+  if (!try_reduce(r, mean)) mean = to_dtype(fc::mean(self, reduced_list(dims, self.dim()), true), compute);
   auto deviations = [&](const Tensor& x, const Tensor& center) {
     Tensor out;
     ReduceRequest q{.op = op, .opcode = FC_REDUCE_SUM_DEVIATIONS, .in = x, .dims = dims, .keepdim = keepdim,
@@ -239,4 +239,4 @@ constexpr OpDef defs[] = {
 
 void define_statistics() { define_all(defs); }
 
-}  // namespace facula
+}  // namespace fc

@@ -5,7 +5,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -161,4 +161,4 @@ void define_ternary() {
   define_map_rows(bounds);
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 // In formulas: g is the incoming gradient, x the input, y the result; each is saved only if the row says so.
@@ -131,4 +131,4 @@ void define_unary() {
   }
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -8,7 +8,7 @@
 #include "ops/families.h"
 #include "ops/shapes.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 #define G (g.out())
@@ -455,4 +455,4 @@ void define_view() {
   for (const char* name : {"aten::detach", "aten::view.dtype"}) find_operator(name)->is_view = false;
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 #include <cstdio>
 #include "dispatch/schema.h"
-using namespace facula;
+using namespace fc;
 int main() {
   Tensor t = empty_tensor(IntSpan(Dims{2, 3}), DType::Float32, Device{});
   for (int i = 0; i < 6; ++i) t.data_as<float>()[i] = i * 1.5f;
@@ -35,9 +35,9 @@ EXPECTED = {
 }
 # These need the library's own full symbols: PRESET=debug or relwithdebinfo.
 DUMPED = {
-    "p facula::dump(t)": "float32 [2, 3]",
-    "p facula::dump(number)": '"3"',
-    "p facula::dump(schema)": "add_.Tensor(Tensor(a!) self",
+    "p fc::dump(t)": "float32 [2, 3]",
+    "p fc::dump(number)": '"3"',
+    "p fc::dump(schema)": "add_.Tensor(Tensor(a!) self",
 }
 
 

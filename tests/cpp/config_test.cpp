@@ -7,7 +7,7 @@
 
 #include "core/cpu.h"
 
-namespace facula {
+namespace fc {
 
 static const char* value_of(std::span<const ConfigRow> rows, const char* name) {
   for (const ConfigRow& row : rows) {
@@ -33,4 +33,4 @@ TEST(Config, CpuLevelIsOneTheMachineHas) { EXPECT_LE(cpu_level(), cpu_level_pres
 
 TEST(Config, ParallelInfoNamesThePool) { EXPECT_NE(parallel_info().find("pool"), std::string::npos); }
 
-}  // namespace facula
+}  // namespace fc

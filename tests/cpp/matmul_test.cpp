@@ -10,7 +10,7 @@
 #include "ops/conv.h"
 #include "runtime.h"
 
-namespace facula {
+namespace fc {
 namespace {
 
 Tensor numbers(IntSpan sizes, DType type, int seed) {
@@ -170,4 +170,4 @@ TEST(Convolution, LibraryAndProductsAgree) {
 }
 
 }  // namespace
-}  // namespace facula
+}  // namespace fc

@@ -2,7 +2,7 @@
 
 gdb loads this by itself beside a build's libfacula.so once the folder is trusted
 (`add-auto-load-safe-path PATH` in ~/.gdbinit), or by hand: `source tools/gdb/facula_printers.py`.
-Builds with full symbols (PRESET=debug, relwithdebinfo) are needed; `call facula::dump(x)` prints contents.
+Builds with full symbols (PRESET=debug, relwithdebinfo) are needed; `call fc::dump(x)` prints contents.
 """
 
 import gdb
@@ -145,7 +145,7 @@ class Boxed:
             impl = u["ref"]
             if not int(impl):
                 return "Tensor undefined"
-            return f"Tensor {tensor_text(impl.cast(gdb.lookup_type('facula::TensorImpl').pointer()).dereference())}"
+            return f"Tensor {tensor_text(impl.cast(gdb.lookup_type('fc::TensorImpl').pointer()).dereference())}"
         if "n_" in {f.name for f in self.value.type.strip_typedefs().fields()}:
             n = int(self.value["n_"])
             if tag == "IntList":
@@ -179,7 +179,7 @@ def printers():
         ("Arg", Boxed),
         ("Schema", Schema),
     ):
-        collection.add_printer(name, f"^facula::{name}$", printer)
+        collection.add_printer(name, f"^fc::{name}$", printer)
     return collection
 
 

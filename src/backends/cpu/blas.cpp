@@ -7,7 +7,7 @@
 #include "backends/cpu/library.h"
 #endif
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 #if FC_HAVE_CBLAS
 namespace {
@@ -82,4 +82,4 @@ bool blas_available() { return false; }
 void blas_product(DType, const LibraryProduct&) {}
 #endif
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

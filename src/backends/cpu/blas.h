@@ -3,9 +3,9 @@
 #pragma once
 #include "backends/cpu/matmul.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 bool blas_available();                                    // loads it
 void blas_product(DType dtype, const LibraryProduct& p);  // float32, float64, complex64, complex128
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/isa.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 // The next type on the way. No step loses what the last one could hold.
@@ -54,4 +54,4 @@ void add_indirect_casts(KernelTable& t) {
   }(std::make_integer_sequence<int, kDTypeSlots>{});
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -5,7 +5,7 @@
 #include "backends/cpu/onednn.h"
 #include "ops/conv.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 // Half types are computed in float32; others that oneDNN lacks are not its business.
@@ -90,4 +90,4 @@ void register_conv() {
   find_operator("aten::convolution_backward")->set_kernel(Device::CPU, kernel<&backward>());
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -4,7 +4,7 @@
 #include "dispatch/operator.h"
 #include "facula/backend.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 void register_cpu();  // everything below
 void register_families();
@@ -21,4 +21,4 @@ void reduce(void*, const fc_reduce& call);
 void scan(void*, const fc_scan& call);
 void sort(void*, const fc_sort& call);
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

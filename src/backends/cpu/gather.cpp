@@ -15,7 +15,7 @@
 #include "core/threads.h"
 #include "dispatch/families.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // elements per thread at least
@@ -333,4 +333,4 @@ void scatter(void*, const fc_scatter& c) {
   }
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -8,7 +8,7 @@
 #include "ops/calls.h"
 #include "ops/pointwise.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 constexpr int64_t kGrain = 32768;
@@ -296,4 +296,4 @@ void register_index() {
   set<&isin>("aten::isin.Tensor_Tensor");
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -4,10 +4,10 @@
 #pragma once
 #include "facula/backend.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 void gather(void*, const fc_gather& c);
 void scatter(void*, const fc_scatter& c);
 void register_index();  // named kernels
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -4,7 +4,7 @@
 #include "core/cpu.h"
 #include "core/error.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 const KernelTable& kernels() {
   static const KernelTable& table = *[] {
@@ -36,4 +36,4 @@ CastFn cast_fn(DType from, DType to) {
   return f;
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -5,7 +5,7 @@
 #include "backends/cpu/walk.h"
 #include "facula/backend.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 struct MapKernel {
   FlatFn fn = nullptr;
@@ -69,4 +69,4 @@ void add_indirect_casts(KernelTable& t);
 
 const KernelTable& kernels();
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -3,7 +3,7 @@
 #pragma once
 #include <dlfcn.h>
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 // The file that was found when building, else any of that name on this machine; null if there is none.
 inline void* open_library(const char* path, const char* name) {
@@ -17,4 +17,4 @@ bool find_symbol(void* library, const char* name, F*& fn) {
   return fn != nullptr;
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

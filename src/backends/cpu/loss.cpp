@@ -6,7 +6,7 @@
 #include "dispatch/call.h"
 #include "ops/calls.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 [[noreturn, gnu::cold]] void out_of_bounds(int64_t target) { raise<IndexError>("nll_loss: Target ", target, " is out of bounds."); }
@@ -78,4 +78,4 @@ void register_loss() {
   for (const char* op : {"aten::nll_loss_backward", "aten::nll_loss2d_backward"}) set_cpu_kernel(op, kernel<&nll_backward>());
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

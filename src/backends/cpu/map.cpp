@@ -10,7 +10,7 @@
 #include "core/threads.h"
 #include "dispatch/families.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 constexpr int64_t no_strides[kMaxRank] = {};
@@ -130,4 +130,4 @@ void register_families() {
   set_families(Device::CPU, f);
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -12,7 +12,7 @@
 #include "core/threads.h"
 #include "dispatch/families.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 enum class Engine : int { Auto, OneDnn, Blas, Native };
@@ -293,4 +293,4 @@ void set_preferred_blas(std::string_view name) {
 }
 std::string_view preferred_blas() { return engine_names[__atomic_load_n(&preferred, __ATOMIC_RELAXED)]; }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

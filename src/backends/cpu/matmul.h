@@ -8,7 +8,7 @@
 #include "core/dtype.h"
 #include "facula/backend.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 // A product as libraries want it: row-major c, operands row-major or transposed, leading dimensions in elements.
 struct LibraryProduct {
@@ -26,4 +26,4 @@ void matmul(void* context, const fc_matmul& c);
 void set_preferred_blas(std::string_view name);
 std::string_view preferred_blas();
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

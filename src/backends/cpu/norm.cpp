@@ -15,7 +15,7 @@
 #include "ops/calls.h"
 #include "ops/reduce.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
@@ -324,4 +324,4 @@ void register_norm() {
   set_cpu_kernel("aten::native_group_norm_backward", kernel<&group_norm_backward>());
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -14,7 +14,7 @@
 #include "core/threads.h"
 #endif
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 #if FC_HAVE_ONEDNN
 namespace {
@@ -322,4 +322,4 @@ void onednn_product(const LibraryProduct&) {}
 bool onednn_convolve(const OneDnnConvolution&) { return false; }
 #endif
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

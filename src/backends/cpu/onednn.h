@@ -4,7 +4,7 @@
 #include "backends/cpu/matmul.h"
 #include "core/tensor.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 bool onednn_available();                       // loads it
 void onednn_product(const LibraryProduct& p);  // float32
@@ -21,4 +21,4 @@ struct OneDnnConvolution {
 // written as the tensors' strides say. Primitives are kept per thread, by shape.
 bool onednn_convolve(const OneDnnConvolution& c);
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

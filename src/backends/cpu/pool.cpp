@@ -9,7 +9,7 @@
 #include "core/threads.h"
 #include "ops/pool.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 // --- element types
@@ -353,4 +353,4 @@ void register_pool() {
   set("aten::_adaptive_avg_pool2d_backward", kernel<&adaptive_pool_backward>());
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -6,7 +6,7 @@
 
 #include "core/dtype.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 // c = alpha * a @ b + beta * c, strides in bytes; with beta == 0 c is not read. Each element of c is summed in one
 // fixed order, whatever part of the matrix a call covers and however many threads there are.
@@ -35,4 +35,4 @@ namespace avx512 {
 void fill_product(ProductTable& t);
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

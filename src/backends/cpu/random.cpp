@@ -11,7 +11,7 @@
 #include "core/half.h"
 #include "core/threads.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 constexpr int64_t kBlock = 32768;  // elements whose words are drawn together
@@ -178,4 +178,4 @@ void random_fill(const Tensor& target, const RandomFill& r, Generator& g) {
   write(r, how, target.dtype(), words.get(), out + (n - 16) * item, 16, n - 16);
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -3,8 +3,8 @@
 #pragma once
 #include "ops/random.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 void random_fill(const Tensor& target, const RandomFill& what, Generator& generator);
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -12,7 +12,7 @@
 #include "core/threads.h"
 #include "dispatch/families.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 constexpr int64_t kGrain = 32768;  // terms per thread at least
@@ -353,4 +353,4 @@ void reduce(void*, const fc_reduce& c) {
   Reducer(c, k, plan).run();
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

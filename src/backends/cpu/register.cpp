@@ -3,7 +3,7 @@
 #include "backends/cpu/index.h"
 #include "backends/cpu/random.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 void register_cpu() {
   register_families();
@@ -17,4 +17,4 @@ void register_cpu() {
   register_loss();
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

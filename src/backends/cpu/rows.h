@@ -7,7 +7,7 @@
 
 #include "core/dtype.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 struct RowKernels {
   void (*softmax)(const void* x, void* y, int64_t rows, int64_t n, bool log);
@@ -36,4 +36,4 @@ namespace baseline { extern const RowKernels row_table[2]; }
 namespace avx2 { extern const RowKernels row_table[2]; }
 namespace avx512 { extern const RowKernels row_table[2]; }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

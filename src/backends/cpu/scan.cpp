@@ -12,7 +12,7 @@
 #include "dispatch/families.h"
 #include "kernels/scalar.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 constexpr int64_t kTile = 256;  // lines at a time
@@ -148,4 +148,4 @@ void scan(void*, const fc_scan& c) {
   });
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -9,7 +9,7 @@
 #include "dispatch/call.h"
 #include "ops/calls.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 const RowKernels& row_kernels(DType t) {
   static const RowKernels* table = [] {
@@ -104,4 +104,4 @@ void register_softmax() {
   set_cpu_kernel("aten::_log_softmax_backward_data", kernel<&softmax_backward<true>>());
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -16,7 +16,7 @@
 #include "dispatch/families.h"
 #include "ops/calls.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 // --- keys
@@ -286,4 +286,4 @@ void register_sort() {
   set_cpu_kernel("aten::searchsorted.Tensor", kernel<&searchsorted>());
 }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

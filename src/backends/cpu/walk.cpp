@@ -7,7 +7,7 @@
 #include "core/tensor.h"
 #include "core/threads.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 namespace {
 
 constexpr int64_t kChunk = 256;    // elements in a buffer
@@ -249,4 +249,4 @@ void run(const Walk& w, Fn fn) {
 void walk(const Walk& w, FlatFn fn) { run<FlatRunner>(w, fn); }
 void walk(const Walk& w, TileFn fn) { run<TileRunner>(w, fn); }
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

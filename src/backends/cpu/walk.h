@@ -9,7 +9,7 @@
 
 #include "core/dtype.h"
 
-namespace facula::cpu {
+namespace fc::cpu {
 
 inline constexpr int kMaxOperands = 5;
 
@@ -40,4 +40,4 @@ struct Walk {
 void walk(const Walk& w, FlatFn fn);
 void walk(const Walk& w, TileFn fn);  // operands are not converted
 
-}  // namespace facula::cpu
+}  // namespace fc::cpu

@@ -8,7 +8,7 @@
 #include "backends/plugin/plugin.h"
 #include "facula/backend.hpp"
 
-namespace facula {
+namespace fc {
 namespace {
 
 enum Count {
@@ -85,4 +85,4 @@ void register_null() {
   register_backend(b, "built in");
 }
 
-}  // namespace facula
+}  // namespace fc

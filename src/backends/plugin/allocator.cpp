@@ -5,7 +5,7 @@
 
 #include "backends/plugin/backend.h"
 
-namespace facula::plugin {
+namespace fc::plugin {
 namespace {
 
 void free_block(void* data, size_t bytes, void* backend) {
@@ -97,4 +97,4 @@ MemoryStats CachingAllocator::stats(int device) {
   return stats_[device];
 }
 
-}  // namespace facula::plugin
+}  // namespace fc::plugin

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "dispatch/operator.h"
 
-namespace facula::plugin {
+namespace fc::plugin {
 
 class Backend;
 
@@ -96,4 +96,4 @@ void* stream_of(int device_type, int index);
 void install_families(Backend& b);
 std::vector<std::string> install_operators(Backend& b);  // returns names that are no operators
 
-}  // namespace facula::plugin
+}  // namespace fc::plugin

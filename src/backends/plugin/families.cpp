@@ -9,7 +9,7 @@
 
 #include "backends/plugin/backend.h"
 
-namespace facula::plugin {
+namespace fc::plugin {
 namespace {
 
 fc_layout layout_of(const fc_operand& o, int ndim, const int64_t* shape, bool number_allowed) {
@@ -238,4 +238,4 @@ void install_families(Backend& b) {
   set_families(b.device_type, f);
 }
 
-}  // namespace facula::plugin
+}  // namespace fc::plugin

@@ -11,7 +11,7 @@
 #include "core/config.h"
 #include "core/storage.h"
 
-namespace facula {
+namespace fc {
 namespace plugin {
 namespace {
 
@@ -366,4 +366,4 @@ bool event_done(Device device, void* event) {
   return done != 0;
 }
 
-}  // namespace facula
+}  // namespace fc

@@ -6,7 +6,7 @@
 #include "backends/plugin/backend.h"
 #include "dispatch/families.h"
 
-namespace facula::plugin {
+namespace fc::plugin {
 namespace {
 
 struct FastPath {
@@ -155,4 +155,4 @@ std::vector<std::string> install_operators(Backend& b) {
   return unknown;
 }
 
-}  // namespace facula::plugin
+}  // namespace fc::plugin

@@ -10,7 +10,7 @@
 #include "core/tensor.h"
 #include "facula/backend.h"
 
-namespace facula {
+namespace fc {
 
 // Opens the library, checks version and sizes, registers. Returns the device type. Loading the same file again gives
 // the same answer; another file under a taken name is an error.
@@ -58,4 +58,4 @@ void record_event(Device device, void* event);  // on the current stream
 void wait_event(Device device, void* event);    // the current stream waits
 bool event_done(Device device, void* event);
 
-}  // namespace facula
+}  // namespace fc

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 // Storage types with their conversion to and from a type C++ computes in.
@@ -143,4 +143,4 @@ void fill_cast(KernelTable& t) {
   add_from<std::complex<double>, bool, std::complex<double>>(t);
 }
 
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/isa/tile.h"
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 using Types = std::initializer_list<DType>;
@@ -79,4 +79,4 @@ void fill_compare(KernelTable& t) {
   add_op<scalar::bitwise_right_shift>(t, 1);
 }
 
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 #if defined(__AVX512F__)
@@ -382,4 +382,4 @@ void fill_product(ProductTable& t) {
   set(DType::Complex128, complex_product<double>, dots<Plain<std::complex<double>>>);
 }
 
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/isa.h"
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 inline float unit24(uint32_t w) { return static_cast<float>(static_cast<int32_t>(w & 0xffffff)) * 0x1p-24f; }
@@ -90,4 +90,4 @@ void normal_double(const uint32_t* words, double* out, int64_t n, double mean, d
 
 void fill_random(KernelTable& t) { t.random = {uniform_float, uniform_double, normal_float, normal_double}; }
 
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

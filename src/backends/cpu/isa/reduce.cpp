@@ -8,7 +8,7 @@
 #include "backends/cpu/isa/tile.h"
 #include "backends/cpu/isa/vec.h"
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 // Each fold: `map` of an element (and the shift of its result, for deviations), `join` of two partial results.
@@ -308,4 +308,4 @@ void fill_reduce(KernelTable& t) {
   add_extremes<double>(t);
 }
 
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

@@ -7,7 +7,7 @@
 
 #include "backends/cpu/isa/vec.h"
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 // Visits a row in vectors: f(position, vector count of valid elements).
@@ -257,4 +257,4 @@ constexpr RowKernels table() {
 
 extern constexpr RowKernels row_table[2] = {table<float>(), table<double>()};
 
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

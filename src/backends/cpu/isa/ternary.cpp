@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/isa/tile.h"
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 // where(condition, a, b): the condition is bool, and the values only move, so they are chosen by size.
@@ -38,4 +38,4 @@ void fill_ternary(KernelTable& t) {
     if (DType type = static_cast<DType>(i); exists(type)) t.map[FC_MAP_where][i] = {where_of(item_size(type)), type, 1};
 }
 
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

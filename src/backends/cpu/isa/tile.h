@@ -11,7 +11,7 @@
 #define FC_IVDEP _Pragma("GCC ivdep")
 #endif
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 template <class T>
@@ -112,4 +112,4 @@ void add_ops(KernelTable& t, scalar::op_list<Op...>, int16_t cost) {
 }
 
 }  // namespace
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-namespace facula::cpu::FC_ISA {
+namespace fc::cpu::FC_ISA {
 namespace {
 
 #if defined(__AVX512F__)
@@ -105,4 +105,4 @@ template <class T>
 inline constexpr int kLanes = 256 / static_cast<int>(sizeof(T));
 
 }  // namespace
-}  // namespace facula::cpu::FC_ISA
+}  // namespace fc::cpu::FC_ISA
