@@ -70,9 +70,13 @@ TEST_F(TensorTest, HalfConversionsRoundToNearestEven) {
   EXPECT_EQ(float_to_half(0x1.8p-25f), 1);
   for (uint32_t h = 0; h < 0x10000; ++h) {
     float f = half_to_float(static_cast<uint16_t>(h));
-    if (f == f) EXPECT_EQ(float_to_half(f), h);
+    if (f == f) {
+      EXPECT_EQ(float_to_half(f), h);
+    }
     float b = bfloat_to_float(static_cast<uint16_t>(h));
-    if (b == b) EXPECT_EQ(float_to_bfloat(b), h);
+    if (b == b) {
+      EXPECT_EQ(float_to_bfloat(b), h);
+    }
   }
 }
 
