@@ -69,9 +69,8 @@ build-stats: setup ## measure and judge every budget; writes build/stats.json
 lint: configure  ## formatting, linters, include directions, start-up code
 	@tools/lint.sh $(BUILD) $(PYTHON)
 
-format:          ## rewrite C++ and Python the way lint wants them
-	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
-	@$(PYTHON) -m ruff check --fix --quiet . ; $(PYTHON) -m ruff format --quiet .
+format:          ## rewrite C++ the way lint wants it (white space only)
+	@tools/formatted_files.sh | xargs clang-format -i
 
 install: build   ## headers, library and find_package(Facula) into PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip

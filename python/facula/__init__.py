@@ -42,6 +42,7 @@ can_cast = _C.can_cast
 get_default_dtype = _C.get_default_dtype
 get_num_threads = _C.get_num_threads
 set_num_threads = _C.set_num_threads
+are_deterministic_algorithms_enabled = _C.are_deterministic_algorithms_enabled
 default_generator = _C.default_generator
 inf = __import__("math").inf
 nan = __import__("math").nan

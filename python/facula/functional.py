@@ -8,6 +8,7 @@ __all__ = [
     "tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack", "asarray", "is_tensor", "is_floating_point",
     "is_complex", "is_nonzero", "numel", "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
     "broadcast_shapes", "broadcast_tensors", "split", "get_default_device",
+    "use_deterministic_algorithms",
 ]  # fmt: skip
 
 
@@ -295,6 +296,11 @@ def nonzero(input, *, out=None, as_tuple=False):
     if not as_tuple:
         return rows
     return (rows[:, 0],) if input.dim() == 0 else rows.unbind(1)
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """The same bits for any number of threads: our own kernels always do so, libraries only in this mode."""
+    _C._set_deterministic_algorithms(bool(mode))
 
 
 def set_default_dtype(d):

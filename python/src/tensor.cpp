@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bind.h"
+#include "backends/cpu/matmul.h"
 #include "core/threads.h"
 #include "ops/pointwise.h"
 
@@ -48,6 +49,10 @@ void bind_tensor(nb::module_& m) {
   m.def("set_default_dtype", [](nb::handle t) { set_default_dtype(py::to_dtype(t.ptr())); });
   m.def("get_num_threads", &num_threads);
   m.def("set_num_threads", &set_num_threads);
+  m.def("are_deterministic_algorithms_enabled", &deterministic_algorithms);
+  m.def("_set_deterministic_algorithms", &set_deterministic_algorithms);
+  m.def("_set_preferred_blas", [](const std::string& name) { cpu::set_preferred_blas(name); });
+  m.def("_preferred_blas", [] { return std::string(cpu::preferred_blas()); });
   m.def("_memory_stats", [] {
     MemoryStats s = cpu_memory_stats();
     nb::dict d;

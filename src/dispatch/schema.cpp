@@ -147,6 +147,7 @@ class Parser {
       }
       if (type.kind == Kind::Float) {
         std::vector<double> v;
+        v.reserve(items.size());
         for (const Value& i : items) v.push_back(i.arg().real());
         return Value(Arg(std::span<const double>(v)));
       }
