@@ -396,8 +396,10 @@ Tensor pad_any(const Tensor& self, IntSpan pad, std::string_view mode, std::opti
   FC_CHECK(!value || *value == 0, "pad: Padding mode \"", mode, "\" doesn't take in value argument");
   bool known = mode == "reflect" || mode == "replicate" || mode == "circular";
   FC_CHECK_AS(NotImplementedError, known, "pad: Unrecognised padding mode ", mode);
-  FC_CHECK_AS(NotImplementedError, pad.size() == 2 || pad.size() == 4 || pad.size() == 6,
-              "pad: Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
+  int64_t more = self.dim() - static_cast<int64_t>(pad.size() / 2);
+  FC_CHECK_AS(NotImplementedError, (pad.size() == 2 || pad.size() == 4 || pad.size() == 6) && (more == 1 || more == 2),
+              "pad: Padding size ", pad.size(), " is not supported for ", self.dim(), "D input tensor. Non-constant padding pads the last 1, 2 or 3 "
+              "dimensions, before which the input has one or two more.");
   return pad_by_index("pad", self, pad, mode == "reflect" ? PadMode::Reflect : mode == "replicate" ? PadMode::Replicate : PadMode::Circular);
 }
 

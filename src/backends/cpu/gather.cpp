@@ -51,8 +51,23 @@ struct GatherRow {
   int64_t n, size, dim, block;
 };
 
+// Rows are passed by value: nothing that is written can be part of them, and they stay in registers.
 template <size_t N>
-void gather_row(const GatherRow& r) {
+void gather_row(const GatherRow row) {
+  const GatherRow r = row;
+  if constexpr (N == 4 || N == 8) {
+    using U = std::conditional_t<N == 4, uint32_t, uint64_t>;
+    if (r.out_step == N && r.in_dim == N && r.in_step == 0 && r.index_step == sizeof(int64_t)) {
+      auto* __restrict out = reinterpret_cast<U*>(r.out);
+      const auto* in = reinterpret_cast<const U*>(r.in);
+      const auto* index = reinterpret_cast<const int64_t*>(r.index);
+      for (int64_t i = 0; i < r.n; ++i) {
+        if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(r.size)) [[unlikely]] out_of_bounds(index[i], r.dim, r.size);
+        out[i] = in[index[i]];
+      }
+      return;
+    }
+  }
   for (int64_t i = 0; i < r.n; ++i) {
     int64_t at = read_index(r.index + i * r.index_step);
     if (at < 0 || at >= r.size) [[unlikely]] out_of_bounds(at, r.dim, r.size);
@@ -62,7 +77,7 @@ void gather_row(const GatherRow& r) {
   }
 }
 
-using GatherFn = void (*)(const GatherRow&);
+using GatherFn = void (*)(GatherRow);
 GatherFn pick_gather(int64_t block) {
   switch (block) {
     case 1: return gather_row<1>;
@@ -150,7 +165,8 @@ struct ScatterRun {
 };
 
 template <class F>
-void each_place(const ScatterRun& r, const F& f) {
+[[gnu::always_inline]] inline void each_place(const ScatterRun run, const F& f) {
+  const ScatterRun r = run;
   auto one = [&](int64_t j, int64_t i) {
     int64_t at = read_index(r.index + j * r.index_dim + i * r.index_line);
     if (at >= r.low && at < r.high) f(r.out + at * r.out_dim + i * r.out_line, r.src + j * r.src_dim + i * r.src_line);
@@ -165,8 +181,9 @@ void each_place(const ScatterRun& r, const F& f) {
 }
 
 template <size_t N>
-void scatter_set(const ScatterRun& r) {
-  each_place(r, [&](char* to, const char* from) { std::memcpy(to, from, N ? N : static_cast<size_t>(r.block)); });
+void scatter_set(const ScatterRun r) {
+  const size_t bytes = N ? N : static_cast<size_t>(r.block);
+  each_place(r, [bytes](char* to, const char* from) { std::memcpy(to, from, N ? N : bytes); });
 }
 
 struct Half16 {
@@ -207,20 +224,36 @@ C combine(C a, C b) {
 }
 
 template <int opcode, class T>
-void scatter_combine(const ScatterRun& r) {
-  int64_t count = r.block / static_cast<int64_t>(sizeof(T));
-  each_place(r, [&](char* to, const char* from) {
-    for (int64_t k = 0; k < count; ++k) {
-      T a, b;
-      std::memcpy(&a, to + k * static_cast<int64_t>(sizeof(T)), sizeof(T));
-      std::memcpy(&b, from + k * static_cast<int64_t>(sizeof(T)), sizeof(T));
-      T c = narrow_to<T>(combine<opcode>(widen(a), widen(b)));
-      std::memcpy(to + k * static_cast<int64_t>(sizeof(T)), &c, sizeof(T));
+void scatter_combine(const ScatterRun r) {
+  const int64_t size = sizeof(T), count = r.block / size;
+  if (count == 1 && r.along_dim && r.index_dim == sizeof(int64_t) && r.src_dim == size && r.out_dim == size) {
+    for (int64_t i = 0; i < r.m; ++i) {
+      auto* a = reinterpret_cast<T*>(r.out + i * r.out_line);
+      const auto* b = reinterpret_cast<const T*>(r.src + i * r.src_line);
+      const auto* index = reinterpret_cast<const int64_t*>(r.index + i * r.index_line);
+      const auto low = static_cast<uint64_t>(r.low), length = static_cast<uint64_t>(r.high - r.low);
+      for (int64_t j = 0, n = r.n; j < n; ++j) {
+        const int64_t at = index[j];
+        if (static_cast<uint64_t>(at) - low < length) a[at] = narrow_to<T>(combine<opcode>(widen(a[at]), widen(b[j])));
+      }
     }
+    return;
+  }
+  if (count == 1) {
+    each_place(r, [](char* to, const char* from) {
+      auto* a = reinterpret_cast<T*>(to);
+      *a = narrow_to<T>(combine<opcode>(widen(*a), widen(*reinterpret_cast<const T*>(from))));
+    });
+    return;
+  }
+  each_place(r, [count](char* to, const char* from) {
+    auto* __restrict a = reinterpret_cast<T*>(to);
+    const auto* __restrict b = reinterpret_cast<const T*>(from);
+    for (int64_t k = 0; k < count; ++k) a[k] = narrow_to<T>(combine<opcode>(widen(a[k]), widen(b[k])));
   });
 }
 
-using ScatterFn = void (*)(const ScatterRun&);
+using ScatterFn = void (*)(ScatterRun);
 
 template <int opcode>
 ScatterFn pick_combine(DType t) {

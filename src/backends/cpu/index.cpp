@@ -261,7 +261,7 @@ Tensor is_in(const Tensor& elements, const Tensor& tests, bool invert) {
   auto* to = out.data_as<bool>();
   const auto* v = x.data_as<T>();
   parallel_for(0, x.numel(), 2048, [&](int64_t from, int64_t last) {
-    for (int64_t i = from; i < last; ++i) to[i] = std::binary_search(t, end, v[i]) != invert;
+    for (int64_t i = from; i < last; ++i) to[i] = (v[i] == v[i] && std::binary_search(t, end, v[i])) != invert;
   });
   return out;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's map and copy families: a lookup in the kernel table, then the walker.
+#include <algorithm>
 #include <complex>
 #include <cstring>
 
@@ -70,14 +71,31 @@ void map(void*, const fc_map& c) {
   walk(w, k.fn);
 }
 
+// Elements as plain bits of their size, so that fills and reversals of rows are vectorised.
 template <size_t N>
-void move_tile(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void*) {
-  struct Item { char bytes[N]; };
+struct Bits;
+template <> struct Bits<1> { using type = uint8_t; };
+template <> struct Bits<2> { using type = uint16_t; };
+template <> struct Bits<4> { using type = uint32_t; };
+template <> struct Bits<8> { using type = uint64_t; };
+template <> struct Bits<16> { struct type { uint64_t low, high; }; };
+
+template <size_t N>
+void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1, const void*) {
+  using Item = typename Bits<N>::type;
+  constexpr int64_t size = N;
+  const int64_t s[4] = {strides[0], strides[1], strides[2], strides[3]};
   for (int64_t j = 0; j < n1; ++j) {
     char* d = ptr[0] + j * s[2];
     const char* x = ptr[1] + j * s[3];
-    if (s[0] == N && s[1] == N) {
+    if (s[0] == size && s[1] == size) {
       std::memmove(d, x, static_cast<size_t>(n0) * N);
+    } else if (s[0] == size && (s[1] == 0 || s[1] == -size)) {
+      auto* __restrict to = reinterpret_cast<Item*>(d);
+      const auto* from = reinterpret_cast<const Item*>(x);
+      if (s[1] == 0) std::fill_n(to, n0, *from);
+      else
+        for (int64_t i = 0; i < n0; ++i) to[i] = from[-i];
     } else {
       for (int64_t i = 0; i < n0; ++i) std::memcpy(d + i * s[0], x + i * s[1], N);
     }
