@@ -129,6 +129,12 @@ class Tensor(_C.TensorBase):
         """Pieces along dim, of one size or of the sizes in a list; the last may be smaller."""
         return _methods["split" if isinstance(split_size, int) else "split_with_sizes"](self, split_size, dim)
 
+    def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+        """The p-norm of all elements, or along dim."""
+        from facula.functional import norm
+
+        return norm(self, p, dim, keepdim, dtype=dtype)
+
     def untyped_storage(self):
         """The memory that this tensor and its views share."""
         from facula.storage import UntypedStorage

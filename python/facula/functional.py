@@ -289,6 +289,20 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return picked[0] if len(picked) == 1 else tuple(picked)
 
 
+@_front("linalg_vector_norm")
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """The p-norm of all elements, or along dim; "fro" is the 2-norm."""
+    if p == "nuc":
+        raise NotImplementedError("norm(): the nuclear norm does not exist here (yet)")
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"norm(): expected p to be a number, 'fro' or 'nuc', got {p!r}")
+    p = 2 if p in ("fro", None) else p
+    options = {} if out is None else {"out": out}
+    if dtype is not None:
+        options["dtype"] = dtype
+    return _C._functions["norm"](input, p, list(range(input.dim())) if dim is None else dim, keepdim, **options)
+
+
 @_front("nonzero")
 def nonzero(input, *, out=None, as_tuple=False):
     """Where the elements are not zero: rows of indices, or a tuple with one vector for each dimension."""

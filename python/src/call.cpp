@@ -269,6 +269,18 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
           continue;
         }
         if (value == Py_None && PyUnicode_CompareWithASCIIString(key, "out") == 0) continue;
+        // out=(a, b): the results of an operator that has several.
+        const size_t outs = o.op->is_out ? o.op->num_results() : 0;
+        if (outs > 1 && PyUnicode_CompareWithASCIIString(key, "out") == 0 && (PyTuple_Check(value) || PyList_Check(value)) &&
+            static_cast<size_t>(PySequence_Fast_GET_SIZE(value)) == outs) {
+          bool fit = true;
+          for (size_t j = 0; fit && j < outs; ++j) {
+            const size_t at = total - outs + j;
+            fit = !(filled >> at & 1) && convert(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(j)), params[at].type, s, s.args[at], s.scalars[at]);
+            filled |= uint64_t{1} << at;
+          }
+          if (fit) continue;
+        }
         if (why) *why = {Misfit::Unknown, 0, key};
         return false;
       }
