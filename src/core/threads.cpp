@@ -170,15 +170,15 @@ bool deterministic_algorithms() { return __atomic_load_n(&deterministic, __ATOMI
 void set_deterministic_algorithms(bool on) { __atomic_store_n(&deterministic, on, __ATOMIC_RELAXED); }
 
 #if defined(_OPENMP)
-LibraryThreads::LibraryThreads() : before_(omp_get_max_threads()) {
-  int n = deterministic_algorithms() ? 1 : num_threads();
+LibraryThreads::LibraryThreads(bool one) : before_(omp_get_max_threads()) {
+  int n = one || deterministic_algorithms() ? 1 : num_threads();
   if (n != before_) omp_set_num_threads(n);
 }
 LibraryThreads::~LibraryThreads() {
   if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
 }
 #else
-LibraryThreads::LibraryThreads() : before_(1) {}
+LibraryThreads::LibraryThreads(bool) : before_(1) {}
 LibraryThreads::~LibraryThreads() = default;
 #endif
 

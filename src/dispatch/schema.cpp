@@ -70,6 +70,8 @@ class Parser {
     if (accept("=")) {
       p.has_default = true;
       p.default_value = literal(p.type);
+      if (p.type.list && p.type.length > 0 && p.default_value.tag() == Tag::Int)  // int[2] padding=0 means [0, 0]
+        p.default_value = Value(IntSpan(Dims(static_cast<size_t>(p.type.length), p.default_value.arg().integer())));
     }
     return p;
   }

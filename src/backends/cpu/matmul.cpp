@@ -21,6 +21,7 @@ constexpr std::string_view engine_names[] = {"auto", "onednn", "openblas", "nati
 
 constexpr int64_t kTiny = 1 << 15;        // multiplications below which a library's call costs more than it saves
 constexpr int64_t kThreadWork = 1 << 17;  // multiplications that are worth a thread
+constexpr int64_t kVectorWork = 1 << 21;  // the same for a matrix times a vector, which waits for memory
 constexpr int64_t kHalfNative = 1 << 18;  // half types: below this, converting while packing beats converting first
 
 // One operand of a batched product; strides in bytes.
@@ -222,10 +223,10 @@ void library_product(Engine engine, DType type, fc_matmul c) {
     }
   };
   // A batch is spread over threads by matrices, unless these are few and large.
-  const int64_t work = c.m * c.n * c.k;
-  LibraryThreads threads;
+  const double work = static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
+  LibraryThreads threads((c.m == 1 || c.n == 1) && work < kVectorWork);
   if (c.batch > 1 && (c.batch >= 2 * num_threads() || work < kThreadWork))
-    parallel_for(0, c.batch, std::max<int64_t>(1, kThreadWork / std::max<int64_t>(work, 1)), run);
+    parallel_for(0, c.batch, static_cast<int64_t>(std::max(1.0, kThreadWork / std::max(work, 1.0))), run);
   else run(0, c.batch);
   if (keep_c.defined()) copy_operand(c.batch, c.m, c.n, result, type, s.c, type);
 }

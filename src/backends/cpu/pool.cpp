@@ -198,10 +198,16 @@ void for_planes(const Tensor& grad_in, const Tensor& grad, bool channels_last, c
                  for (int64_t q = begin; q < end; ++q) {
                    const int64_t b = q / channels, c = q % channels, at = channels_last ? c : c * in_size,
                                  from = channels_last ? c : c * out_size;
-                   std::fill(sum, sum + in_size, N(0));
                    const int64_t first = b * channels * out_size + from;
-                   visit(sum, src + first, first, step);
                    T* to = dst + b * channels * in_size + at;
+                   if constexpr (std::is_same_v<T, N>)
+                     if (step == 1) {  // the result is its own accumulator
+                       std::fill(to, to + in_size, N(0));
+                       visit(to, src + first, first, step);
+                       continue;
+                     }
+                   std::fill(sum, sum + in_size, N(0));
+                   visit(sum, src + first, first, step);
                    for (int64_t i = 0; i < in_size; ++i) to[i * step] = S::write(sum[i]);
                  }
                });
