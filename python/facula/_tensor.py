@@ -45,8 +45,27 @@ class Tensor(_C.TensorBase):
             return bool((self == element).any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
-    def __rdiv__(self, other):
+    # Number-op-tensor, called by the number slots. Under their Python names they would replace the slots.
+    def _rdiv(self, other):
         return self.reciprocal() * other
+
+    def _rfloordiv(self, other):
+        return _C._functions["floor_divide"](_number(self, other), self)
+
+    def _rmod(self, other):
+        return _C._functions["remainder"](_number(self, other), self)
+
+    def _rpow(self, other):
+        return _C._functions["pow"](other, self)
+
+    def _rlshift(self, other):
+        return _C._functions["bitwise_left_shift"](_number(self, other), self)
+
+    def _rrshift(self, other):
+        return _C._functions["bitwise_right_shift"](_number(self, other), self)
+
+    def _rmatmul(self, other):
+        return _C._functions["matmul"](other, self)
 
     def __deepcopy__(self, memo):
         if not self.is_leaf:
@@ -312,6 +331,11 @@ def _rebuild(cls, data, dtype, sizes, strides, device, requires_grad):
     if cls is not None:
         new = new.as_subclass(cls)
     return new.requires_grad_(requires_grad) if requires_grad else new
+
+
+def _number(tensor, value):
+    """A Python number as a 0-d tensor of the type it has beside this tensor."""
+    return _C._tensor(value, _C.result_type(tensor, value), tensor.device, False)
 
 
 class _NoGrad:

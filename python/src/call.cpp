@@ -567,12 +567,9 @@ PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObje
 PyObject* find_function(const char* name) { return PyDict_GetItemString(functions, name); }
 
 PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t n) {
-  PyObject* m = PyDict_GetItemString(methods, name);
-  if (!m) {
-    PyErr_Format(PyExc_AttributeError, "'Tensor' object has no attribute '%s'", name);
-    return nullptr;
-  }
-  return vectorcall(m, args, static_cast<size_t>(n), nullptr);
+  if (PyObject* m = PyDict_GetItemString(methods, name)) return vectorcall(m, args, static_cast<size_t>(n), nullptr);
+  Own method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));  // written in Python
+  return method ? PyObject_Vectorcall(method.get(), args, static_cast<size_t>(n), nullptr) : nullptr;
 }
 
 // One function object per base name in a namespace, and a method where the first parameter is a tensor.

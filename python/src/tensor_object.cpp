@@ -430,7 +430,7 @@ template <Text name>
 PyObject* unary_slot(PyObject* a) {
   return call_method(name.value, &a, 1);
 }
-PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary(a, b, "pow", "__rpow__"); }
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary(a, b, "pow", "_rpow"); }
 PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return binary(a, b, "pow_", nullptr); }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
@@ -496,16 +496,16 @@ void add_tensor_type(PyObject* module) {
       {Py_nb_add, slot(number_slot<"add", "add">)},
       {Py_nb_subtract, slot(number_slot<"sub", "rsub">)},
       {Py_nb_multiply, slot(number_slot<"mul", "mul">)},
-      {Py_nb_true_divide, slot(number_slot<"div", "__rdiv__">)},
-      {Py_nb_floor_divide, slot(number_slot<"floor_divide", "__rfloordiv__">)},
-      {Py_nb_remainder, slot(number_slot<"remainder", "__rmod__">)},
-      {Py_nb_matrix_multiply, slot(number_slot<"matmul", "__rmatmul__">)},
+      {Py_nb_true_divide, slot(number_slot<"div", "_rdiv">)},
+      {Py_nb_floor_divide, slot(number_slot<"floor_divide", "_rfloordiv">)},
+      {Py_nb_remainder, slot(number_slot<"remainder", "_rmod">)},
+      {Py_nb_matrix_multiply, slot(number_slot<"matmul", "_rmatmul">)},
       {Py_nb_power, slot(power)},
       {Py_nb_and, slot(number_slot<"bitwise_and", "bitwise_and">)},
       {Py_nb_or, slot(number_slot<"bitwise_or", "bitwise_or">)},
       {Py_nb_xor, slot(number_slot<"bitwise_xor", "bitwise_xor">)},
-      {Py_nb_lshift, slot(number_slot<"bitwise_left_shift", "__rlshift__">)},
-      {Py_nb_rshift, slot(number_slot<"bitwise_right_shift", "__rrshift__">)},
+      {Py_nb_lshift, slot(number_slot<"bitwise_left_shift", "_rlshift">)},
+      {Py_nb_rshift, slot(number_slot<"bitwise_right_shift", "_rrshift">)},
       {Py_nb_inplace_add, slot(in_place_slot<"add_">)},
       {Py_nb_inplace_subtract, slot(in_place_slot<"sub_">)},
       {Py_nb_inplace_multiply, slot(in_place_slot<"mul_">)},
