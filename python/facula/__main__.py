@@ -5,10 +5,29 @@ import argparse
 import sys
 
 
-def info(_args) -> int:
+def _compile_flags() -> str:
+    """What a C++ compiler needs to build against this Facula: an installed one, or the tree it is built in."""
+    import pathlib
+
+    import facula
+
+    package = pathlib.Path(facula.__file__).parent
+    folders = [package / "include", package / "include" / "facula" / "detail"]
+    if not folders[0].exists():
+        build = pathlib.Path(facula._C.__file__).parent.parent.parent
+        tree = next(p for p in build.parents if (p / "include" / "facula" / "facula.h").exists())
+        folders = [tree / "include", tree / "src", build / "generated"]
+    library = pathlib.Path(facula._C.__file__).parent
+    return " ".join([*(f"-I{f}" for f in folders), f"-L{library}", f"-Wl,-rpath,{library}", "-lfacula"])
+
+
+def info(args) -> int:
     import facula
     from facula import backends
 
+    if args.cflags:
+        print(_compile_flags())
+        return 0
     print(facula.__config__.show())
     print("Devices:")
     print("  cpu")
@@ -35,6 +54,7 @@ def main(argv=None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
 
     p = commands.add_parser("info", help="what this Facula was built with, and its devices")
+    p.add_argument("--cflags", action="store_true", help="only the flags that compile and link C++ against it")
     p.set_defaults(do=info)
 
     p = commands.add_parser("conformance", help="the scorecard of a backend")

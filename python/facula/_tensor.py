@@ -45,6 +45,10 @@ class Tensor(_C.TensorBase):
             return bool((self == element).any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
+    def where(self, condition, other):
+        """Elements of self where condition holds, of other elsewhere."""
+        return _C._functions["where"](condition, self, other)
+
     # Number-op-tensor, called by the number slots. Under their Python names they would replace the slots.
     def _rdiv(self, other):
         return self.reciprocal() * other

@@ -140,7 +140,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
   const MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
-  FC_CHECK(common != DType::Bool || (row.opcode != FC_MAP_sub && row.opcode != FC_MAP_rsub),
+  FC_CHECK_AS(NotImplementedError, common != DType::Bool || (row.opcode != FC_MAP_sub && row.opcode != FC_MAP_rsub),
            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
            "operator instead.");
   check_kind(row.name, row.refuses, common);

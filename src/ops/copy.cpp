@@ -172,6 +172,14 @@ Tensor fill_tensor(const Tensor& self, const Tensor& value) {
   FC_CHECK(value.dim() == 0, "fill_: only supports a 0-dimensional value tensor, but got a tensor with ", value.dim(), " dimensions.");
   return copy_kernel(self, value, false);
 }
+Tensor filled(const Tensor& self, const Scalar& value) { return fill_(clone(self), value); }
+Tensor filled_tensor(const Tensor& self, const Tensor& value) { return call<"aten::fill_.Tensor", Tensor>(clone(self), value); }
+
+Tensor positive(const Tensor& self) {
+  FC_CHECK(self.dtype() != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
+  return self;
+}
+
 Tensor zero_kernel(const Tensor& self) {
   fill_with(self, 0);
   return self;
@@ -243,6 +251,9 @@ constexpr OpDef defs[] = {
        if (g.needs(0)) g.set(0, zeros_like(g.out()));
        if (g.needs(1)) g.set(1, sum(g.out()));
      }},
+    {.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor", .composite = kernel<&filled>()},
+    {.schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor", .composite = kernel<&filled_tensor>()},
+    {.schema = "positive(Tensor(a) self) -> Tensor(a)", .composite = kernel<&positive>()},
     {.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
      .all = kernel<&zero_kernel>(),
      .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); }},

@@ -60,6 +60,7 @@ Operator& define(const OpDef& def) {
     else if (def.composite) form.set_composite({run_in_place<true>, &op});
     else form.set_all_devices({run_in_place<false>, &op});
     form.functional = &op;
+    form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
     if (def.grad) form.grad = make_rule(form.schema(), def.saves, def.grad).release();
   }
@@ -69,6 +70,7 @@ Operator& define(const OpDef& def) {
     Operator& form = define(to_string(schema));
     form.set_all_devices(def.own_forms ? def.all : Kernel{run_out, &op});
     form.functional = &op;
+    form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
   }
   return op;

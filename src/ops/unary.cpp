@@ -31,7 +31,6 @@ constexpr double two_over_sqrt_pi = 1.12837916709551257390, ln2 = 0.693147180559
 constexpr UnaryRow rows[] = {
     // --- arithmetic
     {"neg", FC_MAP_neg, Promote::Same, "b", "", [](Grad& g) { g.set(0, neg(G)); }},
-    {"positive", FC_MAP_positive, Promote::Same, "b", "", [](Grad& g) { g.set(0, G); }, Autocast::None, ""},
     {"abs", FC_MAP_abs, Promote::Real, "b", "self", [](Grad& g) { g.set(0, mul(G, sgn(X))); }},
     {"square", FC_MAP_square, Promote::Same, "", "self", [](Grad& g) { g.set(0, mul(G, mul(conj(X), 2.0))); }},
     {"reciprocal", FC_MAP_reciprocal, Promote::Float, "", "result", [](Grad& g) { g.set(0, neg(mul(G, conj(mul(Y, Y))))); }, Autocast::Float32},
