@@ -16,11 +16,17 @@ using namespace fc;
 namespace {
 
 // Written by hand in the front's headers, or no C++ name.
-const std::set<std::string> kByHand = {"to", "size", "stride", "item", "is_floating_point", "is_complex", "numel", "dim", "contiguous_", "backward"};
-const std::set<std::string> kKeywords = {"and", "or", "xor", "not", "new", "delete", "union", "default", "switch", "this"};
+const std::set<std::string> kByHand = {"to",         "size",  "stride", "item",        "is_floating_point",
+                                       "is_complex", "numel", "dim",    "contiguous_", "backward"};
+const std::set<std::string> kKeywords = {"and",    "or",    "xor",     "not",    "new",
+                                         "delete", "union", "default", "switch", "this"};
 
-bool is_factory(const Schema& s) { return s.find("dtype") >= 0 && s.find("layout") >= 0 && s.find("device") >= 0 && s.find("pin_memory") >= 0; }
-bool is_option(const std::string& name) { return name == "dtype" || name == "layout" || name == "device" || name == "pin_memory"; }
+bool is_factory(const Schema& s) {
+  return s.find("dtype") >= 0 && s.find("layout") >= 0 && s.find("device") >= 0 && s.find("pin_memory") >= 0;
+}
+bool is_option(const std::string& name) {
+  return name == "dtype" || name == "layout" || name == "device" || name == "pin_memory";
+}
 
 std::string type_of(const Parameter& p) {
   const Type& t = p.type;
@@ -115,7 +121,10 @@ void print(const Operator& op, bool method, Text& text, std::set<std::string>& s
     if (type.empty()) return;
     if (!arguments.empty()) arguments += ", ";
     if (factory && is_option(p.name)) {
-      arguments += p.name == "dtype" ? "options.dtype_opt()" : p.name == "layout" ? "std::optional<Layout>()" : p.name == "device" ? "options.device_opt()" : "std::optional<bool>()";
+      arguments += p.name == "dtype"    ? "options.dtype_opt()"
+                   : p.name == "layout" ? "std::optional<Layout>()"
+                   : p.name == "device" ? "options.device_opt()"
+                                        : "std::optional<bool>()";
       if (p.name == "dtype") others.push_back({"const TensorOptions&", "options", "{}"});
       continue;
     }
@@ -124,7 +133,8 @@ void print(const Operator& op, bool method, Text& text, std::set<std::string>& s
       continue;
     }
     bool repeated = p.type.kind == Kind::Int && p.type.list && p.type.length > 1;
-    arguments += repeated ? "front::repeat(" + name + ", " + std::to_string(p.type.length) + ")" : "front::boxed(" + name + ")";
+    arguments +=
+        repeated ? "front::repeat(" + name + ", " + std::to_string(p.type.length) + ")" : "front::boxed(" + name + ")";
     if (op.is_out && p.alias.write) outs.push_back({type, name, ""});
     else others.push_back({type, name, p.has_default ? default_of(p) : ""});
   }
@@ -148,10 +158,14 @@ void print(const Operator& op, bool method, Text& text, std::set<std::string>& s
       defined += separator + p.type + " " + p.name;
     }
   std::string body = "front::call<" + result + ">(op" + (arguments.empty() ? "" : ", ") + arguments + ")";
-  body = result == "void" ? body + ";" : factory && result == "Tensor" ? "return front::with_options(" + body + ", options);" : "return " + body + ";";
+  body = result == "void"                ? body + ";"
+         : factory && result == "Tensor" ? "return front::with_options(" + body + ", options);"
+                                         : "return " + body + ";";
   std::string where = method ? "Tensor::" : "", tail = method ? ") const" : ")";
   text.declarations << result << " " << name << "(" << declared << tail << ";\n";
-  text.definitions << result << " " << where << name << "(" << defined << tail << " {\n  static const fc::Operator& op = front::find(\"" << op.name() << "\");\n  " << body << "\n}\n";
+  text.definitions << result << " " << where << name << "(" << defined << tail
+                   << " {\n  static const fc::Operator& op = front::find(\"" << op.name() << "\");\n  " << body
+                   << "\n}\n";
 }
 
 void write(const std::string& path, const std::string& content) {  // only if it changed: nothing is rebuilt for nothing
@@ -182,8 +196,11 @@ int main(int argc, char** argv) {
   }
   std::string folder = argv[1], note = "// Written by facula-schemas from the operators' schemas. Do not edit.\n";
   write(folder + "/methods.h", note + "// Inside class facula::Tensor.\n" + methods.declarations.str());
-  write(folder + "/functions.h", note + "#pragma once\n#include <facula/tensor.h>\n\nnamespace facula {\n\n" + functions.declarations.str() + "\n}  // namespace facula\n");
+  write(folder + "/functions.h", note + "#pragma once\n#include <facula/tensor.h>\n\nnamespace facula {\n\n" +
+                                     functions.declarations.str() + "\n}  // namespace facula\n");
   std::string head = note + "#include \"front/call.h\"\n\nnamespace facula {\n\n";
   write(folder + "/methods.cpp", head + methods.definitions.str() + "\n}  // namespace facula\n");
-  write(folder + "/functions.cpp", note + "#include <facula/functions.h>\n\n#include \"front/call.h\"\n\nnamespace facula {\n\n" + functions.definitions.str() + "\n}  // namespace facula\n");
+  write(folder + "/functions.cpp",
+        note + "#include <facula/functions.h>\n\n#include \"front/call.h\"\n\nnamespace facula {\n\n" +
+            functions.definitions.str() + "\n}  // namespace facula\n");
 }

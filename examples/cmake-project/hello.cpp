@@ -3,6 +3,4 @@
 
 #include <iostream>
 
-int main() {
-  std::cout << "Facula " << facula::version() << "\n" << facula::show_config();
-}
+int main() { std::cout << "Facula " << facula::version() << "\n" << facula::show_config(); }

@@ -20,7 +20,9 @@ Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {
 void manual_seed(uint64_t seed);
 void set_num_threads(int n);
 int get_num_threads();
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const std::vector<Tensor>& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false, bool allow_unused = false);
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
+                         bool create_graph = false, bool allow_unused = false);
 
 class NoGradGuard : public fc::GradMode {
  public:

@@ -14,8 +14,8 @@ class Tensor;
 // Tensors for parameters: from {a, b} or a vector. Borrows.
 class TensorList {
  public:
-  TensorList(std::initializer_list<Tensor> v) : data_(std::data(v)), size_(v.size()) {}
-  TensorList(const std::vector<Tensor>& v) : data_(v.data()), size_(v.size()) {}
+  TensorList(std::initializer_list<Tensor> v);
+  TensorList(const std::vector<Tensor>& v);
   const Tensor* data() const { return data_; }
   size_t size() const { return size_; }
 
@@ -70,7 +70,8 @@ class Tensor : public fc::Tensor {
   bool is_leaf() const;
   Tensor grad() const;
   Tensor& mutable_grad() const;
-  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false) const;
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
+                bool create_graph = false) const;
   void retain_grad() const;
   Tensor variable_data() const;
 
@@ -88,9 +89,12 @@ class Tensor : public fc::Tensor {
 #include <facula/methods.h>
 };
 
-#define FC_OPERATOR(symbol)                                  \
-  Tensor operator symbol(const Tensor& a, const Tensor& b);  \
-  Tensor operator symbol(const Tensor& a, const Scalar& b);  \
+inline TensorList::TensorList(std::initializer_list<Tensor> v) : data_(std::data(v)), size_(v.size()) {}
+inline TensorList::TensorList(const std::vector<Tensor>& v) : data_(v.data()), size_(v.size()) {}
+
+#define FC_OPERATOR(symbol)                                 \
+  Tensor operator symbol(const Tensor& a, const Tensor& b); \
+  Tensor operator symbol(const Tensor& a, const Scalar& b); \
   Tensor operator symbol(const Scalar& a, const Tensor& b);
 FC_OPERATOR(+)
 FC_OPERATOR(-)

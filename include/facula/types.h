@@ -76,9 +76,15 @@ class TensorOptions {
   TensorOptions() = default;
   TensorOptions(Dtype t) : dtype_(t) {}
   TensorOptions(Device d) : device_(d) {}
-  TensorOptions dtype(Dtype t) const { return with([&](TensorOptions& o) { o.dtype_ = t; }); }
-  TensorOptions device(Device d) const { return with([&](TensorOptions& o) { o.device_ = d; }); }
-  TensorOptions requires_grad(bool on = true) const { return with([&](TensorOptions& o) { o.requires_grad_ = on; }); }
+  TensorOptions dtype(Dtype t) const {
+    return with([&](TensorOptions& o) { o.dtype_ = t; });
+  }
+  TensorOptions device(Device d) const {
+    return with([&](TensorOptions& o) { o.device_ = d; });
+  }
+  TensorOptions requires_grad(bool on = true) const {
+    return with([&](TensorOptions& o) { o.requires_grad_ = on; });
+  }
   const std::optional<Dtype>& dtype_opt() const { return dtype_; }
   const std::optional<Device>& device_opt() const { return device_; }
   bool requires_grad_set() const { return requires_grad_; }

@@ -51,7 +51,8 @@ class PyTensorHook final : public autograd::TensorHook {
     nb::gil_scoped_acquire gil;
     nb::object r = f_.get()(gradient);
     if (r.is_none()) return {};
-    FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()), "hook must return None or a Tensor, got ", Py_TYPE(r.ptr())->tp_name);
+    FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()), "hook must return None or a Tensor, got ",
+                Py_TYPE(r.ptr())->tp_name);
     return py::tensor_of(r.ptr());
   }
 
@@ -62,7 +63,8 @@ class PyTensorHook final : public autograd::TensorHook {
 std::vector<Tensor> tensors_of(nb::handle sequence) {
   std::vector<Tensor> out;
   for (nb::handle h : sequence) {
-    FC_CHECK_AS(TypeError, h.is_none() || py::is_tensor(h.ptr()), "expected Tensors or None, got ", Py_TYPE(h.ptr())->tp_name);
+    FC_CHECK_AS(TypeError, h.is_none() || py::is_tensor(h.ptr()), "expected Tensors or None, got ",
+                Py_TYPE(h.ptr())->tp_name);
     out.push_back(h.is_none() ? Tensor() : py::tensor_of(h.ptr()));
   }
   return out;
@@ -83,7 +85,8 @@ class PyNodeHook final : public autograd::NodeHook {
     nb::object r = before_ ? f_.get()(tuple_of(grad_outputs)) : f_.get()(tuple_of(grad_inputs), tuple_of(grad_outputs));
     if (r.is_none()) return;
     std::vector<Tensor> changed = py::is_tensor(r.ptr()) ? std::vector<Tensor>{py::tensor_of(r.ptr())} : tensors_of(r);
-    FC_CHECK(changed.size() == mine.size(), "hook has returned an incorrect number of values (got ", changed.size(), ", but expected ", mine.size(), ")");
+    FC_CHECK(changed.size() == mine.size(), "hook has returned an incorrect number of values (got ", changed.size(),
+             ", but expected ", mine.size(), ")");
     mine = std::move(changed);
   }
 
@@ -96,7 +99,9 @@ class PyNodeHook final : public autograd::NodeHook {
 // node's face in Python (y.grad_fn), owns the saved attributes and is called with the gradients.
 class FunctionNode final : public Node {
  public:
-  FunctionNode(nb::object context, std::string name) : context_(std::move(context)), name_(std::move(name)) { python = context_.get().ptr(); }
+  FunctionNode(nb::object context, std::string name) : context_(std::move(context)), name_(std::move(name)) {
+    python = context_.get().ptr();
+  }
   std::string name() const override { return name_; }
   std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
     nb::gil_scoped_acquire gil;
@@ -135,7 +140,9 @@ class PySavedHooks final : public autograd::SavedTensorHooks {
   Tensor unpack(RefCounted& packed) override {
     nb::gil_scoped_acquire gil;
     nb::object r = unpack_.get()(static_cast<Packed&>(packed).content.get());
-    FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()), "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ", Py_TYPE(r.ptr())->tp_name);
+    FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()),
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ",
+                Py_TYPE(r.ptr())->tp_name);
     return py::tensor_of(r.ptr());
   }
 
@@ -147,7 +154,8 @@ class PySavedHooks final : public autograd::SavedTensorHooks {
 constexpr int kNestingPerThread = 50;
 thread_local int nesting = 0;
 
-std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, TensorSpan inputs, const autograd::BackwardOptions& options) {
+std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, TensorSpan inputs,
+                                      const autograd::BackwardOptions& options) {
   struct Depth {
     Depth() { ++nesting; }
     ~Depth() { --nesting; }
@@ -161,9 +169,7 @@ std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, Tensor
     try {
       nesting = 1;
       result = autograd::run_backward(roots, grads, inputs, options);
-    } catch (...) {
-      error = std::current_exception();
-    }
+    } catch (...) { error = std::current_exception(); }
   }).join();
   if (error) std::rethrow_exception(error);
   return result;
@@ -174,9 +180,7 @@ std::string python_stack() {
   try {
     nb::object lines = nb::module_::import_("traceback").attr("format_stack")();
     return nb::cast<std::string>(nb::str("").attr("join")(lines));
-  } catch (nb::python_error&) {
-    return "(no Python stack)";
-  }
+  } catch (nb::python_error&) { return "(no Python stack)"; }
 }
 
 }  // namespace
@@ -191,7 +195,8 @@ void bind_autograd(nb::module_& m) {
   });
   m.def("is_anomaly_enabled", [] { return thread_state().anomaly_mode; });
 
-  m.def("_run_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs, bool keep_graph, bool create_graph, bool allow_unused, bool accumulate) {
+  m.def("_run_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
+                            bool keep_graph, bool create_graph, bool allow_unused, bool accumulate) {
     nb::gil_scoped_release release;
     return backward_at_depth(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
   });
@@ -205,32 +210,42 @@ void bind_autograd(nb::module_& m) {
 
   nb::class_<PyNode>(m, "Node", nb::dynamic_attr())
       .def("name", [](const PyNode& n) { return n.edge.node->name(); })
-      .def("__repr__", [](const PyNode& n) { 
-        py::Own address(PyUnicode_FromFormat("%p", static_cast<void*>(n.edge.node)));
-        return str("<", n.edge.node->name(), " object at ", address ? py::utf8(address.get()) : "?", ">");
-      })
-      .def("__eq__", [](const PyNode& a, nb::handle b) { return nb::isinstance<PyNode>(b) && a.edge.node == nb::cast<PyNode&>(b).edge.node; })
+      .def("__repr__",
+           [](const PyNode& n) {
+             py::Own address(PyUnicode_FromFormat("%p", static_cast<void*>(n.edge.node)));
+             return str("<", n.edge.node->name(), " object at ", address ? py::utf8(address.get()) : "?", ">");
+           })
+      .def("__eq__",
+           [](const PyNode& a, nb::handle b) {
+             return nb::isinstance<PyNode>(b) && a.edge.node == nb::cast<PyNode&>(b).edge.node;
+           })
       .def("__hash__", [](const PyNode& n) { return reinterpret_cast<size_t>(n.edge.node); })
-      .def_prop_ro("next_functions", [](const PyNode& n) {
-        nb::list out;
-        for (const Edge& e : n.edge.node->edges) out.append(e ? nb::make_tuple(face(e), e.nr) : nb::make_tuple(nb::none(), 0));
-        return nb::tuple(out);
-      })
-      .def_prop_ro("variable", [](const PyNode& n) {
-        FC_CHECK_AS(AttributeError, n.edge.node->name() == "AccumulateGrad", "only AccumulateGrad nodes have a variable, not ", n.edge.node->name());
-        return Tensor(Ref<TensorImpl>(static_cast<TensorImpl*>(n.edge.owner.get())));
-      })
+      .def_prop_ro("next_functions",
+                   [](const PyNode& n) {
+                     nb::list out;
+                     for (const Edge& e : n.edge.node->edges)
+                       out.append(e ? nb::make_tuple(face(e), e.nr) : nb::make_tuple(nb::none(), 0));
+                     return nb::tuple(out);
+                   })
+      .def_prop_ro("variable",
+                   [](const PyNode& n) {
+                     FC_CHECK_AS(AttributeError, n.edge.node->name() == "AccumulateGrad",
+                                 "only AccumulateGrad nodes have a variable, not ", n.edge.node->name());
+                     return Tensor(Ref<TensorImpl>(static_cast<TensorImpl*>(n.edge.owner.get())));
+                   })
       .def("_sequence_nr", [](const PyNode& n) { return n.edge.node->sequence; })
-      .def("register_hook", [](PyNode& n, nb::object f) {
-        uint64_t id = autograd::next_hook_id();
-        n.edge.node->post_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), false)});
-        return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
-      })
-      .def("register_prehook", [](PyNode& n, nb::object f) {
-        uint64_t id = autograd::next_hook_id();
-        n.edge.node->pre_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), true)});
-        return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
-      })
+      .def("register_hook",
+           [](PyNode& n, nb::object f) {
+             uint64_t id = autograd::next_hook_id();
+             n.edge.node->post_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), false)});
+             return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
+           })
+      .def("register_prehook",
+           [](PyNode& n, nb::object f) {
+             uint64_t id = autograd::next_hook_id();
+             n.edge.node->pre_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), true)});
+             return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
+           })
       .def("_remove_hook", [](PyNode& n, uint64_t id) {
         std::erase_if(n.edge.node->post_hooks, [id](const auto& h) { return h.id == id; });
         std::erase_if(n.edge.node->pre_hooks, [id](const auto& h) { return h.id == id; });
@@ -253,7 +268,8 @@ void bind_autograd(nb::module_& m) {
   nb::class_<FunctionHandle>(m, "_FunctionHandle");
   m.def("_function_node", [](nb::object context, const std::string& name, nb::handle inputs) {
     auto node = make_ref<FunctionNode>(std::move(context), name);
-    for (const Tensor& t : tensors_of(inputs)) node->edges.push_back(autograd::requires_grad(t) ? autograd::gradient_edge(t) : Edge());
+    for (const Tensor& t : tensors_of(inputs))
+      node->edges.push_back(autograd::requires_grad(t) ? autograd::gradient_edge(t) : Edge());
     if (thread_state().anomaly_mode) node->forward_trace = python_stack();
     return FunctionHandle{std::move(node)};
   });
@@ -269,8 +285,11 @@ void bind_autograd(nb::module_& m) {
     for (const Tensor& t : tensors_of(tensors)) h.node->saved.emplace_back(t, flags[i++]);
   });
   m.def("_function_saved", [](FunctionHandle& h) {
-    FC_CHECK(!h.node->released, "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-             "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+    FC_CHECK(!h.node->released,
+             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+             "already been freed). "
+             "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+             "retain_graph=True if you need to "
              "backward through the graph a second time or if you need to access saved tensors after calling backward.");
     std::vector<Tensor> out;
     for (const auto& s : h.node->saved) out.push_back(s.unpack(h.node));
@@ -279,16 +298,22 @@ void bind_autograd(nb::module_& m) {
   m.def("_function_needs", [](FunctionHandle& h, size_t i) { return h.node->wants(i); });
   m.def("_function_meta", [](FunctionHandle& h, size_t i) {
     const autograd::InputMeta& meta = h.node->inputs.at(i);
-    return nb::make_tuple(nb::steal(py::wrap_size(meta.sizes)), nb::steal(py::wrap(meta.dtype)), nb::steal(py::wrap(meta.device)));
+    return nb::make_tuple(nb::steal(py::wrap_size(meta.sizes)), nb::steal(py::wrap(meta.dtype)),
+                          nb::steal(py::wrap(meta.device)));
   });
   m.def("_function_face", [](FunctionHandle& h) { return PyNode{{h.node, h.node.get(), 0}}; });
   m.def("_check_in_place", [](const std::string& name, const Tensor& t) { autograd::check_in_place(name.c_str(), t); });
   m.def("_bump_version", [](const Tensor& t) { t.impl().bump_version(); });
-  m.def("_push_saved_hooks", [](nb::object pack, nb::object unpack) { autograd::push_saved_tensor_hooks(make_ref<PySavedHooks>(std::move(pack), std::move(unpack))); });
+  m.def("_push_saved_hooks", [](nb::object pack, nb::object unpack) {
+    autograd::push_saved_tensor_hooks(make_ref<PySavedHooks>(std::move(pack), std::move(unpack)));
+  });
   m.def("_pop_saved_hooks", &autograd::pop_saved_tensor_hooks);
 
-  m.def("_register_hook", [](const Tensor& t, nb::object f) { return autograd::add_hook(t, make_ref<PyTensorHook>(std::move(f))); });
-  m.def("_register_post_accumulate_hook", [](const Tensor& t, nb::object f) { return autograd::add_post_accumulate_hook(t, make_ref<PyTensorHook>(std::move(f))); });
+  m.def("_register_hook",
+        [](const Tensor& t, nb::object f) { return autograd::add_hook(t, make_ref<PyTensorHook>(std::move(f))); });
+  m.def("_register_post_accumulate_hook", [](const Tensor& t, nb::object f) {
+    return autograd::add_post_accumulate_hook(t, make_ref<PyTensorHook>(std::move(f)));
+  });
   m.def("_remove_hook", &autograd::remove_hook);
 }
 

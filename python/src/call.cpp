@@ -35,18 +35,17 @@ struct Scratch {
 
 struct OverloadInfo {
   const Operator* op;
-  size_t positional;       // parameters by position
-  bool varargs_function;   // torch.zeros(2, 3)
-  bool varargs_method;     // x.view(2, 3)
-  bool factory;            // takes requires_grad
+  size_t positional;             // parameters by position
+  bool varargs_function;         // torch.zeros(2, 3)
+  bool varargs_method;           // x.view(2, 3)
+  bool factory;                  // takes requires_grad
   std::vector<PyObject*> names;  // interned; "input" for self
 };
 
 struct FunctionObject {
-  PyObject_HEAD
-  vectorcallfunc call;
+  PyObject_HEAD vectorcallfunc call;
   std::vector<OverloadInfo>* overloads;
-  PyObject* name;    // "add"
+  PyObject* name;         // "add"
   PyObject* result_type;  // named tuple class, or null
   bool method;
 };
@@ -61,7 +60,8 @@ bool is_tensor_like_number(PyObject* o) { return is_tensor(o) && tensor_of(o).di
 
 bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
   if (s.n_ints == 6) return false;
-  if (PyLong_Check(o) || (PyIndex_Check(o) && !PySequence_Check(o) && !is_tensor(o)) || (is_tensor_like_number(o) && is_integral(tensor_of(o).dtype(), false))) {
+  if (PyLong_Check(o) || (PyIndex_Check(o) && !PySequence_Check(o) && !is_tensor(o)) ||
+      (is_tensor_like_number(o) && is_integral(tensor_of(o).dtype(), false))) {
     if (type.length == 0 || PyBool_Check(o)) return false;
     int64_t v = to_int(o);
     s.ints[s.n_ints] = Dims(static_cast<size_t>(type.length), v);
@@ -76,7 +76,9 @@ bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* item = items[i];
     if (PyLong_Check(item)) v.push_back(to_int(item));
-    else if (is_tensor(item) ? tensor_of(item).numel() == 1 && is_integral(tensor_of(item).dtype(), false) : PyIndex_Check(item)) v.push_back(to_int(item));
+    else if (is_tensor(item) ? tensor_of(item).numel() == 1 && is_integral(tensor_of(item).dtype(), false)
+                             : PyIndex_Check(item))
+      v.push_back(to_int(item));
     else return false;
   }
   ++s.n_ints;
@@ -155,13 +157,16 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
       return true;
     case Kind::Scalar:
       if (is_number(o)) number = to_scalar(o);
-      else if (is_tensor_like_number(o) && !autograd::requires_grad(tensor_of(o))) number = call<"aten::_local_scalar_dense", Scalar>(tensor_of(o));
+      else if (is_tensor_like_number(o) && !autograd::requires_grad(tensor_of(o)))
+        number = call<"aten::_local_scalar_dense", Scalar>(tensor_of(o));
       else return false;
       out = number;
       return true;
     case Kind::Int:
       if (PyBool_Check(o) || PyFloat_Check(o)) return false;
-      if (!PyLong_Check(o) && !(is_tensor(o) ? tensor_of(o).numel() == 1 && is_integral(tensor_of(o).dtype(), false) : PyIndex_Check(o) != 0)) return false;
+      if (!PyLong_Check(o) && !(is_tensor(o) ? tensor_of(o).numel() == 1 && is_integral(tensor_of(o).dtype(), false)
+                                             : PyIndex_Check(o) != 0))
+        return false;
       out = to_int(o);
       return true;
     case Kind::Float:
@@ -219,7 +224,8 @@ struct Misfit {
   PyObject* given = nullptr;
 };
 
-bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s, Misfit* why) {
+bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s,
+           Misfit* why) {
   const auto& params = o.op->schema().parameters;
   const size_t total = params.size();
   s.n_ints = s.n_tensors = 0;
@@ -228,8 +234,11 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
   size_t given = n;
   bool varargs = method ? o.varargs_method : o.varargs_function;
   size_t list_at = method ? 1 : 0;
-  if (varargs && n > list_at && (PyLong_Check(args[list_at]) || (is_tensor(args[list_at]) && n >= list_at + 1 && tensor_of(args[list_at]).dim() == 0 && is_integral(tensor_of(args[list_at]).dtype(), false)) ||
-                                 (PyIndex_Check(args[list_at]) && !is_tensor(args[list_at])))) {
+  if (varargs && n > list_at &&
+      (PyLong_Check(args[list_at]) ||
+       (is_tensor(args[list_at]) && n >= list_at + 1 && tensor_of(args[list_at]).dim() == 0 &&
+        is_integral(tensor_of(args[list_at]).dtype(), false)) ||
+       (PyIndex_Check(args[list_at]) && !is_tensor(args[list_at])))) {
     Dims& v = s.ints[s.n_ints++];
     v.resize(0);
     for (size_t i = list_at; i < n; ++i) {
@@ -260,8 +269,10 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
       while (i < total && o.names[i] != key) ++i;
       if (i == total)  // not interned, or another spelling
         for (i = 0; i < total; ++i)
-          if (PyUnicode_Compare(o.names[i], key) == 0 || (params[i].name == "self" && PyUnicode_CompareWithASCIIString(key, "self") == 0) ||
-              (params[i].name == "dim" && PyUnicode_CompareWithASCIIString(key, "axis") == 0) || (params[i].name == "keepdim" && PyUnicode_CompareWithASCIIString(key, "keepdims") == 0))
+          if (PyUnicode_Compare(o.names[i], key) == 0 ||
+              (params[i].name == "self" && PyUnicode_CompareWithASCIIString(key, "self") == 0) ||
+              (params[i].name == "dim" && PyUnicode_CompareWithASCIIString(key, "axis") == 0) ||
+              (params[i].name == "keepdim" && PyUnicode_CompareWithASCIIString(key, "keepdims") == 0))
             break;
       if (i == total) {
         if (o.factory && PyUnicode_CompareWithASCIIString(key, "requires_grad") == 0 && PyBool_Check(value)) {
@@ -271,12 +282,14 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
         if (value == Py_None && PyUnicode_CompareWithASCIIString(key, "out") == 0) continue;
         // out=(a, b): the results of an operator that has several.
         const size_t outs = o.op->is_out ? o.op->num_results() : 0;
-        if (outs > 1 && PyUnicode_CompareWithASCIIString(key, "out") == 0 && (PyTuple_Check(value) || PyList_Check(value)) &&
+        if (outs > 1 && PyUnicode_CompareWithASCIIString(key, "out") == 0 &&
+            (PyTuple_Check(value) || PyList_Check(value)) &&
             static_cast<size_t>(PySequence_Fast_GET_SIZE(value)) == outs) {
           bool fit = true;
           for (size_t j = 0; fit && j < outs; ++j) {
             const size_t at = total - outs + j;
-            fit = !(filled >> at & 1) && convert(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(j)), params[at].type, s, s.args[at], s.scalars[at]);
+            fit = !(filled >> at & 1) && convert(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(j)),
+                                                 params[at].type, s, s.args[at], s.scalars[at]);
             filled |= uint64_t{1} << at;
           }
           if (fit) continue;
@@ -309,7 +322,18 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
 
 // --- texts
 std::string type_name(const Type& t) {
-  constexpr const char* names[] = {"Tensor", "Number", "int", "float", "bool", "str", "torch.device", "torch.dtype", "torch.layout", "torch.memory_format", "torch.Generator", "object"};
+  constexpr const char* names[] = {"Tensor",
+                                   "Number",
+                                   "int",
+                                   "float",
+                                   "bool",
+                                   "str",
+                                   "torch.device",
+                                   "torch.dtype",
+                                   "torch.layout",
+                                   "torch.memory_format",
+                                   "torch.Generator",
+                                   "object"};
   std::string n = names[static_cast<int>(t.kind)];
   if (!t.list) return n;
   return str("tuple of ", n, "s");
@@ -337,7 +361,9 @@ std::string misfit_text(const Type& type, PyObject* given) {
   if (type.list && (PyTuple_Check(given) || PyList_Check(given)))
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(given, i);
-      bool good = type.kind == Kind::Tensor ? is_tensor(item) : type.kind == Kind::Int ? PyIndex_Check(item) != 0 : is_number(item);
+      bool good = type.kind == Kind::Tensor ? is_tensor(item)
+                  : type.kind == Kind::Int  ? PyIndex_Check(item) != 0
+                                            : is_number(item);
       if (!good) return str(", but found element of type ", Py_TYPE(item)->tp_name, " at pos ", i);
     }
   return str(", not ", Py_TYPE(given)->tp_name);
@@ -347,7 +373,8 @@ std::string given_type(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return Py_TYPE(o)->tp_name;
   std::string items;
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  for (Py_ssize_t i = 0; i < n && i < 16; ++i) items += str(i ? ", " : "", Py_TYPE(PySequence_Fast_GET_ITEM(o, i))->tp_name);
+  for (Py_ssize_t i = 0; i < n && i < 16; ++i)
+    items += str(i ? ", " : "", Py_TYPE(PySequence_Fast_GET_ITEM(o, i))->tp_name);
   if (n > 16) items += ", ...";
   return PyTuple_Check(o) ? str("tuple of (", items, n == 1 ? ",)" : ")") : str("list of [", items, "]");
 }
@@ -374,11 +401,15 @@ bool has_keyword(PyObject* kwnames, const char* name) {
     auto parameter = [&] { return utf8(o.names[why.parameter]); };
     switch (why.what) {
       case Misfit::Type: {
-        std::string position = why.parameter < n ? str(" (position ", why.parameter + (f->method ? 0 : 1), ")") : std::string();
-        raise<TypeError>(name, "(): argument '", parameter(), "'", position, " must be ", type_name(params[why.parameter].type), misfit_text(params[why.parameter].type, why.given));
+        std::string position =
+            why.parameter < n ? str(" (position ", why.parameter + (f->method ? 0 : 1), ")") : std::string();
+        raise<TypeError>(name, "(): argument '", parameter(), "'", position, " must be ",
+                         type_name(params[why.parameter].type), misfit_text(params[why.parameter].type, why.given));
       }
       case Misfit::Missing: raise<TypeError>(name, "() missing 1 required positional arguments: \"", parameter(), "\"");
-      case Misfit::TooMany: raise<TypeError>(name, "() takes ", o.positional - (f->method ? 1 : 0), " positional argument", o.positional == 1 ? "" : "s", " but ", n - (f->method ? 1 : 0), " were given");
+      case Misfit::TooMany:
+        raise<TypeError>(name, "() takes ", o.positional - (f->method ? 1 : 0), " positional argument",
+                         o.positional == 1 ? "" : "s", " but ", n - (f->method ? 1 : 0), " were given");
       case Misfit::Unknown: raise<TypeError>(name, "() got an unexpected keyword argument '", utf8(why.given), "'");
       case Misfit::Twice: raise<TypeError>(name, "() got multiple values for argument '", utf8(why.given), "'");
       case Misfit::None: break;
@@ -387,8 +418,10 @@ bool has_keyword(PyObject* kwnames, const char* name) {
   std::string got;
   for (size_t i = f->method ? 1 : 0; i < n; ++i) got += str(got.empty() ? "" : ", ", given_type(args[i]));
   for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
-    got += str(got.empty() ? "" : ", ", utf8(PyTuple_GET_ITEM(kwnames, k)), "=", given_type(args[n + static_cast<size_t>(k)]));
-  std::string text = str(name, "() received an invalid combination of arguments - got (", got, "), but expected one of:\n");
+    got += str(got.empty() ? "" : ", ", utf8(PyTuple_GET_ITEM(kwnames, k)), "=",
+               given_type(args[n + static_cast<size_t>(k)]));
+  std::string text =
+      str(name, "() received an invalid combination of arguments - got (", got, "), but expected one of:\n");
   for (const OverloadInfo& o : *f->overloads) text += str(" * ", signature(o, f->method), "\n");
   raise<TypeError>(text);
 }
@@ -402,7 +435,8 @@ PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, cons
   }
   if (n == 0) Py_RETURN_NONE;
   Own tuple(check(PyTuple_New(static_cast<Py_ssize_t>(n))));
-  for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), check(wrap(std::move(results[i]))));
+  for (size_t i = 0; i < n; ++i)
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), check(wrap(std::move(results[i]))));
   if (op.schema().returns[0].name.empty() || !f) return tuple.release();
   if (!f->result_type) f->result_type = make_result_type(op);
   return PyObject_CallFunctionObjArgs(f->result_type, tuple.get(), nullptr);
@@ -421,7 +455,9 @@ PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s, const LayerS
 // Does any argument want to handle the call itself (__torch_function__)?
 bool overrides(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
-  if (type == tensor_class || type == &PyLong_Type || type == &PyFloat_Type || type == &PyTuple_Type || type == &PyBool_Type || o == Py_None || type == &PyUnicode_Type) return false;
+  if (type == tensor_class || type == &PyLong_Type || type == &PyFloat_Type || type == &PyTuple_Type ||
+      type == &PyBool_Type || o == Py_None || type == &PyUnicode_Type)
+    return false;
   return has_torch_function(o);
 }
 bool any_overrides(PyObject* const* args, size_t n) {
@@ -463,12 +499,15 @@ void function_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 PyObject* function_repr(PyObject* self) {
-  return PyUnicode_FromFormat(fn(self)->method ? "<method '%U' of 'torch._C.TensorBase' objects>" : "<built-in method %U of type object>", fn(self)->name);
+  return PyUnicode_FromFormat(
+      fn(self)->method ? "<method '%U' of 'torch._C.TensorBase' objects>" : "<built-in method %U of type object>",
+      fn(self)->name);
 }
 PyObject* function_doc(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     std::string out;
-    for (const OverloadInfo& o : *fn(self)->overloads) out += str(utf8(fn(self)->name), signature(o, fn(self)->method), "\n");
+    for (const OverloadInfo& o : *fn(self)->overloads)
+      out += str(utf8(fn(self)->name), signature(o, fn(self)->method), "\n");
     out += "\n";
     for (const OverloadInfo& o : *fn(self)->overloads) out += str(to_string(o.op->schema()), "\n");
     return PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
@@ -478,7 +517,8 @@ PyObject* function_overloads(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     Own list(check(PyList_New(0)));
     for (const OverloadInfo& o : *fn(self)->overloads) {
-      Own name(check(PyUnicode_FromString(o.op->schema().overload.empty() ? "default" : o.op->schema().overload.c_str())));
+      Own name(
+          check(PyUnicode_FromString(o.op->schema().overload.empty() ? "default" : o.op->schema().overload.c_str())));
       check(PyList_Append(list.get(), name.get()));
     }
     return list.release();
@@ -496,7 +536,9 @@ PyObject* function_schemas(PyObject* self, void*) {
 }
 PyObject* function_name(PyObject* self, void*) { return Py_NewRef(fn(self)->name); }
 PyObject* function_module(PyObject*, void*) { return PyUnicode_FromString("facula"); }
-PyObject* function_qualname(PyObject* self, void*) { return PyUnicode_FromFormat(fn(self)->method ? "TensorBase.%U" : "%U", fn(self)->name); }
+PyObject* function_qualname(PyObject* self, void*) {
+  return PyUnicode_FromFormat(fn(self)->method ? "TensorBase.%U" : "%U", fn(self)->name);
+}
 PyObject* function_reduce(PyObject* self, PyObject*) {  // facula.add, or what _tensor.py finds under this name
   return guarded([&]() -> PyObject* {
     if (!fn(self)->method) return Py_NewRef(fn(self)->name);
@@ -513,7 +555,8 @@ PyGetSetDef function_getset[] = {{"__doc__", function_doc, nullptr, nullptr, nul
                                  {"_schemas", function_schemas, nullptr, nullptr, nullptr},
                                  {}};
 PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr}, {}};
-PyMemberDef function_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, call), READONLY, nullptr}, {}};
+PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, call), READONLY, nullptr}, {}};
 
 bool is_int_list(const Parameter& p) { return p.type.kind == Kind::Int && p.type.list && !p.keyword_only; }
 
@@ -535,7 +578,8 @@ PyObject* make_function(PyTypeObject* type, const char* name, std::span<Operator
   f->name = PyUnicode_InternFromString(name);
   f->method = method;
   for (Operator* op : ops)
-    if (op->num_args() <= kMaxArgs && (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{}))) f->overloads->push_back(describe(*op));
+    if (op->num_args() <= kMaxArgs && (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{})))
+      f->overloads->push_back(describe(*op));
   return reinterpret_cast<PyObject*>(f);
 }
 
@@ -545,7 +589,8 @@ PyObject* make_result_type(const Operator& op) {
   Own module(check(PyImport_ImportModule("facula.return_types")));
   Own names(check(PyTuple_New(static_cast<Py_ssize_t>(op.num_results()))));
   for (size_t i = 0; i < op.num_results(); ++i)
-    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), check(PyUnicode_FromString(op.schema().returns[i].name.c_str())));
+    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
+                     check(PyUnicode_FromString(op.schema().returns[i].name.c_str())));
   return check(PyObject_CallMethod(module.get(), "_make", "sO", op.schema().name.c_str(), names.get()));
 }
 
@@ -600,11 +645,16 @@ void add_function_types(PyObject* module) {
                          {Py_tp_members, function_members},
                          {0, nullptr},
                          {0, nullptr}};
-  PyType_Spec spec{"facula._C.Function", sizeof(FunctionObject), 0, static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION), slots};
+  PyType_Spec spec{
+      "facula._C.Function", sizeof(FunctionObject), 0,
+      static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION),
+      slots};
   function_type = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&spec)));
   slots[6] = {Py_tp_descr_get, reinterpret_cast<void*>(descr_get)};
   PyType_Spec method_spec{"facula._C.Method", sizeof(FunctionObject), 0,
-                          static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION), slots};
+                          static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                                                Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION),
+                          slots};
   method_type = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&method_spec)));
   check(PyModule_AddObjectRef(module, "Function", reinterpret_cast<PyObject*>(function_type)));
   check(PyModule_AddObjectRef(module, "Method", reinterpret_cast<PyObject*>(method_type)));

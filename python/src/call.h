@@ -8,7 +8,8 @@ namespace fc::py {
 
 PyObject* make_result_type(const Operator& op);  // torch.return_types.<name>
 // Calls one overload. With `layers`, only those run (a layer going on); otherwise as any call.
-PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames, const LayerSet* layers = nullptr);
+PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames,
+                     const LayerSet* layers = nullptr);
 void publish_operators(std::string_view space);  // fills _functions and _methods with operators defined since
 
 bool has_torch_function(PyObject* o);
@@ -17,9 +18,11 @@ bool torch_function_mode_active();
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, size_t n, PyObject* kwnames);
 
 // The same for an attribute of the tensor args[0] that is no operator: a property (read, or set if n == 2) or a method.
-PyObject* ask_for_attribute(const char* name, bool property, PyObject* const* args, size_t n, PyObject* kwargs = nullptr);
+PyObject* ask_for_attribute(const char* name, bool property, PyObject* const* args, size_t n,
+                            PyObject* kwargs = nullptr);
 inline PyObject* asked(const char* name, bool property, PyObject* const* args, size_t n, PyObject* kwargs = nullptr) {
-  if (Py_TYPE(args[0]) == tensor_class && !torch_function_mode_active()) [[likely]] return nullptr;
+  if (Py_TYPE(args[0]) == tensor_class && !torch_function_mode_active()) [[likely]]
+    return nullptr;
   return ask_for_attribute(name, property, args, n, kwargs);
 }
 

@@ -14,22 +14,37 @@ namespace {
 DType buffer_dtype(const char* format) {
   if (!format) return DType::UInt8;
   if (*format == '<' || *format == '=' || *format == '@') ++format;
-  FC_CHECK_AS(ValueError, *format != '>' && *format != '!', "given array has byte order different from the native byte order. Conversion between byte orders is currently not supported.");
+  FC_CHECK_AS(ValueError, *format != '>' && *format != '!',
+              "given array has byte order different from the native byte order. Conversion between byte orders is "
+              "currently not supported.");
   std::string_view f = format;
   struct Row {
     const char* code;
     DType dtype;
   };
   static constexpr bool wide = sizeof(long) == 8;
-  constexpr Row rows[] = {{"?", DType::Bool},    {"B", DType::UInt8},   {"b", DType::Int8},      {"h", DType::Int16},
-                          {"H", DType::UInt16},  {"i", DType::Int32},   {"I", DType::UInt32},    {"l", wide ? DType::Int64 : DType::Int32},
-                          {"L", wide ? DType::UInt64 : DType::UInt32}, {"q", DType::Int64}, {"Q", DType::UInt64}, {"e", DType::Float16},
-                          {"f", DType::Float32}, {"d", DType::Float64}, {"Zf", DType::Complex64}, {"Zd", DType::Complex128},
+  constexpr Row rows[] = {{"?", DType::Bool},
+                          {"B", DType::UInt8},
+                          {"b", DType::Int8},
+                          {"h", DType::Int16},
+                          {"H", DType::UInt16},
+                          {"i", DType::Int32},
+                          {"I", DType::UInt32},
+                          {"l", wide ? DType::Int64 : DType::Int32},
+                          {"L", wide ? DType::UInt64 : DType::UInt32},
+                          {"q", DType::Int64},
+                          {"Q", DType::UInt64},
+                          {"e", DType::Float16},
+                          {"f", DType::Float32},
+                          {"d", DType::Float64},
+                          {"Zf", DType::Complex64},
+                          {"Zd", DType::Complex128},
                           {"c", DType::UInt8}};
   for (const Row& r : rows)
     if (f == r.code) return r.dtype;
   raise<TypeError>("can't convert a buffer of element format '", format,
-                   "'. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.");
+                   "'. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, "
+                   "int16, int8, uint64, uint32, uint16, uint8, and bool.");
 }
 
 struct Category {
@@ -39,7 +54,10 @@ struct Category {
 
 constexpr int kMaxDepth = 64;
 
-bool is_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o) || (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !is_tensor(o) && !is_number(o)); }
+bool is_sequence(PyObject* o) {
+  return PyList_Check(o) || PyTuple_Check(o) ||
+         (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !is_tensor(o) && !is_number(o));
+}
 
 void scan(PyObject* o, int depth, Dims& shape, Category& c) {
   if (is_tensor(o)) {
@@ -80,12 +98,17 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
   Py_ssize_t n = PySequence_Size(o);
   check(static_cast<int>(n < 0 ? -1 : 0));
   if (static_cast<int>(shape.size()) == depth) shape.push_back(n);
-  FC_CHECK_AS(ValueError, depth < static_cast<int>(shape.size()) && shape[static_cast<size_t>(depth)] == n, "expected sequence of length ",
-              depth < static_cast<int>(shape.size()) ? shape[static_cast<size_t>(depth)] : 0, " at dim ", depth, " (got ", n, ")");
+  FC_CHECK_AS(ValueError, depth < static_cast<int>(shape.size()) && shape[static_cast<size_t>(depth)] == n,
+              "expected sequence of length ",
+              depth < static_cast<int>(shape.size()) ? shape[static_cast<size_t>(depth)] : 0, " at dim ", depth,
+              " (got ", n, ")");
   for (Py_ssize_t i = 0; i < n; ++i) {
     Own item(check(PySequence_GetItem(o, i)));
     bool leaf = !is_tensor(item.get()) && !is_sequence(item.get());
-    FC_CHECK_AS(TypeError, !leaf || depth + 1 == static_cast<int>(shape.size()) || (is_number(item.get()) && static_cast<int>(shape.size()) == depth + 1), "not a sequence");
+    FC_CHECK_AS(TypeError,
+                !leaf || depth + 1 == static_cast<int>(shape.size()) ||
+                    (is_number(item.get()) && static_cast<int>(shape.size()) == depth + 1),
+                "not a sequence");
     scan(item.get(), depth + 1, shape, c);
   }
 }
@@ -127,7 +150,8 @@ void store(PyObject* o, DType t, char* at) {
     int64_t v = s.to_int();
     if (t != DType::Int64 && t != DType::UInt64 && !is_tensor(o)) {
       int bits = static_cast<int>(item_size(t)) * 8;
-      int64_t lo = is_signed(t) ? -(int64_t{1} << (bits - 1)) : 0, hi = is_signed(t) ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
+      int64_t lo = is_signed(t) ? -(int64_t{1} << (bits - 1)) : 0,
+              hi = is_signed(t) ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
       if (!is_signed(t) && v < 0 && v >= -(int64_t{1} << (bits - 1))) v &= hi;  // PyTorch lets -1 mean 255
       FC_CHECK(v >= lo && v <= hi, "value cannot be converted to type ", t, " without overflow");
     }
@@ -208,7 +232,8 @@ Scalar to_scalar(PyObject* o) {
   }
   if (PyLong_Check(o)) return to_int(o);
   if (PyNumberMethods* n = Py_TYPE(o)->tp_as_number; n && is_number(o)) {
-    if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0 || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0) return PyObject_IsTrue(o) == 1;
+    if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0 || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0)
+      return PyObject_IsTrue(o) == 1;
     if (n->nb_index) return to_int(o);
     if (PyObject_HasAttrString(o, "__complex__") && std::strstr(Py_TYPE(o)->tp_name, "complex")) {
       Py_complex c = PyComplex_AsCComplex(o);
@@ -251,7 +276,8 @@ PyObject* wrap(Value v) {
   Arg a = v.arg();
   auto list = [](auto items, auto make) -> PyObject* {
     Own t(check(PyTuple_New(static_cast<Py_ssize_t>(items.size()))));
-    for (size_t i = 0; i < items.size(); ++i) PyTuple_SET_ITEM(t.get(), static_cast<Py_ssize_t>(i), check(make(items[i])));
+    for (size_t i = 0; i < items.size(); ++i)
+      PyTuple_SET_ITEM(t.get(), static_cast<Py_ssize_t>(i), check(make(items[i])));
     return t.release();
   };
   switch (a.tag()) {
@@ -278,7 +304,9 @@ PyObject* wrap(Value v) {
   raise<Error>("a value of type ", to_string(a.tag()), " has no Python form");
 }
 
-Tensor dtype_cast(const Tensor& t, DType dtype) { return t.dtype() == dtype ? t : call<"aten::to.dtype", Tensor>(t, dtype, false, false, std::optional<MemoryFormat>()); }
+Tensor dtype_cast(const Tensor& t, DType dtype) {
+  return t.dtype() == dtype ? t : call<"aten::to.dtype", Tensor>(t, dtype, false, false, std::optional<MemoryFormat>());
+}
 
 // Shares the memory of anything with the buffer protocol. The buffer stays locked while the storage lives.
 Tensor tensor_from_buffer(PyObject* o, bool* writable) {
@@ -296,16 +324,20 @@ Tensor tensor_from_buffer(PyObject* o, bool* writable) {
     }
   } unlock{&view};
   DType t = buffer_dtype(view.format);
-  FC_CHECK_AS(ValueError, static_cast<size_t>(view.itemsize) == item_size(t), "buffer: items of ", view.itemsize, " bytes do not fit element type ", t);
+  FC_CHECK_AS(ValueError, static_cast<size_t>(view.itemsize) == item_size(t), "buffer: items of ", view.itemsize,
+              " bytes do not fit element type ", t);
   FC_CHECK_AS(ValueError, view.ndim <= static_cast<int>(kMaxRank), "buffer: too many dimensions: ", view.ndim);
   Dims sizes, strides;
   int64_t item = view.itemsize, reach = 0;
   for (int d = 0; d < view.ndim; ++d) {
     int64_t stride = view.strides ? view.strides[d] : item;
-    FC_CHECK_AS(ValueError, stride >= 0,
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. (You can probably work around this by making a copy of your array with array.copy().)");
+    FC_CHECK_AS(
+        ValueError, stride >= 0,
+        "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+        "supported. (You can probably work around this by making a copy of your array with array.copy().)");
     FC_CHECK_AS(ValueError, stride % item == 0 || view.shape[d] <= 1,
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.");
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
+                "the memory.");
     sizes.push_back(view.shape[d]);
     strides.push_back(stride / item);
   }
@@ -334,7 +366,8 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Dev
   };
   if (is_tensor(data)) {
     Tensor t = tensor_of(data);
-    return call<"aten::to.dtype_layout", Tensor>(t, dtype, std::optional<Layout>(), device, std::optional<bool>(), false, copy, std::optional<MemoryFormat>());
+    return call<"aten::to.dtype_layout", Tensor>(t, dtype, std::optional<Layout>(), device, std::optional<bool>(),
+                                                 false, copy, std::optional<MemoryFormat>());
   }
   if (PyObject_CheckBuffer(data) && !PyBytes_Check(data)) {
     bool writable = true;
@@ -353,7 +386,8 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Dev
   DType t;
   if (dtype) t = *dtype;
   else if (c.has_complex) t = complex_of(default_dtype());
-  else if (c.has_float) t = is_complex(c.tensor == DType::Undefined ? DType::Bool : c.tensor) ? c.tensor : default_dtype();
+  else if (c.has_float)
+    t = is_complex(c.tensor == DType::Undefined ? DType::Bool : c.tensor) ? c.tensor : default_dtype();
   else if (c.tensor != DType::Undefined) t = c.has_int && c.tensor == DType::Bool ? DType::Int64 : c.tensor;
   else if (c.has_int) t = DType::Int64;
   else t = c.any ? DType::Bool : default_dtype();
@@ -365,7 +399,8 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Dev
 
 PyObject* to_list(const Tensor& input) {
   Tensor t = input;
-  if (!t.device().is_cpu()) t = call<"aten::to.device", Tensor>(t, Device{}, t.dtype(), false, false, std::optional<MemoryFormat>());
+  if (!t.device().is_cpu())
+    t = call<"aten::to.device", Tensor>(t, Device{}, t.dtype(), false, false, std::optional<MemoryFormat>());
   DType d = t.dtype();
   if (is_reduced(d)) t = dtype_cast(t, DType::Float32), d = DType::Float32;
   if (d == DType::UInt16 || d == DType::UInt32) t = dtype_cast(t, DType::Int64), d = DType::Int64;
@@ -380,9 +415,13 @@ PyObject* to_list(const Tensor& input) {
     case DType::Int32: return go([](const char* p) { return PyLong_FromLong(read<int32_t>(p)); });
     case DType::Int64: return go([](const char* p) { return PyLong_FromLongLong(read<int64_t>(p)); });
     case DType::UInt64: return go([](const char* p) { return PyLong_FromUnsignedLongLong(read<uint64_t>(p)); });
-    case DType::Float32: return go([](const char* p) { return PyFloat_FromDouble(static_cast<double>(read<float>(p))); });
+    case DType::Float32:
+      return go([](const char* p) { return PyFloat_FromDouble(static_cast<double>(read<float>(p))); });
     case DType::Float64: return go([](const char* p) { return PyFloat_FromDouble(read<double>(p)); });
-    case DType::Complex64: return go([](const char* p) { return PyComplex_FromDoubles(static_cast<double>(read<float>(p)), static_cast<double>(read<float>(p + 4))); });
+    case DType::Complex64:
+      return go([](const char* p) {
+        return PyComplex_FromDoubles(static_cast<double>(read<float>(p)), static_cast<double>(read<float>(p + 4)));
+      });
     default: return go([](const char* p) { return PyComplex_FromDoubles(read<double>(p), read<double>(p + 8)); });
   }
 }

@@ -41,7 +41,8 @@ std::pair<nb::tuple, nb::dict> python_call(const Operator& op, const Arg* args) 
   const auto& params = op.schema().parameters;
   size_t n = params.size(), last = 0;
   for (size_t i = 0; i < n; ++i)
-    if (!params[i].keyword_only && !(params[i].has_default && same_value(args[i], params[i].default_value))) last = i + 1;
+    if (!params[i].keyword_only && !(params[i].has_default && same_value(args[i], params[i].default_value)))
+      last = i + 1;
   nb::list positional;
   nb::dict keywords;
   for (size_t i = 0; i < n; ++i) {
@@ -52,7 +53,8 @@ std::pair<nb::tuple, nb::dict> python_call(const Operator& op, const Arg* args) 
       return to_python(args[i]);
     };
     if (!p.keyword_only && i < last) positional.append(value());
-    else if (p.keyword_only && !(p.has_default && same_value(args[i], p.default_value))) keywords[p.name.c_str()] = value();
+    else if (p.keyword_only && !(p.has_default && same_value(args[i], p.default_value)))
+      keywords[p.name.c_str()] = value();
   }
   return {nb::tuple(positional), keywords};
 }
@@ -63,7 +65,8 @@ Value from_python(nb::handle h, const Type& type, const Operator& op) {
   if (type.list && type.kind == Kind::Tensor) {
     std::vector<Tensor> out;
     for (nb::handle item : h) {
-      FC_CHECK_AS(TypeError, py::is_tensor(item.ptr()), op.name(), ": the Python implementation returned a list that holds a ", Py_TYPE(item.ptr())->tp_name);
+      FC_CHECK_AS(TypeError, py::is_tensor(item.ptr()), op.name(),
+                  ": the Python implementation returned a list that holds a ", Py_TYPE(item.ptr())->tp_name);
       out.push_back(py::tensor_of(item.ptr()));
     }
     return Value(std::move(out));
@@ -75,7 +78,8 @@ Value from_python(nb::handle h, const Type& type, const Operator& op) {
   }
   switch (type.kind) {
     case Kind::Tensor:
-      FC_CHECK_AS(TypeError, py::is_tensor(o), op.name(), ": the Python implementation must return a Tensor, not ", Py_TYPE(o)->tp_name);
+      FC_CHECK_AS(TypeError, py::is_tensor(o), op.name(), ": the Python implementation must return a Tensor, not ",
+                  Py_TYPE(o)->tp_name);
       return Value(Tensor(py::tensor_of(o)));
     case Kind::Bool: return Value(PyObject_IsTrue(o) == 1);
     case Kind::Int: return Value(py::to_int(o));
@@ -91,8 +95,10 @@ void store_results(const Operator& op, nb::handle r, Value* results) {
     results[0] = from_python(r, returns[0].type, op);
     return;
   }
-  FC_CHECK_AS(TypeError, nb::isinstance<nb::tuple>(r) || nb::isinstance<nb::list>(r), op.name(), ": the Python implementation must return ", returns.size(), " values");
-  FC_CHECK(nb::len(r) == returns.size(), op.name(), ": the Python implementation returned ", nb::len(r), " values, not ", returns.size());
+  FC_CHECK_AS(TypeError, nb::isinstance<nb::tuple>(r) || nb::isinstance<nb::list>(r), op.name(),
+              ": the Python implementation must return ", returns.size(), " values");
+  FC_CHECK(nb::len(r) == returns.size(), op.name(), ": the Python implementation returned ", nb::len(r),
+           " values, not ", returns.size());
   for (size_t i = 0; i < returns.size(); ++i) results[i] = from_python(r[i], returns[i].type, op);
 }
 
@@ -153,7 +159,8 @@ struct Continuation {
 void python_layer(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results) {
   nb::gil_scoped_acquire gil;
   auto [positional, keywords] = python_call(op, args);
-  nb::object r = static_cast<PythonLayer*>(context)->f(operator_object(op), positional, keywords, nb::cast(Continuation{&op, below}));
+  nb::object r = static_cast<PythonLayer*>(context)->f(operator_object(op), positional, keywords,
+                                                       nb::cast(Continuation{&op, below}));
   store_results(op, r, results);
 }
 
@@ -216,8 +223,10 @@ void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* ar
     }
   }
   FC_CHECK_AS(TypeError, first.is_valid(), "no mode handled ", op.name());
-  nb::object r = nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(first.ptr()))).attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
-  FC_CHECK_AS(TypeError, !r.is(nb::handle(Py_NotImplemented)), "Multiple dispatch failed for '", op.name(), "'; all __torch_dispatch__ handlers returned NotImplemented");
+  nb::object r = nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(first.ptr())))
+                     .attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
+  FC_CHECK_AS(TypeError, !r.is(nb::handle(Py_NotImplemented)), "Multiple dispatch failed for '", op.name(),
+              "'; all __torch_dispatch__ handlers returned NotImplemented");
   store_results(op, r, results);
 }
 
@@ -232,31 +241,47 @@ void bind_dispatch(nb::module_& m) {
       .def_prop_ro("_schema", [](const Operator& op) { return to_string(op.schema()); })
       .def_prop_ro("namespace", [](const Operator& op) { return op.schema().space; })
       .def_prop_ro("_opname", [](const Operator& op) { return op.schema().name; })
-      .def_prop_ro("_overloadname", [](const Operator& op) { return op.schema().overload.empty() ? "default" : op.schema().overload; })
-      .def_prop_ro("overloadpacket", [](const Operator& op) {
-        return nb::module_::import_("facula").attr("ops").attr(op.schema().space.c_str()).attr(op.schema().name.c_str());
-      })
-      .def("__getattr__", [](const Operator& op, const std::string& name) {  // nanobind keeps __name__ for the class
-        FC_CHECK_AS(AttributeError, name == "__name__", "'Operator' object has no attribute '", name, "'");
-        return str(op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload);
-      })
+      .def_prop_ro("_overloadname",
+                   [](const Operator& op) { return op.schema().overload.empty() ? "default" : op.schema().overload; })
+      .def_prop_ro("overloadpacket",
+                   [](const Operator& op) {
+                     return nb::module_::import_("facula")
+                         .attr("ops")
+                         .attr(op.schema().space.c_str())
+                         .attr(op.schema().name.c_str());
+                   })
+      .def("__getattr__",
+           [](const Operator& op, const std::string& name) {  // nanobind keeps __name__ for the class
+             FC_CHECK_AS(AttributeError, name == "__name__", "'Operator' object has no attribute '", name, "'");
+             return str(op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload);
+           })
       .def_prop_ro("is_view", [](const Operator& op) { return op.is_view; })
       .def_prop_ro("is_in_place", [](const Operator& op) { return op.is_in_place; })
       .def_prop_ro("is_out", [](const Operator& op) { return op.is_out; })
       .def_prop_ro("is_composite", [](const Operator& op) { return static_cast<bool>(op.composite()); })
       .def_prop_ro("has_derivative", [](const Operator& op) { return op.grad != nullptr; })
       .def_prop_ro("differentiable", [](const Operator& op) { return op.differentiable; })
-      .def_prop_ro("autocast_class", [](const Operator& op) {
-        constexpr const char* names[] = {"none", "lower", "float32", "promote"};
-        return names[static_cast<int>(op.autocast)];
-      })
-      .def("__repr__", [](const Operator& op) {
-        return str("<OpOverload(op='", op.schema().space, ".", op.schema().name, "', overload='", op.schema().overload.empty() ? "default" : op.schema().overload, "')>");
-      })
-      .def("__str__", [](const Operator& op) { return str(op.schema().space, ".", op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload); })
+      .def_prop_ro("autocast_class",
+                   [](const Operator& op) {
+                     constexpr const char* names[] = {"none", "lower", "float32", "promote"};
+                     return names[static_cast<int>(op.autocast)];
+                   })
+      .def("__repr__",
+           [](const Operator& op) {
+             return str("<OpOverload(op='", op.schema().space, ".", op.schema().name, "', overload='",
+                        op.schema().overload.empty() ? "default" : op.schema().overload, "')>");
+           })
+      .def("__str__",
+           [](const Operator& op) {
+             return str(op.schema().space, ".", op.schema().name, ".",
+                        op.schema().overload.empty() ? "default" : op.schema().overload);
+           })
       .def("__hash__", [](const Operator& op) { return reinterpret_cast<size_t>(&op); })
-      .def("__eq__", [](const Operator& op, nb::handle o) { return nb::isinstance<Operator>(o) && &nb::cast<Operator&>(o) == &op; })
-      .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) { return call_operator(op, args, kwargs, nullptr); });
+      .def("__eq__", [](const Operator& op,
+                        nb::handle o) { return nb::isinstance<Operator>(o) && &nb::cast<Operator&>(o) == &op; })
+      .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) {
+        return call_operator(op, args, kwargs, nullptr);
+      });
   nb::class_<Continuation>(m, "_Continuation").def("__call__", &Continuation::call);
 
   m.def("_find_operator", [](const std::string& name) -> nb::object {
@@ -289,7 +314,8 @@ void bind_dispatch(nb::module_& m) {
     auto init = reinterpret_cast<void (*)()>(dlsym(handle, "facula_library_init"));
     if (!init) {
       dlclose(handle);
-      PyErr_Format(PyExc_OSError, "%s: exports no function facula_library_init; see docs/add-an-operator.md", path.c_str());
+      PyErr_Format(PyExc_OSError, "%s: exports no function facula_library_init; see docs/add-an-operator.md",
+                   path.c_str());
       throw nb::python_error();
     }
     init();
@@ -311,21 +337,25 @@ void bind_dispatch(nb::module_& m) {
     if (!dispatch_modes) dispatch_modes = PyList_New(0);
     return nb::borrow<nb::list>(dispatch_modes);
   });
-  m.def("_set_autocast", [](const std::string& device, nb::handle dtype) {
-    int type = find_device_type(device);
-    FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
-    set_autocast(type, dtype.is_none() ? DType::Undefined : py::to_dtype(dtype.ptr()));
-  }, nb::arg("device"), nb::arg("dtype").none());
+  m.def(
+      "_set_autocast",
+      [](const std::string& device, nb::handle dtype) {
+        int type = find_device_type(device);
+        FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
+        set_autocast(type, dtype.is_none() ? DType::Undefined : py::to_dtype(dtype.ptr()));
+      },
+      nb::arg("device"), nb::arg("dtype").none());
   m.def("_autocast_dtype", [](const std::string& device) {
     int type = find_device_type(device);
     FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
     return steal(py::wrap(autocast_dtype(type)));
   });
   m.def("_set_python_dispatch", [](const Tensor& t, bool on) { t.impl().set_layer(layer::Python, on); });
-  m.def("_below_python", [](nb::object f, nb::args args, nb::kwargs kwargs) {  // calls f without Python modes and subclasses
-    ExcludeLayers guard(layer::Python);
-    return f(*args, **kwargs);
-  });
+  m.def("_below_python",
+        [](nb::object f, nb::args args, nb::kwargs kwargs) {  // calls f without Python modes and subclasses
+          ExcludeLayers guard(layer::Python);
+          return f(*args, **kwargs);
+        });
 }
 
 }  // namespace fc

@@ -52,7 +52,8 @@ DLDataType dlpack_type(DType t) {
   if (t == DType::BFloat16) return {kBfloat, bits, 1};
   if (is_complex(t)) return {kComplex, bits, 1};
   if (is_integral(t, false)) return {is_signed(t) ? kInt : kUInt, bits, 1};
-  FC_CHECK_AS(BufferError, t == DType::Float16 || t == DType::Float32 || t == DType::Float64, "__dlpack__: ", t, " has no DLPack type");
+  FC_CHECK_AS(BufferError, t == DType::Float16 || t == DType::Float32 || t == DType::Float64, "__dlpack__: ", t,
+              " has no DLPack type");
   return {kFloat, bits, 1};
 }
 
@@ -105,8 +106,14 @@ PyObject* export_tensor(const Tensor& t, bool copied, const char* name) {
   // Where a size is 1 the stride says nothing; some readers want it to look contiguous.
   for (size_t d = 0; d < e->shape.size(); ++d)
     if (e->shape[d] < 2) e->strides[d] = 1;
-  e->managed.tensor = {t.numel() == 0 ? nullptr : t.data(), {t.device().is_cpu() ? kDLCPU : kDLCUDA, t.device().is_cpu() ? 0 : std::max<int>(t.device().index, 0)},
-                       static_cast<int32_t>(t.dim()), dlpack_type(t.dtype()), e->shape.data(), e->strides.data(), 0};
+  e->managed.tensor = {
+      t.numel() == 0 ? nullptr : t.data(),
+      {t.device().is_cpu() ? kDLCPU : kDLCUDA, t.device().is_cpu() ? 0 : std::max<int>(t.device().index, 0)},
+      static_cast<int32_t>(t.dim()),
+      dlpack_type(t.dtype()),
+      e->shape.data(),
+      e->strides.data(),
+      0};
   e->managed.context = e.get();
   e->managed.deleter = free_export<Managed>;
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
@@ -120,9 +127,12 @@ PyObject* export_tensor(const Tensor& t, bool copied, const char* name) {
 }
 
 nb::object to_capsule(const Tensor& t, bool versioned, bool copied) {
-  FC_CHECK_AS(BufferError, !autograd::requires_grad(t), "Can't export tensors that require gradient, use tensor.detach()");
-  FC_CHECK_AS(BufferError, t.device().is_cpu() || t.device().type == Device::CUDA, "__dlpack__: device ", to_string(t.device()), " has no DLPack number");
-  return nb::steal(versioned ? export_tensor<DLManagedTensorVersioned>(t, copied, "dltensor_versioned") : export_tensor<DLManagedTensor>(t, copied, "dltensor"));
+  FC_CHECK_AS(BufferError, !autograd::requires_grad(t),
+              "Can't export tensors that require gradient, use tensor.detach()");
+  FC_CHECK_AS(BufferError, t.device().is_cpu() || t.device().type == Device::CUDA, "__dlpack__: device ",
+              to_string(t.device()), " has no DLPack number");
+  return nb::steal(versioned ? export_tensor<DLManagedTensorVersioned>(t, copied, "dltensor_versioned")
+                             : export_tensor<DLManagedTensor>(t, copied, "dltensor"));
 }
 
 // --- in
@@ -139,13 +149,16 @@ template <class Managed>
 Tensor import_tensor(Managed& m) {
   const DLTensor& s = m.tensor;
   FC_CHECK_AS(BufferError, s.device.type == kDLCPU, "from_dlpack: unsupported device type ", s.device.type);
-  FC_CHECK_AS(BufferError, s.ndim >= 0 && s.ndim <= static_cast<int32_t>(kMaxRank), "from_dlpack: number of dimensions is ", s.ndim, ", allowed are 0 to ", kMaxRank);
+  FC_CHECK_AS(BufferError, s.ndim >= 0 && s.ndim <= static_cast<int32_t>(kMaxRank),
+              "from_dlpack: number of dimensions is ", s.ndim, ", allowed are 0 to ", kMaxRank);
   FC_CHECK_AS(BufferError, s.ndim == 0 || s.shape, "from_dlpack: the shape is null");
   DType t = dtype_of(s.dtype);
   Dims sizes(IntSpan(s.shape, static_cast<size_t>(s.ndim)));
   int64_t numel = checked_numel(sizes);
   Dims strides = s.strides ? Dims(IntSpan(s.strides, static_cast<size_t>(s.ndim))) : contiguous_strides(sizes);
-  for (int64_t stride : strides) FC_CHECK_AS(BufferError, stride >= 0 || numel == 0, "from_dlpack: negative strides are not supported, got ", stride);
+  for (int64_t stride : strides)
+    FC_CHECK_AS(BufferError, stride >= 0 || numel == 0, "from_dlpack: negative strides are not supported, got ",
+                stride);
   for (int64_t& stride : strides) stride = std::max<int64_t>(stride, 0);
   FC_CHECK_AS(BufferError, s.data || numel == 0, "from_dlpack: the data pointer is null for a tensor of shape ", sizes);
   size_t bytes = numel == 0 ? 0 : storage_bytes_needed(sizes, strides, 0, t);
@@ -156,17 +169,21 @@ Tensor import_tensor(Managed& m) {
 }
 
 Tensor from_capsule(nb::handle h) {
-  FC_CHECK_AS(TypeError, PyCapsule_CheckExact(h.ptr()), "from_dlpack: expected a DLPack capsule, got ", Py_TYPE(h.ptr())->tp_name);
+  FC_CHECK_AS(TypeError, PyCapsule_CheckExact(h.ptr()), "from_dlpack: expected a DLPack capsule, got ",
+              Py_TYPE(h.ptr())->tp_name);
   const char* name = PyCapsule_GetName(h.ptr());
   bool versioned = name && std::strcmp(name, "dltensor_versioned") == 0;
-  FC_CHECK(versioned || (name && std::strcmp(name, "dltensor") == 0), "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, "
-           "so you might have already constructed a tensor from it once (its name is ", name ? name : "null", ")");
+  FC_CHECK(versioned || (name && std::strcmp(name, "dltensor") == 0),
+           "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, "
+           "so you might have already constructed a tensor from it once (its name is ",
+           name ? name : "null", ")");
   void* p = PyCapsule_GetPointer(h.ptr(), name);
   if (!p) throw nb::python_error();
   Tensor t;
   if (versioned) {
     auto& m = *static_cast<DLManagedTensorVersioned*>(p);
-    FC_CHECK_AS(BufferError, m.major == 1, "from_dlpack: version ", m.major, ".", m.minor, " of DLPack is not supported, only 1.x");
+    FC_CHECK_AS(BufferError, m.major == 1, "from_dlpack: version ", m.major, ".", m.minor,
+                " of DLPack is not supported, only 1.x");
     t = import_tensor(m);
   } else {
     t = import_tensor(*static_cast<DLManagedTensor*>(p));

@@ -20,17 +20,11 @@ void set_python_error() {
   try {
     throw;
   } catch (const PythonError&) {
-  } catch (nanobind::python_error& e) {
-    e.restore();
-  } catch (const Error& e) {
+  } catch (nanobind::python_error& e) { e.restore(); } catch (const Error& e) {
     PyErr_SetString(kind_of(e.kind()), e.what());
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& e) {
+  } catch (const std::bad_alloc&) { PyErr_NoMemory(); } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
-  } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "an unknown error");
-  }
+  } catch (...) { PyErr_SetString(PyExc_RuntimeError, "an unknown error"); }
 }
 
 }  // namespace fc::py

@@ -16,7 +16,8 @@ std::optional<int64_t> slice_part(PyObject* o) {
     int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
     return overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN : v;
   }
-  if (!is_tensor(o) && !PyIndex_Check(o)) raise<TypeError>("slice indices must be integers or None or have an __index__ method");
+  if (!is_tensor(o) && !PyIndex_Check(o))
+    raise<TypeError>("slice indices must be integers or None or have an __index__ method");
   return to_int(o);
 }
 
@@ -38,10 +39,13 @@ TensorIndex index_of(PyObject* o, const Tensor& self) {
     Tensor t = tensor_from(o, {}, {}, false);
     // An empty list selects nothing; it has no numbers to tell its type.
     if (is_floating(t.dtype()) && t.numel() == 0) t = dtype_cast(t, DType::Int64);
-    return TensorIndex(call<"aten::to.device", Tensor>(t, self.device().is_meta() ? Device{} : self.device(), t.dtype(), false, false, std::optional<MemoryFormat>()));
+    return TensorIndex(call<"aten::to.device", Tensor>(t, self.device().is_meta() ? Device{} : self.device(), t.dtype(),
+                                                       false, false, std::optional<MemoryFormat>()));
   }
   if (PyIndex_Check(o)) return to_int(o);
-  raise<IndexError>("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ", Py_TYPE(o)->tp_name, ")");
+  raise<IndexError>(
+      "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+      Py_TYPE(o)->tp_name, ")");
 }
 
 // NumPy's old rule, which PyTorch keeps: a list that holds sequences, slices, None or Ellipsis is a tuple of indices.
@@ -49,7 +53,9 @@ bool list_means_tuple(PyObject* o) {
   if (!PyList_Check(o) || PyList_GET_SIZE(o) >= 32) return false;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) {
     PyObject* item = PyList_GET_ITEM(o, i);
-    if (is_plain_sequence(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis || (is_tensor(item) && tensor_of(item).dim() > 0)) return true;
+    if (is_plain_sequence(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis ||
+        (is_tensor(item) && tensor_of(item).dim() > 0))
+      return true;
   }
   return false;
 }
@@ -57,7 +63,8 @@ bool list_means_tuple(PyObject* o) {
 std::vector<TensorIndex> indices_of(PyObject* index, const Tensor& self) {
   std::vector<TensorIndex> out;
   if (PyTuple_Check(index) || list_means_tuple(index)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); ++i) out.push_back(index_of(PySequence_Fast_GET_ITEM(index, i), self));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); ++i)
+      out.push_back(index_of(PySequence_Fast_GET_ITEM(index, i), self));
   } else {
     out.push_back(index_of(index, self));
   }
@@ -67,7 +74,8 @@ std::vector<TensorIndex> indices_of(PyObject* index, const Tensor& self) {
 // Subclasses and modes see indexing as Tensor.__getitem__ and Tensor.__setitem__.
 PyObject* overridden(const char* name, PyObject* const* args, size_t n) {
   bool any = torch_function_mode_active();
-  for (size_t i = 0; i < n; ++i) any |= Py_TYPE(args[i]) != tensor_class && is_tensor(args[i]) && has_torch_function(args[i]);
+  for (size_t i = 0; i < n; ++i)
+    any |= Py_TYPE(args[i]) != tensor_class && is_tensor(args[i]) && has_torch_function(args[i]);
   if (!any) return nullptr;
   Own f(check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_base), name)));
   return call_torch_function(f.get(), args, n, nullptr);
@@ -98,7 +106,8 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
     std::vector<TensorIndex> indices = indices_of(index, t);
     if (is_tensor(value)) fc::set_item(t, indices, tensor_of(value));
     else if (is_number(value)) fc::set_item(t, indices, to_scalar(value));
-    else if (is_plain_sequence(value) || PyObject_CheckBuffer(value)) fc::set_item(t, indices, tensor_from(value, {}, {}, false));
+    else if (is_plain_sequence(value) || PyObject_CheckBuffer(value))
+      fc::set_item(t, indices, tensor_from(value, {}, {}, false));
     else raise<TypeError>("can't assign a ", Py_TYPE(value)->tp_name, " to a ", info(t.dtype()).legacy, "Tensor");
     return 0;
   });

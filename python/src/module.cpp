@@ -32,9 +32,7 @@ NB_MODULE(_C, m) {
     try {
       std::rethrow_exception(p);
     } catch (const py::PythonError&) {
-    } catch (const Error&) {
-      py::set_python_error();
-    }
+    } catch (const Error&) { py::set_python_error(); }
   });
   try {
     py::add_value_types(m.ptr());

@@ -9,8 +9,8 @@ namespace fc::py {
 namespace {
 
 PyObject *name_torch_function, *disabled_implementation;
-thread_local int disabled = 0;             // depth of DisableTorchFunction
-thread_local int subclasses_disabled = 0;  // depth of DisableTorchFunctionSubclass, which leaves modes on
+thread_local int disabled = 0;                // depth of DisableTorchFunction
+thread_local int subclasses_disabled = 0;     // depth of DisableTorchFunctionSubclass, which leaves modes on
 thread_local PyObject* mode_stack = nullptr;  // list of TorchFunctionMode objects, or null
 
 bool overridden(PyObject* o) {
@@ -46,7 +46,9 @@ PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args
 
 PyObject* let_handle(PyObject* function, const std::vector<PyObject*>& found, PyObject* args, PyObject* kwargs) {
   Own types(check(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
-  for (size_t i = 0; i < found.size(); ++i) PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+  for (size_t i = 0; i < found.size(); ++i)
+    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
+                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
   if (torch_function_mode_active()) {  // the mode itself runs with the modes below it
     PyObject* stack = mode_stack;
     Py_ssize_t top = PyList_GET_SIZE(stack) - 1;
@@ -73,7 +75,8 @@ PyObject* let_handle(PyObject* function, const std::vector<PyObject*>& found, Py
   }
   Own text(PyObject_Repr(function));
   Own list(PyObject_Repr(types.get()));
-  raise<TypeError>("Multiple dispatch failed for ", text ? utf8(text.get()) : "this function", "; all __torch_function__ handlers returned NotImplemented: ", list ? utf8(list.get()) : "");
+  raise<TypeError>("Multiple dispatch failed for ", text ? utf8(text.get()) : "this function",
+                   "; all __torch_function__ handlers returned NotImplemented: ", list ? utf8(list.get()) : "");
 }
 
 }  // namespace
@@ -87,7 +90,8 @@ PyObject* call_torch_function(PyObject* function, PyObject* const* args, size_t 
   for (size_t i = 0; i < all; ++i) {
     collect(args[i], found);
     if (PyTuple_Check(args[i]) || PyList_Check(args[i]))
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k) collect(PySequence_Fast_GET_ITEM(args[i], k), found);
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
+        collect(PySequence_Fast_GET_ITEM(args[i], k), found);
   }
   if (found.empty() && !torch_function_mode_active()) return nullptr;
   Own tuple(check(PyTuple_New(static_cast<Py_ssize_t>(n))));
@@ -119,47 +123,65 @@ void add_override_functions(PyObject* module) {
   name_torch_function = PyUnicode_InternFromString("__torch_function__");
   static PyMethodDef defs[] = {
       // The implementation that means "treat me as a plain tensor" (Parameter has it).
-      {"_disabled_torch_function_impl", [](PyObject*, PyObject* args) -> PyObject* {
+      {"_disabled_torch_function_impl",
+       [](PyObject*, PyObject* args) -> PyObject* {
          PyObject *function, *types, *call_args, *kwargs = nullptr;
-         if (!PyArg_UnpackTuple(args, "_disabled_torch_function_impl", 3, 4, &function, &types, &call_args, &kwargs)) return nullptr;
+         if (!PyArg_UnpackTuple(args, "_disabled_torch_function_impl", 3, 4, &function, &types, &call_args, &kwargs))
+           return nullptr;
          ++subclasses_disabled;
          PyObject* r = PyObject_Call(function, call_args, kwargs && kwargs != Py_None ? kwargs : nullptr);
          --subclasses_disabled;
          return r;
-       }, METH_VARARGS, nullptr},
-      {"_torch_function_disable", [](PyObject*, PyObject* on) -> PyObject* {
+       },
+       METH_VARARGS, nullptr},
+      {"_torch_function_disable",
+       [](PyObject*, PyObject* on) -> PyObject* {
          disabled += on == Py_True ? 1 : -1;
          Py_RETURN_NONE;
-       }, METH_O, nullptr},
-      {"_torch_function_disable_subclasses", [](PyObject*, PyObject* on) -> PyObject* {
+       },
+       METH_O, nullptr},
+      {"_torch_function_disable_subclasses",
+       [](PyObject*, PyObject* on) -> PyObject* {
          subclasses_disabled += on == Py_True ? 1 : -1;
          Py_RETURN_NONE;
-       }, METH_O, nullptr},
-      {"_is_torch_function_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(disabled == 0 && subclasses_disabled == 0); }, METH_NOARGS, nullptr},
-      {"_is_torch_function_mode_active", [](PyObject*, PyObject*) { return PyBool_FromLong(torch_function_mode_active()); }, METH_NOARGS, nullptr},
-      {"_function_mode_stack", [](PyObject*, PyObject*) -> PyObject* {  // this thread's list, changed by overrides.py
+       },
+       METH_O, nullptr},
+      {"_is_torch_function_enabled",
+       [](PyObject*, PyObject*) { return PyBool_FromLong(disabled == 0 && subclasses_disabled == 0); }, METH_NOARGS,
+       nullptr},
+      {"_is_torch_function_mode_active",
+       [](PyObject*, PyObject*) { return PyBool_FromLong(torch_function_mode_active()); }, METH_NOARGS, nullptr},
+      {"_function_mode_stack",
+       [](PyObject*, PyObject*) -> PyObject* {  // this thread's list, changed by overrides.py
          if (!mode_stack) mode_stack = PyList_New(0);
          return Py_XNewRef(mode_stack);
-       }, METH_NOARGS, nullptr},
+       },
+       METH_NOARGS, nullptr},
       // (function, relevant arguments, args, kwargs): as call_torch_function, for functions written in Python
-      {"_handle_torch_function", [](PyObject*, PyObject* all) -> PyObject* {
+      {"_handle_torch_function",
+       [](PyObject*, PyObject* all) -> PyObject* {
          return guarded([&]() -> PyObject* {
            PyObject *function, *relevant, *args, *kwargs;
-           if (!PyArg_UnpackTuple(all, "_handle_torch_function", 4, 4, &function, &relevant, &args, &kwargs)) return nullptr;
+           if (!PyArg_UnpackTuple(all, "_handle_torch_function", 4, 4, &function, &relevant, &args, &kwargs))
+             return nullptr;
            Own items(check(PySequence_Fast(relevant, "expected a sequence of arguments")));
            std::vector<PyObject*> found;
-           for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) collect(PySequence_Fast_GET_ITEM(items.get(), i), found);
+           for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+             collect(PySequence_Fast_GET_ITEM(items.get(), i), found);
            return let_handle(function, found, args, kwargs);
          });
-       }, METH_VARARGS, nullptr},
-      {"_has_torch_function", [](PyObject*, PyObject* args) -> PyObject* {
+       },
+       METH_VARARGS, nullptr},
+      {"_has_torch_function",
+       [](PyObject*, PyObject* args) -> PyObject* {
          Own items(PySequence_Fast(args, "expected a sequence of arguments"));
          if (!items) return nullptr;
          if (torch_function_mode_active()) Py_RETURN_TRUE;
          for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
            if (has_torch_function(PySequence_Fast_GET_ITEM(items.get(), i))) Py_RETURN_TRUE;
          Py_RETURN_FALSE;
-       }, METH_O, nullptr},
+       },
+       METH_O, nullptr},
       {}};
   check(PyModule_AddFunctions(module, defs));
   disabled_implementation = check(PyObject_GetAttrString(module, "_disabled_torch_function_impl"));

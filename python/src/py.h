@@ -97,8 +97,8 @@ void add_value_types(PyObject* module);
 
 // --- tensors
 struct TensorObject {
-  PyObject_HEAD
-  Tensor tensor;     // while the C++ side owns this object, a plain pointer without a count (see tensor_object.cpp)
+  PyObject_HEAD Tensor
+      tensor;  // while the C++ side owns this object, a plain pointer without a count (see tensor_object.cpp)
   PyObject* dict;
   PyObject* weakrefs;
 };
@@ -106,15 +106,15 @@ extern PyTypeObject* tensor_base;   // facula._C.TensorBase
 extern PyTypeObject* tensor_class;  // facula.Tensor
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_class || PyObject_TypeCheck(o, tensor_base); }
 inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
-PyObject* wrap(Tensor t);  // the one object of this tensor; None for an undefined one
+PyObject* wrap(Tensor t);                         // the one object of this tensor; None for an undefined one
 PyObject* wrap_as(PyTypeObject* type, Tensor t);  // a fresh tensor as an instance of a subclass
 void add_tensor_type(PyObject* module);
 
 // --- numbers, lists, values
-bool is_number(PyObject* o);      // int, float, bool, complex, NumPy scalars; not tensors
-Scalar to_scalar(PyObject* o);    // throws TypeError
-int64_t to_int(PyObject* o);      // by __index__; throws TypeError, OverflowError
-PyObject* wrap(Value v);          // any result
+bool is_number(PyObject* o);    // int, float, bool, complex, NumPy scalars; not tensors
+Scalar to_scalar(PyObject* o);  // throws TypeError
+int64_t to_int(PyObject* o);    // by __index__; throws TypeError, OverflowError
+PyObject* wrap(Value v);        // any result
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Device> device, bool copy);
 Tensor tensor_from_buffer(PyObject* o, bool* writable);  // shares memory
 Tensor dtype_cast(const Tensor& t, DType dtype);
@@ -124,7 +124,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value);
 
 // --- operators
 void add_function_types(PyObject* module);
-PyObject* find_function(const char* name);  // torch.<name>, borrowed; null if none
+PyObject* find_function(const char* name);                                     // torch.<name>, borrowed; null if none
 PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t n);  // Tensor.<name>(*args)
 
 }  // namespace fc::py

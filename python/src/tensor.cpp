@@ -13,8 +13,12 @@ namespace nb = nanobind;
 namespace fc {
 namespace {
 
-std::optional<DType> optional_dtype(nb::handle h) { return h.is_none() ? std::nullopt : std::optional(py::to_dtype(h.ptr())); }
-std::optional<Device> optional_device(nb::handle h) { return h.is_none() ? std::nullopt : std::optional(py::to_device(h.ptr())); }
+std::optional<DType> optional_dtype(nb::handle h) {
+  return h.is_none() ? std::nullopt : std::optional(py::to_dtype(h.ptr()));
+}
+std::optional<Device> optional_device(nb::handle h) {
+  return h.is_none() ? std::nullopt : std::optional(py::to_device(h.ptr()));
+}
 
 MapInput input_of(nb::handle h, Tensor& keep) {
   if (py::is_tensor(h.ptr())) {
@@ -29,10 +33,14 @@ nb::object steal(PyObject* o) { return nb::steal(py::check(o)); }
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
-  m.def("_set_tensor_class", [](nb::handle cls) { py::tensor_class = reinterpret_cast<PyTypeObject*>(cls.inc_ref().ptr()); });
-  m.def("_tensor", [](nb::handle data, nb::handle dtype, nb::handle device, bool copy) {
-    return py::tensor_from(data.ptr(), optional_dtype(dtype), optional_device(device), copy);
-  }, nb::arg("data"), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("copy"));
+  m.def("_set_tensor_class",
+        [](nb::handle cls) { py::tensor_class = reinterpret_cast<PyTypeObject*>(cls.inc_ref().ptr()); });
+  m.def(
+      "_tensor",
+      [](nb::handle data, nb::handle dtype, nb::handle device, bool copy) {
+        return py::tensor_from(data.ptr(), optional_dtype(dtype), optional_device(device), copy);
+      },
+      nb::arg("data"), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("copy"));
   m.def("_from_buffer", [](nb::handle data) {
     bool writable = true;
     Tensor t = py::tensor_from_buffer(data.ptr(), &writable);
@@ -43,7 +51,9 @@ void bind_tensor(nb::module_& m) {
     MapInput in[] = {input_of(a, x), input_of(b, y)};
     return steal(py::wrap(result_type(in)));
   });
-  m.def("promote_types", [](nb::handle a, nb::handle b) { return steal(py::wrap(promote(py::to_dtype(a.ptr()), py::to_dtype(b.ptr())))); });
+  m.def("promote_types", [](nb::handle a, nb::handle b) {
+    return steal(py::wrap(promote(py::to_dtype(a.ptr()), py::to_dtype(b.ptr()))));
+  });
   m.def("can_cast", [](nb::handle a, nb::handle b) { return can_cast(py::to_dtype(a.ptr()), py::to_dtype(b.ptr())); });
   m.def("get_default_dtype", [] { return steal(py::wrap(default_dtype())); });
   m.def("set_default_dtype", [](nb::handle t) { set_default_dtype(py::to_dtype(t.ptr())); });
@@ -69,7 +79,8 @@ void bind_tensor(nb::module_& m) {
   m.def("_fail_allocation", &fail_cpu_allocation);
   m.def("_bytes", [](const Tensor& t) {  // of a contiguous CPU tensor
     FC_CHECK(t.is_contiguous() && t.device().is_cpu(), "internal: _bytes wants a contiguous CPU tensor");
-    return nb::bytes(t.numel() == 0 ? "" : static_cast<const char*>(t.data()), static_cast<size_t>(t.numel()) * item_size(t.dtype()));
+    return nb::bytes(t.numel() == 0 ? "" : static_cast<const char*>(t.data()),
+                     static_cast<size_t>(t.numel()) * item_size(t.dtype()));
   });
   m.def("_dtype_number", [](nb::handle t) { return static_cast<int>(py::to_dtype(t.ptr())); });
 }

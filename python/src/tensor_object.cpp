@@ -27,7 +27,8 @@ PyObject* allocate(PyTypeObject* type, Tensor t) {
   new (&object(o)->tensor) Tensor(std::move(t));
   TensorImpl& impl = object(o)->tensor.impl();
   impl.python = o;
-  if (type != tensor_class && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__torch_dispatch__")) impl.set_layer(layer::Python, true);
+  if (type != tensor_class && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__torch_dispatch__"))
+    impl.set_layer(layer::Python, true);
   return o;
 }
 
@@ -78,7 +79,8 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     // Tensor(2, 3): uninitialised floats of that size; Tensor([..]): these numbers; Tensor(t): t's numbers.
     (void)kwargs;
     Py_ssize_t n = PyTuple_GET_SIZE(args);
-    if (n == 1 && is_tensor(PyTuple_GET_ITEM(args, 0))) return wrap_as(type, call<"aten::alias", Tensor>(tensor_of(PyTuple_GET_ITEM(args, 0))));
+    if (n == 1 && is_tensor(PyTuple_GET_ITEM(args, 0)))
+      return wrap_as(type, call<"aten::alias", Tensor>(tensor_of(PyTuple_GET_ITEM(args, 0))));
     if (n == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0)))
       return wrap_as(type, tensor_from(PyTuple_GET_ITEM(args, 0), default_dtype(), {}, true));
     Dims sizes;
@@ -101,14 +103,15 @@ PyObject* version_of(const Tensor& t) {
 }
 
 // The last field of a row of `getset` is the property's name, for those who override it.
-#define GETTER(name, expression)                                                                               \
-  PyObject* name(PyObject* self, void* property) {                                                             \
-    return guarded([&]() -> PyObject* {                                                                        \
-      if (PyObject* r = asked(static_cast<const char*>(property), true, &self, 1)) [[unlikely]] return r;      \
-      const Tensor& t = tensor_of(self);                                                                       \
-      (void)t;                                                                                                 \
-      return expression;                                                                                       \
-    });                                                                                                        \
+#define GETTER(name, expression)                                                                \
+  PyObject* name(PyObject* self, void* property) {                                              \
+    return guarded([&]() -> PyObject* {                                                         \
+      if (PyObject* r = asked(static_cast<const char*>(property), true, &self, 1)) [[unlikely]] \
+        return r;                                                                               \
+      const Tensor& t = tensor_of(self);                                                        \
+      (void)t;                                                                                  \
+      return expression;                                                                        \
+    });                                                                                         \
   }
 GETTER(get_shape, wrap_size(t.sizes()))
 GETTER(get_dtype, wrap(t.dtype()))
@@ -148,7 +151,8 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
     if (set_by_override("grad", self, value)) return 0;
-    FC_CHECK_AS(TypeError, !value || value == Py_None || is_tensor(value), "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+    FC_CHECK_AS(TypeError, !value || value == Py_None || is_tensor(value),
+                "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
     autograd::set_grad(tensor_of(self), value && value != Py_None ? tensor_of(value) : Tensor());
     return 0;
   });
@@ -156,49 +160,51 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 int set_data(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
     if (set_by_override("data", self, value)) return 0;
-    FC_CHECK_AS(TypeError, value && is_tensor(value), "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    FC_CHECK_AS(TypeError, value && is_tensor(value), "Variable data has to be a tensor, but got ",
+                value ? Py_TYPE(value)->tp_name : "nothing");
     autograd::set_data(tensor_of(self), tensor_of(value));
     return 0;
   });
 }
 
 void* name_of(const char* property) { return const_cast<char*>(property); }
-PyGetSetDef getset[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    {"shape", get_shape, nullptr, "sizes of all dimensions", name_of("shape")},
-    {"dtype", get_dtype, nullptr, "element type", name_of("dtype")},
-    {"device", get_device, nullptr, "where the data lies", name_of("device")},
-    {"layout", get_layout, nullptr, nullptr, name_of("layout")},
-    {"ndim", get_ndim, nullptr, "number of dimensions", name_of("ndim")},
-    {"itemsize", get_itemsize, nullptr, "bytes per element", name_of("itemsize")},
-    {"nbytes", get_nbytes, nullptr, "bytes of all elements", name_of("nbytes")},
-    {"requires_grad", get_requires_grad, set_requires_grad, "whether backward computes its gradient", name_of("requires_grad")},
-    {"is_leaf", get_is_leaf, nullptr, "whether no operator made it", name_of("is_leaf")},
-    {"grad", get_grad, set_grad, "the accumulated gradient, or None", name_of("grad")},
-    {"data", get_data, set_data, "the same memory without history", name_of("data")},
-    {"_version", get_version, nullptr, "how often it was changed in place", name_of("_version")},
-    {"_base", get_base, nullptr, "the tensor it is a view of, or None", name_of("_base")},
-    {"output_nr", get_output_nr, nullptr, nullptr, name_of("output_nr")},
-    {"retains_grad", get_retains_grad, nullptr, nullptr, name_of("retains_grad")},
-    {"is_cuda", get_is_cuda, nullptr, nullptr, name_of("is_cuda")},
-    {"is_cpu", get_is_cpu, nullptr, nullptr, name_of("is_cpu")},
-    {"is_meta", get_is_meta, nullptr, nullptr, name_of("is_meta")},
-    {"is_xpu", get_false, nullptr, nullptr, name_of("is_xpu")},
-    {"is_mps", get_false, nullptr, nullptr, name_of("is_mps")},
-    {"is_sparse", get_false, nullptr, nullptr, name_of("is_sparse")},
-    {"is_quantized", get_false, nullptr, nullptr, name_of("is_quantized")},
-    {"is_nested", get_false, nullptr, nullptr, name_of("is_nested")},
-    {"name", get_none, nullptr, nullptr, name_of("name")},
-    {}};
+PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                        {"shape", get_shape, nullptr, "sizes of all dimensions", name_of("shape")},
+                        {"dtype", get_dtype, nullptr, "element type", name_of("dtype")},
+                        {"device", get_device, nullptr, "where the data lies", name_of("device")},
+                        {"layout", get_layout, nullptr, nullptr, name_of("layout")},
+                        {"ndim", get_ndim, nullptr, "number of dimensions", name_of("ndim")},
+                        {"itemsize", get_itemsize, nullptr, "bytes per element", name_of("itemsize")},
+                        {"nbytes", get_nbytes, nullptr, "bytes of all elements", name_of("nbytes")},
+                        {"requires_grad", get_requires_grad, set_requires_grad,
+                         "whether backward computes its gradient", name_of("requires_grad")},
+                        {"is_leaf", get_is_leaf, nullptr, "whether no operator made it", name_of("is_leaf")},
+                        {"grad", get_grad, set_grad, "the accumulated gradient, or None", name_of("grad")},
+                        {"data", get_data, set_data, "the same memory without history", name_of("data")},
+                        {"_version", get_version, nullptr, "how often it was changed in place", name_of("_version")},
+                        {"_base", get_base, nullptr, "the tensor it is a view of, or None", name_of("_base")},
+                        {"output_nr", get_output_nr, nullptr, nullptr, name_of("output_nr")},
+                        {"retains_grad", get_retains_grad, nullptr, nullptr, name_of("retains_grad")},
+                        {"is_cuda", get_is_cuda, nullptr, nullptr, name_of("is_cuda")},
+                        {"is_cpu", get_is_cpu, nullptr, nullptr, name_of("is_cpu")},
+                        {"is_meta", get_is_meta, nullptr, nullptr, name_of("is_meta")},
+                        {"is_xpu", get_false, nullptr, nullptr, name_of("is_xpu")},
+                        {"is_mps", get_false, nullptr, nullptr, name_of("is_mps")},
+                        {"is_sparse", get_false, nullptr, nullptr, name_of("is_sparse")},
+                        {"is_quantized", get_false, nullptr, nullptr, name_of("is_quantized")},
+                        {"is_nested", get_false, nullptr, nullptr, name_of("is_nested")},
+                        {"name", get_none, nullptr, nullptr, name_of("name")},
+                        {}};
 
-#define METHOD(name, expression)                                                                        \
-  PyObject* m_##name(PyObject* self, PyObject*) {                                                       \
-    return guarded([&]() -> PyObject* {                                                                 \
-      if (PyObject* r = asked(#name, false, &self, 1)) [[unlikely]] return r;                           \
-      const Tensor& t = tensor_of(self);                                                                \
-      (void)t;                                                                                          \
-      return expression;                                                                                \
-    });                                                                                                 \
+#define METHOD(name, expression)                                    \
+  PyObject* m_##name(PyObject* self, PyObject*) {                   \
+    return guarded([&]() -> PyObject* {                             \
+      if (PyObject* r = asked(#name, false, &self, 1)) [[unlikely]] \
+        return r;                                                   \
+      const Tensor& t = tensor_of(self);                            \
+      (void)t;                                                      \
+      return expression;                                            \
+    });                                                             \
   }
 METHOD(dim, PyLong_FromLongLong(t.dim()))
 METHOD(numel, PyLong_FromLongLong(t.numel()))
@@ -225,7 +231,8 @@ METHOD(_bool, [&]() -> PyObject* {
 #undef METHOD
 
 PyObject* asked_with(const char* name, PyObject* self, PyObject* args, PyObject* kwargs) {
-  if (Py_TYPE(self) == tensor_class && !torch_function_mode_active()) [[likely]] return nullptr;
+  if (Py_TYPE(self) == tensor_class && !torch_function_mode_active()) [[likely]]
+    return nullptr;
   std::vector<PyObject*> all{self};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) all.push_back(PyTuple_GET_ITEM(args, i));
   return ask_for_attribute(name, false, all.data(), all.size(), kwargs);
@@ -257,7 +264,8 @@ PyObject* m_is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (PyObject* r = asked_with("is_contiguous", self, args, kwargs)) return r;
     static const char* names[] = {"memory_format", nullptr};
     PyObject* format = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format))
+      return nullptr;
     return PyBool_FromLong(tensor_of(self).is_contiguous(format ? to_memory_format(format) : MemoryFormat::Contiguous));
   });
 }
@@ -279,10 +287,13 @@ PyObject* m_make_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
     Own rest(Py_NewRef(args));
     if (PyTuple_GET_SIZE(args) > 0 && PyType_Check(PyTuple_GET_ITEM(args, 0))) {  // Tensor._make_subclass(cls, data)
       cls = PyTuple_GET_ITEM(args, 0);
-      FC_CHECK_AS(TypeError, PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_base), "_make_subclass: cls must be a subclass of Tensor");
+      FC_CHECK_AS(TypeError, PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_base),
+                  "_make_subclass: cls must be a subclass of Tensor");
       rest.reset(check(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args))));
     }
-    if (!PyArg_ParseTupleAndKeywords(rest.get(), kwargs, "O|p:_make_subclass", const_cast<char**>(names), &data, &requires_grad)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(rest.get(), kwargs, "O|p:_make_subclass", const_cast<char**>(names), &data,
+                                     &requires_grad))
+      return nullptr;
     FC_CHECK_AS(TypeError, is_tensor(data), "_make_subclass: data must be a Tensor, not ", Py_TYPE(data)->tp_name);
     Tensor t = autograd::data_of(tensor_of(data));
     if (requires_grad) autograd::set_requires_grad(t, true);
@@ -293,8 +304,10 @@ PyObject* m_make_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
 // It has memory all the same (untouched pages cost nothing), so that nothing can read where there is none.
 PyObject* m_make_wrapper_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    static const char* names[] = {"cls", "size", "strides", "storage_offset", "memory_format", "dtype", "layout", "device", "pin_memory", "requires_grad", nullptr};
-    PyObject *type, *size, *strides = Py_None, *offset = Py_None, *format = Py_None, *dtype = Py_None, *layout = Py_None, *device = Py_None;
+    static const char* names[] = {"cls",    "size",   "strides",    "storage_offset", "memory_format", "dtype",
+                                  "layout", "device", "pin_memory", "requires_grad",  nullptr};
+    PyObject *type, *size, *strides = Py_None, *offset = Py_None, *format = Py_None, *dtype = Py_None,
+                           *layout = Py_None, *device = Py_None;
     int pin = 0, requires_grad = 0;
     Own all;
     if (PyTuple_GET_SIZE(args) > 0 && PyType_Check(PyTuple_GET_ITEM(args, 0))) {
@@ -302,27 +315,37 @@ PyObject* m_make_wrapper_subclass(PyObject* cls, PyObject* args, PyObject* kwarg
     } else {  // called as cls._make_wrapper_subclass(size, …)
       all.reset(check(PyTuple_New(PyTuple_GET_SIZE(args) + 1)));
       PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(cls));
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) PyTuple_SET_ITEM(all.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+        PyTuple_SET_ITEM(all.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
     }
-    if (!PyArg_ParseTupleAndKeywords(all.get(), kwargs, "OO|OOO$OOOpp:_make_wrapper_subclass", const_cast<char**>(names), &type, &size, &strides, &offset, &format, &dtype, &layout, &device, &pin, &requires_grad)) return nullptr;
-    FC_CHECK_AS(TypeError, PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_base), "_make_wrapper_subclass: cls must be a subclass of Tensor");
+    if (!PyArg_ParseTupleAndKeywords(all.get(), kwargs, "OO|OOO$OOOpp:_make_wrapper_subclass",
+                                     const_cast<char**>(names), &type, &size, &strides, &offset, &format, &dtype,
+                                     &layout, &device, &pin, &requires_grad))
+      return nullptr;
+    FC_CHECK_AS(TypeError, PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_base),
+                "_make_wrapper_subclass: cls must be a subclass of Tensor");
     auto ints = [](PyObject* o) {
       Own items(check(PySequence_Fast(o, "_make_wrapper_subclass: expected a sequence of sizes")));
       Dims v;
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) v.push_back(to_int(PySequence_Fast_GET_ITEM(items.get(), i)));
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+        v.push_back(to_int(PySequence_Fast_GET_ITEM(items.get(), i)));
       return v;
     };
     Dims sizes = ints(size);
     DType t = dtype == Py_None ? default_dtype() : to_dtype(dtype);
     Device d = device == Py_None ? Device{} : to_device(device);
-    Tensor made = strides == Py_None ? empty_tensor(sizes, t, d, format == Py_None ? MemoryFormat::Contiguous : to_memory_format(format)) : empty_strided_tensor(sizes, ints(strides), t, d);
+    Tensor made =
+        strides == Py_None
+            ? empty_tensor(sizes, t, d, format == Py_None ? MemoryFormat::Contiguous : to_memory_format(format))
+            : empty_strided_tensor(sizes, ints(strides), t, d);
     if (requires_grad) autograd::set_requires_grad(made, true);
     return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(made));
   });
 }
 PyObject* m_as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&]() -> PyObject* {
-    FC_CHECK_AS(TypeError, PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_base), "as_subclass: cls must be a subclass of Tensor");
+    FC_CHECK_AS(TypeError, PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_base),
+                "as_subclass: cls must be a subclass of Tensor");
     return wrap_as(reinterpret_cast<PyTypeObject*>(cls), call<"aten::alias", Tensor>(tensor_of(self)));
   });
 }
@@ -331,12 +354,16 @@ template <class F>
 PyObject* one_number(PyObject* self, const char* what, F&& f) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
-    FC_CHECK(t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what, "() got a tensor of shape ", t.sizes());
+    FC_CHECK(t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
+             "() got a tensor of shape ", t.sizes());
     return f(call<"aten::_local_scalar_dense", Scalar>(t));
   });
 }
 PyObject* as_complex(PyObject* self, PyObject*) {
-  return one_number(self, "complex", [](const Scalar& s) { ComplexDouble c = s.to_complex(); return PyComplex_FromDoubles(c.re, c.im); });
+  return one_number(self, "complex", [](const Scalar& s) {
+    ComplexDouble c = s.to_complex();
+    return PyComplex_FromDoubles(c.re, c.im);
+  });
 }
 
 #define KEYWORDS(f) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)), METH_VARARGS | METH_KEYWORDS
@@ -391,10 +418,13 @@ PyObject* as_int(PyObject* self) {
     return PyLong_FromLongLong(s.to_int());
   });
 }
-PyObject* as_float(PyObject* self) { return one_number(self, "float", [](const Scalar& s) { return PyFloat_FromDouble(s.to_double()); }); }
+PyObject* as_float(PyObject* self) {
+  return one_number(self, "float", [](const Scalar& s) { return PyFloat_FromDouble(s.to_double()); });
+}
 PyObject* as_index(PyObject* self) {
   return guarded([&]() -> PyObject* {
-    FC_CHECK_AS(TypeError, tensor_of(self).numel() == 1 && is_integral(tensor_of(self).dtype(), true), "only integer tensors of a single element can be converted to an index");
+    FC_CHECK_AS(TypeError, tensor_of(self).numel() == 1 && is_integral(tensor_of(self).dtype(), true),
+                "only integer tensors of a single element can be converted to an index");
     return as_int(self);
   });
 }
@@ -403,7 +433,8 @@ PyObject* as_index(PyObject* self) {
 bool operand(PyObject* o) { return is_tensor(o) || is_number(o); }
 PyObject* binary(PyObject* a, PyObject* b, const char* method, const char* reflected) {
   if (is_tensor(a)) {
-    if (!operand(b) && !PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
+    if (!operand(b) && !PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__"))
+      Py_RETURN_NOTIMPLEMENTED;
     PyObject* args[] = {a, b};
     return call_method(method, args, 2);
   }
@@ -436,7 +467,8 @@ PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return binary(a,
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};
   if (!operand(b)) {
-    if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__")) return binary(a, b, names[op], nullptr);
+    if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__"))
+      return binary(a, b, names[op], nullptr);
     Py_RETURN_NOTIMPLEMENTED;
   }
   PyObject* args[] = {a, b};
@@ -444,10 +476,9 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
 
-PyMemberDef members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
-    {}};
+PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+                         {}};
 
 template <class F>
 void* slot(F* f) {
@@ -476,53 +507,52 @@ PyObject* wrap_as(PyTypeObject* type, Tensor t) {
 }
 
 void add_tensor_type(PyObject* module) {
-  PyType_Slot slots[] = {
-      {Py_tp_new, slot(make)},
-      {Py_tp_dealloc, slot(dealloc)},
-      {Py_tp_traverse, slot(traverse)},
-      {Py_tp_clear, slot(clear)},
-      {Py_tp_members, members},
-      {Py_tp_methods, methods},
-      {Py_tp_getset, getset},
-      {Py_tp_richcompare, slot(compare)},
-      {Py_tp_hash, slot(hash)},
-      {Py_mp_length, slot(length)},
-      {Py_mp_subscript, slot(get_item)},
-      {Py_mp_ass_subscript, slot(set_item)},
-      {Py_nb_bool, slot(truth)},
-      {Py_nb_int, slot(as_int)},
-      {Py_nb_float, slot(as_float)},
-      {Py_nb_index, slot(as_index)},
-      {Py_nb_add, slot(number_slot<"add", "add">)},
-      {Py_nb_subtract, slot(number_slot<"sub", "rsub">)},
-      {Py_nb_multiply, slot(number_slot<"mul", "mul">)},
-      {Py_nb_true_divide, slot(number_slot<"div", "_rdiv">)},
-      {Py_nb_floor_divide, slot(number_slot<"floor_divide", "_rfloordiv">)},
-      {Py_nb_remainder, slot(number_slot<"remainder", "_rmod">)},
-      {Py_nb_matrix_multiply, slot(number_slot<"matmul", "_rmatmul">)},
-      {Py_nb_power, slot(power)},
-      {Py_nb_and, slot(number_slot<"bitwise_and", "bitwise_and">)},
-      {Py_nb_or, slot(number_slot<"bitwise_or", "bitwise_or">)},
-      {Py_nb_xor, slot(number_slot<"bitwise_xor", "bitwise_xor">)},
-      {Py_nb_lshift, slot(number_slot<"bitwise_left_shift", "_rlshift">)},
-      {Py_nb_rshift, slot(number_slot<"bitwise_right_shift", "_rrshift">)},
-      {Py_nb_inplace_add, slot(in_place_slot<"add_">)},
-      {Py_nb_inplace_subtract, slot(in_place_slot<"sub_">)},
-      {Py_nb_inplace_multiply, slot(in_place_slot<"mul_">)},
-      {Py_nb_inplace_true_divide, slot(in_place_slot<"div_">)},
-      {Py_nb_inplace_floor_divide, slot(in_place_slot<"floor_divide_">)},
-      {Py_nb_inplace_remainder, slot(in_place_slot<"remainder_">)},
-      {Py_nb_inplace_power, slot(in_place_power)},
-      {Py_nb_inplace_and, slot(in_place_slot<"bitwise_and_">)},
-      {Py_nb_inplace_or, slot(in_place_slot<"bitwise_or_">)},
-      {Py_nb_inplace_xor, slot(in_place_slot<"bitwise_xor_">)},
-      {Py_nb_inplace_lshift, slot(in_place_slot<"bitwise_left_shift_">)},
-      {Py_nb_inplace_rshift, slot(in_place_slot<"bitwise_right_shift_">)},
-      {Py_nb_negative, slot(unary_slot<"neg">)},
-      {Py_nb_positive, slot(unary_slot<"positive">)},
-      {Py_nb_absolute, slot(unary_slot<"abs">)},
-      {Py_nb_invert, slot(unary_slot<"bitwise_not">)},
-      {0, nullptr}};
+  PyType_Slot slots[] = {{Py_tp_new, slot(make)},
+                         {Py_tp_dealloc, slot(dealloc)},
+                         {Py_tp_traverse, slot(traverse)},
+                         {Py_tp_clear, slot(clear)},
+                         {Py_tp_members, members},
+                         {Py_tp_methods, methods},
+                         {Py_tp_getset, getset},
+                         {Py_tp_richcompare, slot(compare)},
+                         {Py_tp_hash, slot(hash)},
+                         {Py_mp_length, slot(length)},
+                         {Py_mp_subscript, slot(get_item)},
+                         {Py_mp_ass_subscript, slot(set_item)},
+                         {Py_nb_bool, slot(truth)},
+                         {Py_nb_int, slot(as_int)},
+                         {Py_nb_float, slot(as_float)},
+                         {Py_nb_index, slot(as_index)},
+                         {Py_nb_add, slot(number_slot<"add", "add">)},
+                         {Py_nb_subtract, slot(number_slot<"sub", "rsub">)},
+                         {Py_nb_multiply, slot(number_slot<"mul", "mul">)},
+                         {Py_nb_true_divide, slot(number_slot<"div", "_rdiv">)},
+                         {Py_nb_floor_divide, slot(number_slot<"floor_divide", "_rfloordiv">)},
+                         {Py_nb_remainder, slot(number_slot<"remainder", "_rmod">)},
+                         {Py_nb_matrix_multiply, slot(number_slot<"matmul", "_rmatmul">)},
+                         {Py_nb_power, slot(power)},
+                         {Py_nb_and, slot(number_slot<"bitwise_and", "bitwise_and">)},
+                         {Py_nb_or, slot(number_slot<"bitwise_or", "bitwise_or">)},
+                         {Py_nb_xor, slot(number_slot<"bitwise_xor", "bitwise_xor">)},
+                         {Py_nb_lshift, slot(number_slot<"bitwise_left_shift", "_rlshift">)},
+                         {Py_nb_rshift, slot(number_slot<"bitwise_right_shift", "_rrshift">)},
+                         {Py_nb_inplace_add, slot(in_place_slot<"add_">)},
+                         {Py_nb_inplace_subtract, slot(in_place_slot<"sub_">)},
+                         {Py_nb_inplace_multiply, slot(in_place_slot<"mul_">)},
+                         {Py_nb_inplace_true_divide, slot(in_place_slot<"div_">)},
+                         {Py_nb_inplace_floor_divide, slot(in_place_slot<"floor_divide_">)},
+                         {Py_nb_inplace_remainder, slot(in_place_slot<"remainder_">)},
+                         {Py_nb_inplace_power, slot(in_place_power)},
+                         {Py_nb_inplace_and, slot(in_place_slot<"bitwise_and_">)},
+                         {Py_nb_inplace_or, slot(in_place_slot<"bitwise_or_">)},
+                         {Py_nb_inplace_xor, slot(in_place_slot<"bitwise_xor_">)},
+                         {Py_nb_inplace_lshift, slot(in_place_slot<"bitwise_left_shift_">)},
+                         {Py_nb_inplace_rshift, slot(in_place_slot<"bitwise_right_shift_">)},
+                         {Py_nb_negative, slot(unary_slot<"neg">)},
+                         {Py_nb_positive, slot(unary_slot<"positive">)},
+                         {Py_nb_absolute, slot(unary_slot<"abs">)},
+                         {Py_nb_invert, slot(unary_slot<"bitwise_not">)},
+                         {0, nullptr}};
   PyType_Spec spec{"facula._C.TensorBase", sizeof(TensorObject), 0,
                    static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC), slots};
   tensor_base = tensor_class = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&spec)));

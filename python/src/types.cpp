@@ -11,21 +11,17 @@ namespace fc::py {
 namespace {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType value;
+  PyObject_HEAD DType value;
 };
 struct DeviceObject {
-  PyObject_HEAD
-  Device value;
+  PyObject_HEAD Device value;
 };
 struct EnumObject {  // memory_format, layout
-  PyObject_HEAD
-  int value;
+  PyObject_HEAD int value;
   const char* name;
 };
 struct GeneratorObject {
-  PyObject_HEAD
-  Ref<Generator> value;
+  PyObject_HEAD Ref<Generator> value;
 };
 
 PyTypeObject *dtype_type, *device_type, *size_type, *memory_format_type, *layout_type, *generator_type;
@@ -33,7 +29,9 @@ PyObject* dtypes[kDTypeSlots];
 PyObject* memory_formats[4];
 PyObject* strided;
 
-PyObject* text(const std::string& s) { return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())); }
+PyObject* text(const std::string& s) {
+  return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
+}
 DType value_of(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->value; }
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->value; }
 // --- dtype
@@ -45,28 +43,37 @@ PyObject* reduce_by(const char* maker, PyObject* argument) {
   Own f(PyObject_GetAttrString(module.get(), maker));
   return f ? Py_BuildValue("O(O)", f.get(), arg.get()) : nullptr;
 }
-PyObject* dtype_reduce(PyObject* self, PyObject*) { return reduce_by("named", text(std::string(to_string(value_of(self))))); }
+PyObject* dtype_reduce(PyObject* self, PyObject*) {
+  return reduce_by("named", text(std::string(to_string(value_of(self)))));
+}
 PyGetSetDef dtype_getset[] = {
-    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_floating(value_of(s))); }, nullptr, "whether it holds floating-point numbers", nullptr},
-    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex(value_of(s))); }, nullptr, "whether it holds complex numbers", nullptr},
-    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(is_signed(value_of(s))); }, nullptr, "whether it holds negative numbers", nullptr},
-    {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(item_size(value_of(s))); }, nullptr, "bytes per element", nullptr},
+    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_floating(value_of(s))); }, nullptr,
+     "whether it holds floating-point numbers", nullptr},
+    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex(value_of(s))); }, nullptr,
+     "whether it holds complex numbers", nullptr},
+    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(is_signed(value_of(s))); }, nullptr,
+     "whether it holds negative numbers", nullptr},
+    {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(item_size(value_of(s))); }, nullptr,
+     "bytes per element", nullptr},
     {}};
-PyMethodDef dtype_methods[] = {
-    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
-    {"to_real", [](PyObject* s, PyObject*) { return wrap(real_of(value_of(s))); }, METH_NOARGS, "the real type of a complex one"},
-    {"to_complex", [](PyObject* s, PyObject*) { return wrap(complex_of(value_of(s))); }, METH_NOARGS, "the complex type of a real one"},
-    {}};
+PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+                               {"to_real", [](PyObject* s, PyObject*) { return wrap(real_of(value_of(s))); },
+                                METH_NOARGS, "the real type of a complex one"},
+                               {"to_complex", [](PyObject* s, PyObject*) { return wrap(complex_of(value_of(s))); },
+                                METH_NOARGS, "the complex type of a real one"},
+                               {}};
 
 // --- device
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"type", "index", nullptr};
     PyObject *type = nullptr, *index = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+      return nullptr;
     Device d = to_device(type);
     if (index && index != Py_None) {
-      FC_CHECK(PyUnicode_Check(type) && d.index < 0, "type (string) must not include an index because index was passed explicitly: ", d);
+      FC_CHECK(PyUnicode_Check(type) && d.index < 0,
+               "type (string) must not include an index because index was passed explicitly: ", d);
       int64_t i = to_int(index);
       FC_CHECK(i >= 0 && i < 128, "Device index must be between 0 and 127, got ", i);
       d.index = static_cast<int8_t>(i);
@@ -90,20 +97,27 @@ Py_hash_t device_hash(PyObject* self) {
   return d.type * 131 + d.index + 1;
 }
 PyGetSetDef device_getset[] = {
-    {"type", [](PyObject* s, void*) { return text(std::string(device_type_name(device_of(s).type))); }, nullptr, "the kind of device", nullptr},
-    {"index", [](PyObject* s, void*) -> PyObject* {
+    {"type", [](PyObject* s, void*) { return text(std::string(device_type_name(device_of(s).type))); }, nullptr,
+     "the kind of device", nullptr},
+    {"index",
+     [](PyObject* s, void*) -> PyObject* {
        if (device_of(s).index < 0) Py_RETURN_NONE;
        return PyLong_FromLong(device_of(s).index);
-     }, nullptr, "which one of its kind, or None", nullptr},
+     },
+     nullptr, "which one of its kind, or None", nullptr},
     {}};
 PyMethodDef device_methods[] = {
-    {"__reduce__", [](PyObject* s, PyObject*) { return reduce_by("device", text(to_string(device_of(s)))); }, METH_NOARGS, nullptr},
+    {"__reduce__", [](PyObject* s, PyObject*) { return reduce_by("device", text(to_string(device_of(s)))); },
+     METH_NOARGS, nullptr},
     {}};
 
 // --- memory_format, layout
 PyObject* enum_repr(PyObject* self) { return text(str("torch.", reinterpret_cast<EnumObject*>(self)->name)); }
 PyMethodDef enum_methods[] = {
-    {"__reduce__", [](PyObject* s, PyObject*) { return reduce_by("named", text(reinterpret_cast<EnumObject*>(s)->name)); }, METH_NOARGS, nullptr}, {}};
+    {"__reduce__",
+     [](PyObject* s, PyObject*) { return reduce_by("named", text(reinterpret_cast<EnumObject*>(s)->name)); },
+     METH_NOARGS, nullptr},
+    {}};
 
 // --- Size
 PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -112,7 +126,8 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t.get()); ++i) {
       PyObject* item = PyTuple_GET_ITEM(t.get(), i);
       if (PyLong_Check(item)) continue;
-      if (!PyIndex_Check(item)) raise<TypeError>("torch.Size() takes an iterable of 'int' (item ", i, " is '", Py_TYPE(item)->tp_name, "')");
+      if (!PyIndex_Check(item))
+        raise<TypeError>("torch.Size() takes an iterable of 'int' (item ", i, " is '", Py_TYPE(item)->tp_name, "')");
       PyTuple_SET_ITEM(t.get(), i, check(PyNumber_Index(item)));
       Py_DECREF(item);
     }
@@ -133,18 +148,22 @@ PyObject* as_size(PyObject* tuple) {
   Own t(tuple);
   return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(size_type), tuple, nullptr);
 }
-PyObject* size_subscript(PyObject* self, PyObject* index) { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, index)); }
+PyObject* size_subscript(PyObject* self, PyObject* index) {
+  return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, index));
+}
 PyObject* size_concat(PyObject* a, PyObject* b) { return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b)); }
 PyObject* size_repeat(PyObject* a, Py_ssize_t n) { return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(a, n)); }
 PyMethodDef size_methods[] = {
-    {"numel", [](PyObject* s, PyObject*) -> PyObject* {
+    {"numel",
+     [](PyObject* s, PyObject*) -> PyObject* {
        Own n(PyLong_FromLong(1));
-       for (Py_ssize_t i = 0; n && i < PyTuple_GET_SIZE(s); ++i) n.reset(PyNumber_Multiply(n.get(), PyTuple_GET_ITEM(s, i)));
+       for (Py_ssize_t i = 0; n && i < PyTuple_GET_SIZE(s); ++i)
+         n.reset(PyNumber_Multiply(n.get(), PyTuple_GET_ITEM(s, i)));
        return n.release();
-     }, METH_NOARGS, "number of elements of a tensor of this size"},
-    {"__reduce__", [](PyObject* s, PyObject*) -> PyObject* {
-       return reduce_by("size", PySequence_List(s));
-     }, METH_NOARGS, nullptr},
+     },
+     METH_NOARGS, "number of elements of a tensor of this size"},
+    {"__reduce__", [](PyObject* s, PyObject*) -> PyObject* { return reduce_by("size", PySequence_List(s)); },
+     METH_NOARGS, nullptr},
     {}};
 
 // --- Generator
@@ -180,42 +199,57 @@ uint64_t seed_of(PyObject* o) {
   return static_cast<uint64_t>(v);
 }
 PyMethodDef generator_methods[] = {
-    {"manual_seed", [](PyObject* s, PyObject* seed) {
+    {"manual_seed",
+     [](PyObject* s, PyObject* seed) {
        return guarded([&]() -> PyObject* {
          uint64_t v = seed_of(seed);
          std::lock_guard lock(generator_of(s).mutex);
          generator_of(s).set_seed(v);
          return Py_NewRef(s);
        });
-     }, METH_O, "manual_seed(seed): start over from this seed"},
-    {"initial_seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(generator_of(s).initial_seed()); }, METH_NOARGS, "the seed last set"},
-    {"seed", [](PyObject* s, PyObject*) {
+     },
+     METH_O, "manual_seed(seed): start over from this seed"},
+    {"initial_seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(generator_of(s).initial_seed()); },
+     METH_NOARGS, "the seed last set"},
+    {"seed",
+     [](PyObject* s, PyObject*) {
        return guarded([&]() -> PyObject* { return PyLong_FromUnsignedLongLong(generator_of(s).seed()); });
-     }, METH_NOARGS, "draw a seed from the system, use and return it"},
-    {"get_state", [](PyObject* s, PyObject*) {
+     },
+     METH_NOARGS, "draw a seed from the system, use and return it"},
+    {"get_state",
+     [](PyObject* s, PyObject*) {
        return guarded([&]() -> PyObject* {
          std::vector<uint8_t> bytes = generator_of(s).state();
          Tensor t = empty_tensor(Dims{static_cast<int64_t>(bytes.size())}, DType::UInt8, Device{});
          std::memcpy(t.data(), bytes.data(), bytes.size());
          return wrap(std::move(t));
        });
-     }, METH_NOARGS, "the state as a ByteTensor"},
-    {"set_state", [](PyObject* s, PyObject* state) {
+     },
+     METH_NOARGS, "the state as a ByteTensor"},
+    {"set_state",
+     [](PyObject* s, PyObject* state) {
        return guarded([&]() -> PyObject* {
-         FC_CHECK_AS(TypeError, is_tensor(state) && tensor_of(state).dtype() == DType::UInt8 && tensor_of(state).is_contiguous(), "RNG state must be a torch.ByteTensor");
+         FC_CHECK_AS(TypeError,
+                     is_tensor(state) && tensor_of(state).dtype() == DType::UInt8 && tensor_of(state).is_contiguous(),
+                     "RNG state must be a torch.ByteTensor");
          const Tensor& t = tensor_of(state);
          const auto* p = t.data_as<uint8_t>();
          generator_of(s).set_state(std::vector<uint8_t>(p, p + t.numel()));
          return Py_NewRef(s);
        });
-     }, METH_O, "take over a state"},
-    {"clone_state", [](PyObject* s, PyObject*) { return guarded([&]() -> PyObject* { return wrap(generator_of(s).clone()); }); }, METH_NOARGS, "a generator with the same state"},
+     },
+     METH_O, "take over a state"},
+    {"clone_state",
+     [](PyObject* s, PyObject*) { return guarded([&]() -> PyObject* { return wrap(generator_of(s).clone()); }); },
+     METH_NOARGS, "a generator with the same state"},
     {}};
-PyGetSetDef generator_getset[] = {
-    {"device", [](PyObject* s, void*) { return wrap(generator_of(s).device()); }, nullptr, "the device it draws for", nullptr}, {}};
+PyGetSetDef generator_getset[] = {{"device", [](PyObject* s, void*) { return wrap(generator_of(s).device()); }, nullptr,
+                                   "the device it draws for", nullptr},
+                                  {}};
 PyObject* generator_repr(PyObject* self) { return PyUnicode_FromFormat("<torch._C.Generator object at %p>", self); }
 
-PyTypeObject* make_type(PyObject* module, const char* name, int size, unsigned flags, std::initializer_list<PyType_Slot> slots, PyObject* base = nullptr) {
+PyTypeObject* make_type(PyObject* module, const char* name, int size, unsigned flags,
+                        std::initializer_list<PyType_Slot> slots, PyObject* base = nullptr) {
   std::vector<PyType_Slot> all(slots);
   all.push_back({0, nullptr});
   PyType_Spec spec{name, size, 0, static_cast<unsigned>(Py_TPFLAGS_DEFAULT | flags), all.data()};
@@ -243,7 +277,8 @@ PyObject* wrap_size(IntSpan sizes) {
   // Size adds nothing to a tuple's layout, so it is filled directly.
   PyObject* t = size_type->tp_alloc(size_type, static_cast<Py_ssize_t>(sizes.size()));
   if (!t) return nullptr;
-  for (size_t i = 0; i < sizes.size(); ++i) PyTuple_SET_ITEM(t, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(sizes[i]));
+  for (size_t i = 0; i < sizes.size(); ++i)
+    PyTuple_SET_ITEM(t, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(sizes[i]));
   return t;
 }
 PyObject* wrap_ints(IntSpan v) {
@@ -259,8 +294,9 @@ PyObject* wrap(const Ref<Generator>& g) {
 }
 
 bool is_dtype(PyObject* o) {
-  return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) || o == reinterpret_cast<PyObject*>(&PyLong_Type) ||
-         o == reinterpret_cast<PyObject*>(&PyBool_Type) || o == reinterpret_cast<PyObject*>(&PyComplex_Type);
+  return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyComplex_Type);
 }
 DType to_dtype(PyObject* o) {
   if (Py_TYPE(o) == dtype_type) return value_of(o);
@@ -270,24 +306,32 @@ DType to_dtype(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DType::Complex128;
   raise<TypeError>("expected a torch.dtype, got ", Py_TYPE(o)->tp_name);
 }
-bool is_device(PyObject* o) { return Py_TYPE(o) == device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o)); }
+bool is_device(PyObject* o) {
+  return Py_TYPE(o) == device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
+}
 Device to_device(PyObject* o) {
   if (Py_TYPE(o) == device_type) return device_of(o);
   if (PyUnicode_Check(o)) return parse_device(utf8(o));
-  FC_CHECK_AS(TypeError, PyLong_Check(o) && !PyBool_Check(o), "device(): argument 'type' must be str, not ", Py_TYPE(o)->tp_name);
+  FC_CHECK_AS(TypeError, PyLong_Check(o) && !PyBool_Check(o), "device(): argument 'type' must be str, not ",
+              Py_TYPE(o)->tp_name);
   int64_t i = to_int(o);
   FC_CHECK(i >= 0 && i < 128, "Device index must not be negative");
   return {Device::CUDA, static_cast<int8_t>(i)};  // a bare number names an accelerator, as in PyTorch
 }
 bool is_memory_format(PyObject* o) { return Py_TYPE(o) == memory_format_type; }
-MemoryFormat to_memory_format(PyObject* o) { return static_cast<MemoryFormat>(reinterpret_cast<EnumObject*>(o)->value); }
+MemoryFormat to_memory_format(PyObject* o) {
+  return static_cast<MemoryFormat>(reinterpret_cast<EnumObject*>(o)->value);
+}
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
-Generator* to_generator(PyObject* o) { return PyObject_TypeCheck(o, generator_type) ? reinterpret_cast<GeneratorObject*>(o)->value.get() : nullptr; }
+Generator* to_generator(PyObject* o) {
+  return PyObject_TypeCheck(o, generator_type) ? reinterpret_cast<GeneratorObject*>(o)->value.get() : nullptr;
+}
 
 void add_value_types(PyObject* module) {
   constexpr unsigned no_new = Py_TPFLAGS_DISALLOW_INSTANTIATION;
-  dtype_type = make_type(module, "torch.dtype", sizeof(DTypeObject), no_new,
-                         {{Py_tp_repr, slot(dtype_repr)}, {Py_tp_getset, dtype_getset}, {Py_tp_methods, dtype_methods}});
+  dtype_type =
+      make_type(module, "torch.dtype", sizeof(DTypeObject), no_new,
+                {{Py_tp_repr, slot(dtype_repr)}, {Py_tp_getset, dtype_getset}, {Py_tp_methods, dtype_methods}});
   for (int i = 0; i < kDTypeSlots; ++i) {
     DType t = static_cast<DType>(i);
     if (!exists(t)) continue;
@@ -297,14 +341,23 @@ void add_value_types(PyObject* module) {
     check(PyModule_AddObjectRef(module, info(t).name, dtypes[i]));
   }
   device_type = make_type(module, "torch.device", sizeof(DeviceObject), 0,
-                          {{Py_tp_new, slot(device_new)}, {Py_tp_repr, slot(device_repr)}, {Py_tp_hash, slot(device_hash)},
+                          {{Py_tp_new, slot(device_new)},
+                           {Py_tp_repr, slot(device_repr)},
+                           {Py_tp_hash, slot(device_hash)},
                            {Py_tp_str, slot([](PyObject* s) { return text(to_string(device_of(s))); })},
-                           {Py_tp_richcompare, slot(device_compare)}, {Py_tp_getset, device_getset}, {Py_tp_methods, device_methods}});
+                           {Py_tp_richcompare, slot(device_compare)},
+                           {Py_tp_getset, device_getset},
+                           {Py_tp_methods, device_methods}});
   size_type = make_type(module, "torch.Size", 0, 0,
-                        {{Py_tp_new, slot(size_new)}, {Py_tp_repr, slot(size_repr)}, {Py_mp_subscript, slot(size_subscript)},
-                         {Py_sq_concat, slot(size_concat)}, {Py_sq_repeat, slot(size_repeat)}, {Py_tp_methods, size_methods}},
+                        {{Py_tp_new, slot(size_new)},
+                         {Py_tp_repr, slot(size_repr)},
+                         {Py_mp_subscript, slot(size_subscript)},
+                         {Py_sq_concat, slot(size_concat)},
+                         {Py_sq_repeat, slot(size_repeat)},
+                         {Py_tp_methods, size_methods}},
                         reinterpret_cast<PyObject*>(&PyTuple_Type));
-  memory_format_type = make_type(module, "torch.memory_format", sizeof(EnumObject), no_new, {{Py_tp_repr, slot(enum_repr)}, {Py_tp_methods, enum_methods}});
+  memory_format_type = make_type(module, "torch.memory_format", sizeof(EnumObject), no_new,
+                                 {{Py_tp_repr, slot(enum_repr)}, {Py_tp_methods, enum_methods}});
   constexpr const char* formats[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
   auto make_enum = [&](PyTypeObject* type, int value, const char* name) {
     auto* o = reinterpret_cast<EnumObject*>(check(type->tp_alloc(type, 0)));
@@ -314,11 +367,15 @@ void add_value_types(PyObject* module) {
     return reinterpret_cast<PyObject*>(o);
   };
   for (int i = 0; i < 4; ++i) memory_formats[i] = make_enum(memory_format_type, i, formats[i]);
-  layout_type = make_type(module, "torch.layout", sizeof(EnumObject), no_new, {{Py_tp_repr, slot(enum_repr)}, {Py_tp_methods, enum_methods}});
+  layout_type = make_type(module, "torch.layout", sizeof(EnumObject), no_new,
+                          {{Py_tp_repr, slot(enum_repr)}, {Py_tp_methods, enum_methods}});
   strided = make_enum(layout_type, 0, "strided");
   generator_type = make_type(module, "torch.Generator", sizeof(GeneratorObject), Py_TPFLAGS_BASETYPE,
-                             {{Py_tp_new, slot(generator_new)}, {Py_tp_dealloc, slot(generator_dealloc)}, {Py_tp_repr, slot(generator_repr)},
-                              {Py_tp_methods, generator_methods}, {Py_tp_getset, generator_getset}});
+                             {{Py_tp_new, slot(generator_new)},
+                              {Py_tp_dealloc, slot(generator_dealloc)},
+                              {Py_tp_repr, slot(generator_repr)},
+                              {Py_tp_methods, generator_methods},
+                              {Py_tp_getset, generator_getset}});
   Own g(check(wrap(default_generator_ref())));
   check(PyModule_AddObjectRef(module, "default_generator", g.get()));
 }

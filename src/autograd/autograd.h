@@ -11,17 +11,17 @@ void install_layers();  // once, at start-up
 bool requires_grad(const Tensor& t);
 void set_requires_grad(const Tensor& t, bool on);  // throws for integers and for non-leaf tensors
 bool is_leaf(const Tensor& t);
-Tensor grad_of(const Tensor& t);                   // undefined if none
-void set_grad(const Tensor& t, const Tensor& g);   // checks shape, type, device
-Ref<Node> grad_fn(const Tensor& t);                // null for leaves; rebuilt for views whose base was written to
-Edge gradient_edge(const Tensor& t);               // the node and input that this tensor's gradient goes to
+Tensor grad_of(const Tensor& t);                  // undefined if none
+void set_grad(const Tensor& t, const Tensor& g);  // checks shape, type, device
+Ref<Node> grad_fn(const Tensor& t);               // null for leaves; rebuilt for views whose base was written to
+Edge gradient_edge(const Tensor& t);              // the node and input that this tensor's gradient goes to
 bool is_view(const Tensor& t);
 const Tensor& base_of(const Tensor& t);
 void retain_grad(const Tensor& t);
 bool retains_grad(const Tensor& t);
 uint32_t output_nr(const Tensor& t);
 void detach_in_place(const Tensor& t);
-Tensor data_of(const Tensor& t);                   // `.data`: same storage, own version counter, no history
+Tensor data_of(const Tensor& t);  // `.data`: same storage, own version counter, no history
 void set_data(const Tensor& t, const Tensor& data);
 
 uint64_t add_hook(const Tensor& t, Ref<TensorHook> hook);

@@ -17,7 +17,7 @@ namespace {
 
 struct State {
   uint32_t waiting_for = 0;
-  bool needed = true;   // on a path to a requested input
+  bool needed = true;  // on a path to a requested input
   bool counted = false;
   std::vector<Tensor> buffer;
   std::vector<std::pair<uint32_t, size_t>> captures;  // (input number, position in the answer)
@@ -106,7 +106,9 @@ class Task {
     Tensor& slot = s.buffer[nr];
     if (!g.defined()) return;
     if (!slot.defined()) slot = std::move(g);
-    else if (!grad_enabled() && slot.impl().use_count() == 1 && slot.impl().storage()->use_count() == 1 && slot.dtype() == g.dtype() && slot.impl().is_dense()) add_(slot, g);
+    else if (!grad_enabled() && slot.impl().use_count() == 1 && slot.impl().storage()->use_count() == 1 &&
+             slot.dtype() == g.dtype() && slot.impl().is_dense())
+      add_(slot, g);
     else slot = add(slot, g);
   }
 
@@ -142,8 +144,10 @@ class Task {
     if (!in[h.nr].defined()) return;
     Tensor changed = h.hook->call(in[h.nr]);
     if (!changed.defined()) return;
-    FC_CHECK(Dims::same(changed.sizes(), in[h.nr].sizes()), "hook has changed the size of value: it was ", in[h.nr].sizes(), ", the hook of ", node.name(), " returned ", changed.sizes());
-    FC_CHECK(changed.dtype() == in[h.nr].dtype(), "hook has changed the type of value (was ", in[h.nr].dtype(), " got ", changed.dtype(), ")");
+    FC_CHECK(Dims::same(changed.sizes(), in[h.nr].sizes()), "hook has changed the size of value: it was ",
+             in[h.nr].sizes(), ", the hook of ", node.name(), " returned ", changed.sizes());
+    FC_CHECK(changed.dtype() == in[h.nr].dtype(), "hook has changed the type of value (was ", in[h.nr].dtype(), " got ",
+             changed.dtype(), ")");
     in[h.nr] = std::move(changed);
   }
 
@@ -169,13 +173,16 @@ class Task {
 
   static void report_anomaly(const Node& node) {
     warn(str("Error detected in ", node.name(), ". ",
-             node.forward_trace.empty() ? std::string("No forward pass information available. Enable detect anomaly during forward pass for more information.")
+             node.forward_trace.empty() ? std::string("No forward pass information available. Enable detect anomaly "
+                                                      "during forward pass for more information.")
                                         : "Traceback of forward call that caused the error:\n" + node.forward_trace));
   }
 
   static void check_nan(const Node& node, const std::vector<Tensor>& out) {
     for (size_t i = 0; i < out.size(); ++i) {
-      if (!out[i].defined() || out[i].device().is_meta() || !(is_floating(out[i].dtype()) || is_complex(out[i].dtype()))) continue;
+      if (!out[i].defined() || out[i].device().is_meta() ||
+          !(is_floating(out[i].dtype()) || is_complex(out[i].dtype())))
+        continue;
       Tensor any = call<"aten::any", Tensor>(call<"aten::isnan", Tensor>(out[i]));
       if (call<"aten::_local_scalar_dense", Scalar>(any).to_bool()) {
         report_anomaly(node);
@@ -194,14 +201,17 @@ class Task {
         int64_t have = g.sizes()[g.sizes().size() - 1 - i], want = m.sizes[m.sizes.size() - 1 - i];
         reducible = have == want || want == 1;
       }
-      FC_CHECK(reducible, "Function ", name_of(from), " returned an invalid gradient at index ", index, " - got ", g.sizes(), " but expected shape compatible with ", m.sizes);
+      FC_CHECK(reducible, "Function ", name_of(from), " returned an invalid gradient at index ", index, " - got ",
+               g.sizes(), " but expected shape compatible with ", m.sizes);
       g = sum_to_size(g, m.sizes);
     }
     if (g.dtype() != m.dtype) {
       if (is_complex(g.dtype()) && !is_complex(m.dtype)) g = call<"aten::real", Tensor>(g);
       if (g.dtype() != m.dtype) g = to_dtype(g, m.dtype);
     }
-    FC_CHECK(g.device() == m.device || g.dim() == 0, "Function ", name_of(from), " returned an invalid gradient at index ", index, " - expected device ", m.device, " but got ", g.device());
+    FC_CHECK(g.device() == m.device || g.dim() == 0, "Function ", name_of(from),
+             " returned an invalid gradient at index ", index, " - expected device ", m.device, " but got ",
+             g.device());
     return g;
   }
   static std::string name_of(const Node& n) { return n.name(); }
@@ -225,10 +235,12 @@ std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, Tensor
     Tensor g = i < root_grads.size() ? root_grads[i] : Tensor();
     if (!g.defined()) {
       FC_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
-      FC_CHECK(is_floating(root.dtype()), "grad can be implicitly created only for real scalar outputs but got ", root.dtype());
+      FC_CHECK(is_floating(root.dtype()), "grad can be implicitly created only for real scalar outputs but got ",
+               root.dtype());
       g = ones_like(root);
     }
-    FC_CHECK(Dims::same(g.sizes(), root.sizes()), "Mismatch in shape: grad_output[", i, "] has a shape of ", g.sizes(), " and output[", i, "] has a shape of ", root.sizes(), ".");
+    FC_CHECK(Dims::same(g.sizes(), root.sizes()), "Mismatch in shape: grad_output[", i, "] has a shape of ", g.sizes(),
+             " and output[", i, "] has a shape of ", root.sizes(), ".");
     edges.push_back(std::move(e));
     grads.push_back(std::move(g));
   }

@@ -28,13 +28,34 @@ std::string camel(std::string_view name) {
 
 // PyTorch numbers the derivatives of one name; these overloads are not its first. Programs and tests look for the names.
 int derivative_number(std::string_view op) {
-  constexpr std::pair<std::string_view, int> rows[] = {
-      {"aten::sum.dim_IntList", 1}, {"aten::mean.dim", 1}, {"aten::prod.dim_int", 1}, {"aten::pow.Tensor_Tensor", 1}, {"aten::pow.Scalar", 2},
-      {"aten::max", 1}, {"aten::min", 1}, {"aten::median.dim", 1}, {"aten::nanmedian.dim", 1}, {"aten::squeeze.dim", 1}, {"aten::squeeze.dims", 2},
-      {"aten::clamp", 1}, {"aten::clamp_min.Tensor", 1}, {"aten::clamp_max.Tensor", 1}, {"aten::masked_fill.Tensor", 1}, {"aten::scatter.value", 1},
-      {"aten::lerp.Tensor", 1}, {"aten::fmod.Tensor", 1}, {"aten::remainder.Tensor", 1}, {"aten::index_fill.int_Tensor", 1}, {"aten::fill.Tensor", 1},
-      {"aten::div.Tensor_mode", 2}, {"aten::norm.ScalarOpt_dim", 1}, {"aten::norm.ScalarOpt_dtype", 2}, {"aten::norm.ScalarOpt_dim_dtype", 3},
-      {"aten::xlogy.Scalar_Self", 1}, {"aten::xlogy.Scalar_Other", 2}, {"aten::rsub.Scalar", 1}};
+  constexpr std::pair<std::string_view, int> rows[] = {{"aten::sum.dim_IntList", 1},
+                                                       {"aten::mean.dim", 1},
+                                                       {"aten::prod.dim_int", 1},
+                                                       {"aten::pow.Tensor_Tensor", 1},
+                                                       {"aten::pow.Scalar", 2},
+                                                       {"aten::max", 1},
+                                                       {"aten::min", 1},
+                                                       {"aten::median.dim", 1},
+                                                       {"aten::nanmedian.dim", 1},
+                                                       {"aten::squeeze.dim", 1},
+                                                       {"aten::squeeze.dims", 2},
+                                                       {"aten::clamp", 1},
+                                                       {"aten::clamp_min.Tensor", 1},
+                                                       {"aten::clamp_max.Tensor", 1},
+                                                       {"aten::masked_fill.Tensor", 1},
+                                                       {"aten::scatter.value", 1},
+                                                       {"aten::lerp.Tensor", 1},
+                                                       {"aten::fmod.Tensor", 1},
+                                                       {"aten::remainder.Tensor", 1},
+                                                       {"aten::index_fill.int_Tensor", 1},
+                                                       {"aten::fill.Tensor", 1},
+                                                       {"aten::div.Tensor_mode", 2},
+                                                       {"aten::norm.ScalarOpt_dim", 1},
+                                                       {"aten::norm.ScalarOpt_dtype", 2},
+                                                       {"aten::norm.ScalarOpt_dim_dtype", 3},
+                                                       {"aten::xlogy.Scalar_Self", 1},
+                                                       {"aten::xlogy.Scalar_Other", 2},
+                                                       {"aten::rsub.Scalar", 1}};
   for (const auto& [name, number] : rows)
     if (name == op) return number;
   return 0;
@@ -210,12 +231,14 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
     redispatch(op, below, args, results);
     return;
   }
-  FC_CHECK(!op.is_out, op.schema().name, "(): functions with out=... arguments don't support automatic differentiation, "
+  FC_CHECK(!op.is_out, op.schema().name,
+           "(): functions with out=... arguments don't support automatic differentiation, "
            "but one of the arguments requires grad.");
   const Tensor* self = op.is_in_place ? &args[0].tensor() : nullptr;
   if (self) {
     check_in_place(op.schema().name.c_str(), *self);
-    FC_CHECK(op.differentiable || !requires_grad(*self), op.name(), " is not differentiable and would overwrite a tensor that requires grad");
+    FC_CHECK(op.differentiable || !requires_grad(*self), op.name(),
+             " is not differentiable and would overwrite a tensor that requires grad");
     if (!op.differentiable) {
       ExcludeLayers guard(layer::Autograd);
       redispatch(op, below, args, results);
@@ -227,7 +250,8 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
   node->call_id = thread_state().call_id;
   if (thread_state().anomaly_mode && stack_trace_hook) node->forward_trace = stack_trace_hook();
   node->save_args(args, self != nullptr);
-  Dims sizes, strides;  // of a view: transpose_ and its like change these and write nothing, so its base keeps its history
+  Dims sizes,
+      strides;  // of a view: transpose_ and its like change these and write nothing, so its base keeps its history
   if (self && is_view(*self)) {
     sizes = self->sizes();
     strides = self->strides();

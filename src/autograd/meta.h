@@ -10,8 +10,8 @@ namespace fc::autograd {
 enum class ViewOrigin : uint8_t { Normal, NoGrad, MultiOutput, Inference };
 
 struct ViewInfo {
-  Tensor base;             // never itself a view
-  uint32_t version = 0;    // version at which grad_fn was made; older than the base's: make it anew
+  Tensor base;           // never itself a view
+  uint32_t version = 0;  // version at which grad_fn was made; older than the base's: make it anew
   ViewOrigin origin = ViewOrigin::Normal;
 };
 
@@ -20,11 +20,11 @@ class RetainGradHook;
 struct AutogradMeta final : AutogradMetaBase {
   ~AutogradMeta() override;
   Tensor grad;
-  Ref<Node> grad_fn;            // null for leaves
-  Ref<Node> accumulator;        // leaves: made on first use
+  Ref<Node> grad_fn;      // null for leaves
+  Ref<Node> accumulator;  // leaves: made on first use
   uint32_t output_nr = 0;
   bool requires_grad = false;
-  Ref<RetainGradHook> retain;   // set by retain_grad(); cut loose when the tensor dies before its graph
+  Ref<RetainGradHook> retain;                // set by retain_grad(); cut loose when the tensor dies before its graph
   std::vector<HookEntry<TensorHook>> hooks;  // of leaves, moved to the accumulator when it is made
   std::vector<HookEntry<TensorHook>> post_accumulate;
   std::unique_ptr<ViewInfo> view;

@@ -18,7 +18,7 @@ class Node;
 struct Edge {
   Ref<RefCounted> owner;  // keeps `node` alive: the node itself, or the leaf tensor it belongs to
   Node* node = nullptr;
-  uint32_t nr = 0;        // which of the node's inputs
+  uint32_t nr = 0;  // which of the node's inputs
   explicit operator bool() const { return node != nullptr; }
 };
 
@@ -61,8 +61,8 @@ class Node : public RefCounted {
   uint64_t call_id = 0;           // of the forward call, joining it to this node in profiles
   std::string forward_trace;      // where the forward call came from, in anomaly mode
 
-  std::vector<HookEntry<TensorHook>> tensor_hooks;     // on incoming gradients, before anything else
-  std::vector<HookEntry<TensorHook>> retain_hooks;     // retain_grad: sees the final incoming gradient
+  std::vector<HookEntry<TensorHook>> tensor_hooks;  // on incoming gradients, before anything else
+  std::vector<HookEntry<TensorHook>> retain_hooks;  // retain_grad: sees the final incoming gradient
   std::vector<HookEntry<NodeHook>> pre_hooks, post_hooks;
   std::mutex mutex;  // held while the node runs: two threads may walk one graph
 

@@ -79,12 +79,14 @@ Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
   if (now != version_) {
     std::string maker;
     Ref<Node> fn = is_result_ ? owner : grad_fn(data_);
-    if (fn) maker = str(", which is output ", is_result_ ? output_nr_ : autograd::output_nr(data_), " of ", fn->name(), ",");
-    raise<Error>("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
-                 info(data_.dtype()).legacy, "Tensor ", data_.sizes(), "]", maker, " is at version ", now,
-                 "; expected version ", version_,
-                 " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
-                 "with torch.autograd.set_detect_anomaly(True).");
+    if (fn)
+      maker = str(", which is output ", is_result_ ? output_nr_ : autograd::output_nr(data_), " of ", fn->name(), ",");
+    raise<Error>(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+        info(data_.dtype()).legacy, "Tensor ", data_.sizes(), "]", maker, " is at version ", now, "; expected version ",
+        version_,
+        " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+        "with torch.autograd.set_detect_anomaly(True).");
   }
   if (!is_result_ || is_leaf_result_) return data_;
   Tensor t = shallow_copy(data_, true);

@@ -49,7 +49,11 @@ class AccumulateGrad final : public Node {
 class AsStridedNode final : public Node {
  public:
   AsStridedNode(const Tensor& view, const Tensor& base)
-      : sizes_(view.sizes()), strides_(view.strides()), offset_(view.offset() - base.offset()), base_sizes_(base.sizes()), base_strides_(base.strides()) {
+      : sizes_(view.sizes()),
+        strides_(view.strides()),
+        offset_(view.offset() - base.offset()),
+        base_sizes_(base.sizes()),
+        base_strides_(base.strides()) {
     add_input(view);
     edges.push_back(gradient_edge(base));
   }
@@ -76,7 +80,12 @@ class AsStridedNode final : public Node {
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, Ref<Node> fn)
-      : base_sizes_(base.sizes()), base_strides_(base.strides()), sizes_(view.sizes()), strides_(view.strides()), offset_(view.offset() - base.offset()), fn_(std::move(fn)) {
+      : base_sizes_(base.sizes()),
+        base_strides_(base.strides()),
+        sizes_(view.sizes()),
+        strides_(view.strides()),
+        offset_(view.offset() - base.offset()),
+        fn_(std::move(fn)) {
     add_input(base);
     edges.push_back(gradient_edge(base));
     for (size_t i = 1; i < fn_->edges.size(); ++i) edges.push_back(fn_->edges[i]);
@@ -131,11 +140,14 @@ bool is_leaf(const Tensor& t) {
 }
 
 void set_requires_grad(const Tensor& t, bool on) {
-  FC_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()), "only Tensors of floating point dtype can require gradients");
-  FC_CHECK(is_leaf(t), on ? "requires_grad_: you can only change requires_grad flags of leaf variables."
-                          : "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                            "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-  FC_CHECK(!on || !t.impl().is_inference() || thread_state().inference_mode, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  FC_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()),
+           "only Tensors of floating point dtype can require gradients");
+  FC_CHECK(is_leaf(t),
+           on ? "requires_grad_: you can only change requires_grad flags of leaf variables."
+              : "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  FC_CHECK(!on || !t.impl().is_inference() || thread_state().inference_mode,
+           "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (!on && !meta(t)) return;
   make_meta(t).requires_grad = on;
   t.impl().set_layer(layer::Autograd, on);
@@ -149,9 +161,12 @@ void set_grad(const Tensor& t, const Tensor& g) {
     return;
   }
   FC_CHECK(!g.same(t), "can't assign Variable as its own grad");
-  FC_CHECK(g.dtype() == t.dtype(), "assigned grad has data of a different type: expected ", t.dtype(), ", got ", g.dtype());
-  FC_CHECK(g.device() == t.device(), "assigned grad has data located on a different device: expected ", t.device(), ", got ", g.device());
-  FC_CHECK(Dims::same(g.sizes(), t.sizes()), "assigned grad has data of a different size: expected ", t.sizes(), ", got ", g.sizes());
+  FC_CHECK(g.dtype() == t.dtype(), "assigned grad has data of a different type: expected ", t.dtype(), ", got ",
+           g.dtype());
+  FC_CHECK(g.device() == t.device(), "assigned grad has data located on a different device: expected ", t.device(),
+           ", got ", g.device());
+  FC_CHECK(Dims::same(g.sizes(), t.sizes()), "assigned grad has data of a different size: expected ", t.sizes(),
+           ", got ", g.sizes());
   make_meta(t).grad = g;
 }
 
@@ -220,19 +235,22 @@ void check_in_place(const char* op, const Tensor& self) {
   if (m && m->view) {
     const Tensor& base = m->view->base;
     if (m->view->origin != ViewOrigin::Normal && requires_grad(base)) {
-      const char* why = m->view->origin == ViewOrigin::MultiOutput
-                            ? "This view is the output of a function that returns multiple views. Such functions do not "
-                              "allow the output views to be modified inplace. You should replace the inplace operation "
-                              "by an out-of-place one."
-                        : m->view->origin == ViewOrigin::Inference
-                            ? "This view was created in inference mode and is being modified inplace with grad mode enabled."
-                            : "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Make the "
-                              "view and change it either both inside the no_grad block or both outside.";
+      const char* why =
+          m->view->origin == ViewOrigin::MultiOutput
+              ? "This view is the output of a function that returns multiple views. Such functions do not "
+                "allow the output views to be modified inplace. You should replace the inplace operation "
+                "by an out-of-place one."
+          : m->view->origin == ViewOrigin::Inference
+              ? "This view was created in inference mode and is being modified inplace with grad mode enabled."
+              : "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Make the "
+                "view and change it either both inside the no_grad block or both outside.";
       raise<Error>(op, ": Output ", output_nr(self), " of a view is being modified inplace. ", why);
     }
-    FC_CHECK(!(requires_grad(base) && is_leaf(base)), op, ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    FC_CHECK(!(requires_grad(base) && is_leaf(base)), op,
+             ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
   }
-  FC_CHECK(!(requires_grad(self) && is_leaf(self)), op, ": a leaf Variable that requires grad is being used in an in-place operation.");
+  FC_CHECK(!(requires_grad(self) && is_leaf(self)), op,
+           ": a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
 void rebase_history(const Tensor& self, const Ref<Node>& node) {

@@ -186,8 +186,7 @@ class CpuAllocator final : public Allocator {
     int64_t now = add(stats.current, static_cast<int64_t>(bytes));
     int64_t peak = load(stats.peak);
     while (now > peak &&
-           !__atomic_compare_exchange_n(&stats.peak, &peak, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
+           !__atomic_compare_exchange_n(&stats.peak, &peak, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
     return {p, free_block, nullptr};
   }
 };

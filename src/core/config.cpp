@@ -52,7 +52,8 @@ std::string parallel_info() {
   line(page, "cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
   line(page, "CPU", cpu_model());
   line(page, "CPU capability", cpu_capability());
-  for (const char* name : {"FACULA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FACULA_CPU_CAPABILITY", "ATEN_CPU_CAPABILITY"}) {
+  for (const char* name :
+       {"FACULA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FACULA_CPU_CAPABILITY", "ATEN_CPU_CAPABILITY"}) {
     const char* value = std::getenv(name);
     line(page, name, value ? value : "[not set]");
   }

@@ -27,7 +27,7 @@ int find_device_type(std::string_view name);      // -1 if unknown
 int register_device_type(std::string_view name);  // the number; the same one for the same name
 // Asked for a name that is not registered; true: it is now. Set by the front that knows about installed backends.
 extern bool (*find_more_devices)(std::string_view name);
-Device parse_device(std::string_view text);       // "cpu", "cuda:1"; throws RuntimeError
+Device parse_device(std::string_view text);  // "cpu", "cuda:1"; throws RuntimeError
 std::string to_string(Device d);
 
 }  // namespace fc

@@ -20,12 +20,21 @@ constexpr DTypeInfo infos[kDTypeSlots] = {
     {"complex64", "ComplexFloat", 8, 'c'},
     {"complex128", "ComplexDouble", 16, 'c'},
     {"bool", "Bool", 1, 'b'},
-    none, none, none,
+    none,
+    none,
+    none,
     {"bfloat16", "BFloat16", 2, 'f'},
-    none, none, none, none, none, none, none,
+    none,
+    none,
+    none,
+    none,
+    none,
+    none,
+    none,
     {"float8_e5m2", "Float8_e5m2", 1, 'f'},
     {"float8_e4m3fn", "Float8_e4m3fn", 1, 'f'},
-    none, none,
+    none,
+    none,
     {"uint16", "UInt16", 2, 'u'},
     {"uint32", "UInt32", 4, 'u'},
     {"uint64", "UInt64", 8, 'u'},
@@ -64,8 +73,12 @@ DType promote(DType a, DType b) {
   if (a == b) return a;
   if (a == DType::Undefined || b == DType::Undefined) return a == DType::Undefined ? b : a;
   // Types for storage promote with nothing, but for wide unsigned integers with floats and complex numbers.
-  auto lone = [](DType x, DType other) { return is_barebones(x) && (is_floating(x) || (!is_floating(other) && !is_complex(other))); };
-  FC_CHECK(!lone(a, b) && !lone(b, a), "Promotion for ", (is_barebones(a) && is_floating(a)) || (is_barebones(b) && is_floating(b)) ? "Float8 Types" : "uint16, uint32, uint64 types",
+  auto lone = [](DType x, DType other) {
+    return is_barebones(x) && (is_floating(x) || (!is_floating(other) && !is_complex(other)));
+  };
+  FC_CHECK(!lone(a, b) && !lone(b, a), "Promotion for ",
+           (is_barebones(a) && is_floating(a)) || (is_barebones(b) && is_floating(b)) ? "Float8 Types"
+                                                                                      : "uint16, uint32, uint64 types",
            " is not supported, attempted to promote ", info(a).legacy, " and ", info(b).legacy);
   int ca = category(a), cb = category(b);
   if (ca != cb) {

@@ -56,11 +56,11 @@ inline bool is_barebones(DType t) {  // storage and casts only
   return t >= DType::UInt16 || t == DType::Float8_e5m2 || t == DType::Float8_e4m3fn;
 }
 
-DType real_of(DType t);     // complex64 -> float32
-DType complex_of(DType t);  // float32 -> complex64
+DType real_of(DType t);       // complex64 -> float32
+DType complex_of(DType t);    // float32 -> complex64
 DType compute_type(DType t);  // the type arithmetic happens in: float32 for reduced types, else t
 DType promote(DType a, DType b);
-bool can_cast(DType from, DType to);  // by kind, as torch.can_cast
+bool can_cast(DType from, DType to);       // by kind, as torch.can_cast
 DType parse_dtype(std::string_view name);  // Undefined if unknown
 inline std::string_view to_string(DType t) { return t == DType::Undefined ? "undefined" : info(t).name; }
 

@@ -58,9 +58,9 @@ template <class E, class... Parts>
 }  // namespace fc
 
 // Checks what the user gave. FC_CHECK(cond, parts...) throws Error; FC_CHECK_AS(IndexError, ...) another kind.
-#define FC_CHECK_AS(kind, cond, ...) \
-  do {                               \
-    if (!(cond)) [[unlikely]]        \
+#define FC_CHECK_AS(kind, cond, ...)        \
+  do {                                      \
+    if (!(cond)) [[unlikely]]               \
       ::fc::raise<::fc::kind>(__VA_ARGS__); \
   } while (false)
 #define FC_CHECK(cond, ...) FC_CHECK_AS(Error, cond, __VA_ARGS__)

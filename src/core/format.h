@@ -12,7 +12,7 @@ namespace fc {
 
 void append_int(std::string& out, int64_t v);
 void append_uint(std::string& out, uint64_t v);
-void append_double(std::string& out, double v);  // shortest text that reads back to the same number
+void append_double(std::string& out, double v);                  // shortest text that reads back to the same number
 void append_ints(std::string& out, std::span<const int64_t> v);  // [1, 2, 3]
 
 template <class T>

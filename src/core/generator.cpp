@@ -59,7 +59,9 @@ uint64_t Generator::seed() {
 }
 
 void Generator::refill() {
-  auto mix = [](uint32_t u, uint32_t v) { return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ (-(v & 1) & 0x9908b0dfu); };
+  auto mix = [](uint32_t u, uint32_t v) {
+    return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ (-(v & 1) & 0x9908b0dfu);
+  };
   int i = 0;  // three loops instead of indices modulo kN, so that the compiler vectorises the first two
   for (; i < kN - kM; ++i) words_[i] = words_[i + kM] ^ mix(words_[i], words_[i + 1]);
   for (; i < kN - 1; ++i) words_[i] = words_[i + kM - kN] ^ mix(words_[i], words_[i + 1]);
@@ -111,10 +113,12 @@ std::vector<uint8_t> Generator::state() const {
 
 void Generator::set_state(const std::vector<uint8_t>& bytes) {
   SavedState s;
-  FC_CHECK(bytes.size() == sizeof s, "Expected a CPUGeneratorImplState of size ", sizeof s, " but found the input RNG state size to be ", bytes.size());
+  FC_CHECK(bytes.size() == sizeof s, "Expected a CPUGeneratorImplState of size ", sizeof s,
+           " but found the input RNG state size to be ", bytes.size());
   std::memcpy(&s, bytes.data(), sizeof s);
   const bool fresh = s.left == 1 && s.next == 0;
-  FC_CHECK(s.seeded == 1 && s.left > 0 && s.next <= kN && (fresh || s.next + static_cast<uint64_t>(s.left) == kN + 1), "Invalid mt19937 state");
+  FC_CHECK(s.seeded == 1 && s.left > 0 && s.next <= kN && (fresh || s.next + static_cast<uint64_t>(s.left) == kN + 1),
+           "Invalid mt19937 state");
   seed_ = s.seed;
   left_ = s.left;
   next_ = static_cast<uint32_t>(s.next);

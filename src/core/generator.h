@@ -20,8 +20,8 @@ class Generator : public RefCounted {
   void set_seed(uint64_t seed);
   uint64_t seed();  // draws a seed from the system and uses it
 
-  uint32_t random();     // 32 bits
-  uint64_t random64();   // two draws, the first is the high word
+  uint32_t random();                        // 32 bits
+  uint64_t random64();                      // two draws, the first is the high word
   void random(uint32_t* words, int64_t n);  // n draws
 
   // The second half of a pair of normals, kept for the next scalar draw, as PyTorch does.
@@ -29,7 +29,7 @@ class Generator : public RefCounted {
   double next_normal = 0;
   float next_float_normal = 0;
 
-  std::vector<uint8_t> state() const;        // PyTorch's 5056-byte layout
+  std::vector<uint8_t> state() const;             // PyTorch's 5056-byte layout
   void set_state(const std::vector<uint8_t>& s);  // throws on any other size or content
   Ref<Generator> clone() const;
 

@@ -67,7 +67,7 @@ inline uint8_t float_to_f8e4m3(float value) {
   uint32_t sign = bits >> 24 & 0x80;
   bits &= 0x7fffffff;
   if (bits > 0x43e80000) return static_cast<uint8_t>(sign | 0x7f);  // beyond 464: NaN
-  if (bits < 0x3c800000) {  // subnormal: unit 2^-9
+  if (bits < 0x3c800000) {                                          // subnormal: unit 2^-9
     float f = std::bit_cast<float>(bits) + 16384.0f;
     return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(f) - 0x46800000));
   }

@@ -18,8 +18,7 @@ class RefCounted {
   void retain() const noexcept { __atomic_fetch_add(&count_, 1, __ATOMIC_RELAXED); }
   void release() const noexcept {
     // The only owner needs no read-modify-write: nobody else can raise the count meanwhile.
-    if (__atomic_load_n(&count_, __ATOMIC_ACQUIRE) == 1 ||
-        __atomic_sub_fetch(&count_, 1, __ATOMIC_ACQ_REL) == 0)
+    if (__atomic_load_n(&count_, __ATOMIC_ACQUIRE) == 1 || __atomic_sub_fetch(&count_, 1, __ATOMIC_ACQ_REL) == 0)
       const_cast<RefCounted*>(this)->destroy();
   }
   uint32_t use_count() const noexcept { return __atomic_load_n(&count_, __ATOMIC_ACQUIRE); }
@@ -43,11 +42,11 @@ class Ref {
   Ref(const Ref& o) noexcept : Ref(o.p_) {}
   Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  Ref(const Ref<U>& o) noexcept : Ref(o.get()) {}
+  requires std::is_convertible_v<U*, T*> Ref(const Ref<U>& o)
+  noexcept : Ref(o.get()) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  Ref(Ref<U>&& o) noexcept : p_(o.detach()) {}
+  requires std::is_convertible_v<U*, T*> Ref(Ref<U>&& o)
+  noexcept : p_(o.detach()) {}
   Ref& operator=(const Ref& o) noexcept {
     Ref(o).swap(*this);
     return *this;

@@ -9,7 +9,10 @@ bool fits(const Scalar& v, DType t) {
   if (is_complex(t) || t == DType::Bool) return true;
   if (v.is_complex() && v.to_complex().im != 0) return false;
   if (is_floating(t)) {
-    double most = t == DType::Float16 ? 65504 : t == DType::Float64 ? HUGE_VAL : is_reduced(t) && item_size(t) == 1 ? HUGE_VAL : 0x1.fffffep127;
+    double most = t == DType::Float16                  ? 65504
+                  : t == DType::Float64                ? HUGE_VAL
+                  : is_reduced(t) && item_size(t) == 1 ? HUGE_VAL
+                                                       : 0x1.fffffep127;
     double x = std::fabs(v.to_complex().re);
     return !(x > most) || std::isinf(x);
   }
@@ -22,7 +25,8 @@ bool fits(const Scalar& v, DType t) {
 }
 
 void check_fits(const char* op, const Scalar& v, DType t) {
-  FC_CHECK(fits(v, t), op, ": value cannot be converted to type ", t, is_floating(t) ? "" : "_t", " without overflow: ", v);
+  FC_CHECK(fits(v, t), op, ": value cannot be converted to type ", t, is_floating(t) ? "" : "_t",
+           " without overflow: ", v);
 }
 
 std::string to_string(const Scalar& s) {

@@ -229,7 +229,8 @@ Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device 
            ") must match dimensionality of strides (", strides.size(), ")");
   checked_numel(sizes);
   for (int64_t s : strides) FC_CHECK(s >= 0, "empty_strided: negative strides are not supported, got ", strides);
-  auto impl = make_ref<TensorImpl>(allocate_storage(storage_bytes_needed(sizes, strides, 0, dtype), device), dtype, device);
+  auto impl =
+      make_ref<TensorImpl>(allocate_storage(storage_bytes_needed(sizes, strides, 0, dtype), device), dtype, device);
   impl->set_geometry(sizes, strides, 0);
   if (new_tensors_are_inference) impl->set_inference(true);
   return Tensor(std::move(impl));
@@ -272,9 +273,8 @@ void resize_tensor(const Tensor& t, IntSpan sizes, MemoryFormat format) {
 
 std::string dump(const Tensor& t) {
   if (!t.defined()) return "Tensor(undefined)";
-  return str("Tensor(", t.dtype(), ' ', t.sizes(), " strides ", t.strides(), " offset ", t.offset(), " on ",
-             t.device(), ", storage #", t.impl().storage()->id(), " at version ", static_cast<int64_t>(t.impl().version()),
-             ')');
+  return str("Tensor(", t.dtype(), ' ', t.sizes(), " strides ", t.strides(), " offset ", t.offset(), " on ", t.device(),
+             ", storage #", t.impl().storage()->id(), " at version ", static_cast<int64_t>(t.impl().version()), ')');
 }
 
 }  // namespace fc

@@ -53,7 +53,9 @@ class TensorImpl final : public RefCounted {
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
   const Ref<Storage>& storage() const { return storage_; }
-  void* data() const { return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_)); }
+  void* data() const {
+    return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_));
+  }
 
   bool is_contiguous() const { return flags_ & kContiguous; }
   bool is_channels_last() const { return flags_ & kChannelsLast; }  // 4-d NHWC or 5-d NDHWC

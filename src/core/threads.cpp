@@ -72,9 +72,7 @@ struct Job {
     int before = std::exchange(index_here, part);
     try {
       body(context, from, to);
-    } catch (...) {
-      error->keep();
-    }
+    } catch (...) { error->keep(); }
     index_here = before;
     inside = false;
   }

@@ -12,10 +12,9 @@ struct Box final : RefCounted {
   T content;
 };
 
-constexpr std::string_view tag_names[] = {"None",     "Tensor",  "bool",   "int",          "float",     "Scalar",
-                                          "str",      "Device",  "DType",  "Layout",       "MemoryFormat", "Generator",
-                                          "int[]",    "float[]", "bool[]", "Scalar[]",     "Tensor[]",  "list",
-                                          "object"};
+constexpr std::string_view tag_names[] = {
+    "None",         "Tensor",    "bool",  "int",     "float",  "Scalar",   "str",      "Device", "DType", "Layout",
+    "MemoryFormat", "Generator", "int[]", "float[]", "bool[]", "Scalar[]", "Tensor[]", "list",   "object"};
 
 const Tensor& undefined() {
   static const Tensor& t = *new Tensor;  // never destroyed: results may be read while the process ends

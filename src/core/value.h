@@ -18,11 +18,11 @@ class Value;
 
 enum class Tag : uint8_t {
   None,
-  Tensor,      // an undefined tensor counts as None for optional arguments
+  Tensor,  // an undefined tensor counts as None for optional arguments
   Bool,
   Int,
   Double,
-  Scalar,      // a number whose category matters
+  Scalar,  // a number whose category matters
   String,
   Device,
   DType,
@@ -86,8 +86,8 @@ class Arg {
   const Tensor& tensor() const;  // None reads as the undefined tensor
   bool boolean() const { return expect(Tag::Bool), u_.i != 0; }
   int64_t integer() const { return tag_ == Tag::Bool ? u_.i : (expect(Tag::Int), u_.i); }
-  double real() const;         // from Int and Scalar too
-  Scalar scalar() const;       // from any number
+  double real() const;    // from Int and Scalar too
+  Scalar scalar() const;  // from any number
   std::string_view text() const { return expect(Tag::String), std::string_view(u_.text, n_); }
   Device device() const { return expect(Tag::Device), u_.device; }
   DType dtype() const { return expect(Tag::DType), static_cast<DType>(u_.i); }
@@ -162,9 +162,9 @@ class Value {
   Tag tag() const { return tag_; }
   bool is_none() const { return tag_ == Tag::None || (tag_ == Tag::Tensor && !u_.ref); }
   bool is_tensor() const { return tag_ == Tag::Tensor; }
-  Arg arg() const;                // borrows from this value, which must outlive the result
+  Arg arg() const;  // borrows from this value, which must outlive the result
   const Tensor& tensor() const;
-  Tensor take_tensor();           // moves the tensor out
+  Tensor take_tensor();  // moves the tensor out
   std::vector<Tensor> take_tensors();
 
  private:

@@ -58,9 +58,9 @@ Arg to_arg(const std::optional<T>& v) {
 // How a kernel's parameter reads its argument.
 template <class T>
 struct FromArg;
-#define FC_FROM_ARG(type, expression)              \
-  template <>                                      \
-  struct FromArg<type> {                           \
+#define FC_FROM_ARG(type, expression)                              \
+  template <>                                                      \
+  struct FromArg<type> {                                           \
     static decltype(auto) get(const Arg& a) { return expression; } \
   }
 FC_FROM_ARG(Tensor, (a.tensor()));
@@ -93,9 +93,8 @@ void store(Value* results, R&& r) {
 }
 template <class... R>
 void store(Value* results, std::tuple<R...>&& r) {
-  [&]<size_t... I>(std::index_sequence<I...>) {
-    ((results[I] = Value(std::move(std::get<I>(r)))), ...);
-  }(std::index_sequence_for<R...>{});
+  [&]<size_t... I>(std::index_sequence<I...>) { ((results[I] = Value(std::move(std::get<I>(r)))), ...); }
+  (std::index_sequence_for<R...>{});
 }
 
 template <auto F>
@@ -106,7 +105,8 @@ struct Unboxed<F> {
     [&]<size_t... I>(std::index_sequence<I...>) {
       if constexpr (std::is_void_v<R>) F(FromArg<std::remove_cvref_t<A>>::get(args[I])...);
       else store(results, F(FromArg<std::remove_cvref_t<A>>::get(args[I])...));
-    }(std::index_sequence_for<A...>{});
+    }
+    (std::index_sequence_for<A...>{});
   }
   static constexpr size_t arity = sizeof...(A);
 };
@@ -131,9 +131,8 @@ struct Results {
 template <class... R>
 struct Results<std::tuple<R...>> {
   static std::tuple<R...> get(Value* v) {
-    return [&]<size_t... I>(std::index_sequence<I...>) {
-      return std::tuple<R...>(FromResult<R>::get(v[I])...);
-    }(std::index_sequence_for<R...>{});
+    return [&]<size_t... I>(std::index_sequence<I...>) { return std::tuple<R...>(FromResult<R>::get(v[I])...); }
+    (std::index_sequence_for<R...>{});
   }
 };
 

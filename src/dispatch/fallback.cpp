@@ -13,7 +13,7 @@ namespace {
 struct Counts {
   std::mutex mutex;
   std::map<std::pair<const Operator*, int>, uint64_t> counts;
-  FallbackMode mode = FallbackMode::Count;
+  uint8_t mode = static_cast<uint8_t>(FallbackMode::Count);  // read without the lock
 };
 Counts& counts() {
   static Counts& c = *new Counts;
@@ -29,8 +29,8 @@ Tensor to_device(const Tensor& t, Device device) {
 
 }  // namespace
 
-void set_fallback_mode(FallbackMode mode) { __atomic_store_n(&counts().mode, mode, __ATOMIC_RELAXED); }
-FallbackMode fallback_mode() { return __atomic_load_n(&counts().mode, __ATOMIC_RELAXED); }
+void set_fallback_mode(FallbackMode mode) { __atomic_store_n(&counts().mode, static_cast<uint8_t>(mode), __ATOMIC_RELAXED); }
+FallbackMode fallback_mode() { return static_cast<FallbackMode>(__atomic_load_n(&counts().mode, __ATOMIC_RELAXED)); }
 
 std::vector<FallbackCount> fallback_counts() {
   Counts& c = counts();
@@ -58,8 +58,9 @@ void count_fallback(const Operator& op, int device_type) {
   FC_CHECK_AS(NotImplementedError, mode != FallbackMode::Error, "The operator '", op.name(),
               "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off");
   if (mode == FallbackMode::Warn && times == 1)
-    warn(str("The operator '", op.name(), "' has no kernel for the '", name,
-             "' device; this operator (and only it) runs on the CPU. facula.backends.fallback_counts() says how often."));
+    warn(str(
+        "The operator '", op.name(), "' has no kernel for the '", name,
+        "' device; this operator (and only it) runs on the CPU. facula.backends.fallback_counts() says how often."));
 }
 
 void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results) {

@@ -18,10 +18,10 @@ void set_families(int device_type, const Families& f) { table[device_type] = f; 
 
 bool device_supports(const Families& f, fc_family family, const void* call) {
   const void* present[FC_FAMILY_COUNT] = {
-      reinterpret_cast<const void*>(f.copy),    reinterpret_cast<const void*>(f.map),
-      reinterpret_cast<const void*>(f.reduce),  reinterpret_cast<const void*>(f.matmul),
-      reinterpret_cast<const void*>(f.gather),  reinterpret_cast<const void*>(f.scatter),
-      reinterpret_cast<const void*>(f.scan),    reinterpret_cast<const void*>(f.sort)};
+      reinterpret_cast<const void*>(f.copy),   reinterpret_cast<const void*>(f.map),
+      reinterpret_cast<const void*>(f.reduce), reinterpret_cast<const void*>(f.matmul),
+      reinterpret_cast<const void*>(f.gather), reinterpret_cast<const void*>(f.scatter),
+      reinterpret_cast<const void*>(f.scan),   reinterpret_cast<const void*>(f.sort)};
   return present[family] && (!f.supports || f.supports(f.context, family, call));
 }
 

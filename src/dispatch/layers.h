@@ -19,12 +19,12 @@ enum : LayerSet {
   Autograd = 1u << 3,       // set on tensors that require a gradient
   Trace = 1u << 4,
   Autocast = 1u << 5,
-  User0 = 1u << 6,          // four slots for layers added at run time
+  User0 = 1u << 6,  // four slots for layers added at run time
   User1 = 1u << 7,
   User2 = 1u << 8,
   User3 = 1u << 9,
-  Python = 1u << 10,        // tensor subclasses and Python modes
-  Observe = 1u << 11,       // profilers, chart
+  Python = 1u << 10,   // tensor subclasses and Python modes
+  Observe = 1u << 11,  // profilers, chart
 };
 inline constexpr LayerSet kAll = (1u << 12) - 1;
 inline constexpr LayerSet below(LayerSet bit) { return bit - 1; }
@@ -39,7 +39,7 @@ struct ThreadState {
   bool anomaly_mode = false;
   bool anomaly_check_nan = true;
   int8_t autocast_dtype[kMaxDeviceTypes] = {};  // DType + 1; 0: off
-  uint64_t call_id = 0;                          // of the innermost observed call
+  uint64_t call_id = 0;                         // of the innermost observed call
 };
 // Reached without a call: the one thread-local read on the path of every operator.
 extern constinit thread_local ThreadState tls_state [[gnu::tls_model("initial-exec")]];

@@ -114,10 +114,8 @@ void Operator::run_kernel(const Arg* args, Value* results) const {
   const Kernel& k = kernels_[device];
   if (k) [[likely]]
     k.fn(k.context, *this, args, results);
-  else if (all_devices_)
-    all_devices_.fn(all_devices_.context, *this, args, results);
-  else
-    run_without_kernel(device, args, results);
+  else if (all_devices_) all_devices_.fn(all_devices_.context, *this, args, results);
+  else run_without_kernel(device, args, results);
 }
 
 void Operator::run_without_kernel(int device, const Arg* args, Value* results) const {

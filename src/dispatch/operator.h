@@ -45,8 +45,7 @@ class Operator {
     set &= ~thread_state().exclude;
     if (set == 0) [[likely]]
       run_kernel(args, results);
-    else
-      redispatch(*this, set, args, results);
+    else redispatch(*this, set, args, results);
   }
   // Picks the device's kernel, or decomposes, or falls back, or throws NotImplementedError.
   void run_kernel(const Arg* args, Value* results) const;
@@ -58,18 +57,18 @@ class Operator {
 
   // --- registration (not on the call path)
   void set_kernel(int device_type, Kernel k) { kernels_[device_type] = k; }
-  void set_all_devices(Kernel k);          // a kernel that works on every device through dispatch/families.h
-  void set_composite(Kernel k);            // written in other operators, expands above autograd
+  void set_all_devices(Kernel k);  // a kernel that works on every device through dispatch/families.h
+  void set_composite(Kernel k);    // written in other operators, expands above autograd
   void set_decomposition(Kernel k) { decomposition_ = k; }
   const Kernel& composite() const { return composite_; }
   const Kernel& all_devices() const { return all_devices_; }
   const Kernel& decomposition() const { return decomposition_; }
 
   const GradRule* grad = nullptr;
-  bool differentiable = true;     // false: results never carry a gradient (comparisons, argmax, factories)
-  bool random = false;            // draws random numbers
+  bool differentiable = true;  // false: results never carry a gradient (comparisons, argmax, factories)
+  bool random = false;         // draws random numbers
   Autocast autocast = Autocast::None;
-  bool python_hidden = false;     // no torch.xxx function or method, only torch.ops.aten.xxx
+  bool python_hidden = false;            // no torch.xxx function or method, only torch.ops.aten.xxx
   const Operator* functional = nullptr;  // of an in-place or out= form: the operator without side effect
   bool is_in_place = false, is_out = false, is_view = false;
 
@@ -86,9 +85,9 @@ class Operator {
 };
 
 // --- the registry
-Operator& define(std::string_view schema);  // throws if the name exists with another schema
-Operator* find_operator(std::string_view full_name);        // null if unknown
-const Operator& get_operator(std::string_view full_name);   // throws
+Operator& define(std::string_view schema);                 // throws if the name exists with another schema
+Operator* find_operator(std::string_view full_name);       // null if unknown
+const Operator& get_operator(std::string_view full_name);  // throws
 // All overloads of a base name ("aten::add"), in order of definition.
 std::span<Operator* const> overloads(std::string_view base_name);
 std::vector<Operator*> all_operators();

@@ -12,11 +12,21 @@ struct KindName {
   Kind kind;
 };
 constexpr KindName kind_names[] = {
-    {"Tensor", Kind::Tensor}, {"Scalar", Kind::Scalar},         {"int", Kind::Int},
-    {"float", Kind::Float},   {"bool", Kind::Bool},             {"str", Kind::Str},
-    {"Device", Kind::Device}, {"ScalarType", Kind::DType},      {"Layout", Kind::Layout},
-    {"MemoryFormat", Kind::MemoryFormat}, {"Generator", Kind::Generator}, {"Any", Kind::Any},
-    {"SymInt", Kind::Int},    {"number", Kind::Scalar},         {"Dimname", Kind::Str},
+    {"Tensor", Kind::Tensor},
+    {"Scalar", Kind::Scalar},
+    {"int", Kind::Int},
+    {"float", Kind::Float},
+    {"bool", Kind::Bool},
+    {"str", Kind::Str},
+    {"Device", Kind::Device},
+    {"ScalarType", Kind::DType},
+    {"Layout", Kind::Layout},
+    {"MemoryFormat", Kind::MemoryFormat},
+    {"Generator", Kind::Generator},
+    {"Any", Kind::Any},
+    {"SymInt", Kind::Int},
+    {"number", Kind::Scalar},
+    {"Dimname", Kind::Str},
 };
 
 class Parser {

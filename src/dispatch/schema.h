@@ -64,14 +64,14 @@ struct Schema {
   int find(std::string_view parameter) const;  // index, or -1
   size_t positional() const;                   // parameters that may be given by position
   bool mutates() const;
-  bool is_out() const;      // writes into keyword-only arguments
+  bool is_out() const;  // writes into keyword-only arguments
   bool is_in_place() const { return mutates() && !is_out(); }
-  bool is_view() const;     // returns an alias of an argument without writing
+  bool is_view() const;  // returns an alias of an argument without writing
 };
 
 // Throws ValueError with the position of the first character that does not fit. A missing namespace means aten.
 Schema parse_schema(std::string_view text);
 std::string to_string(const Schema& s);  // parse_schema(to_string(s)) gives s again
-std::string dump(const Schema& s);  // for debuggers
+std::string dump(const Schema& s);       // for debuggers
 
 }  // namespace fc

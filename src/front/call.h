@@ -20,7 +20,9 @@ inline const fc::Operator& find(const char* name) {
 inline fc::IntSpan boxed(const IntArrayRef& v) { return v; }
 inline fc::Arg boxed(const std::optional<IntArrayRef>& v) { return v ? fc::Arg(fc::IntSpan(*v)) : fc::Arg(); }
 inline fc::TensorSpan boxed(const TensorList& v) { return {reinterpret_cast<const fc::Tensor*>(v.data()), v.size()}; }
-inline fc::Arg boxed(const std::optional<Tensor>& v) { return v ? fc::Arg(static_cast<const fc::Tensor&>(*v)) : fc::Arg(); }
+inline fc::Arg boxed(const std::optional<Tensor>& v) {
+  return v ? fc::Arg(static_cast<const fc::Tensor&>(*v)) : fc::Arg();
+}
 inline fc::Arg boxed(const std::optional<Scalar>& v) { return v ? fc::Arg(*v) : fc::Arg(); }
 inline fc::Arg boxed(const std::optional<Generator>& g) { return g ? fc::Arg(g->get()) : fc::Arg(); }
 inline fc::Arg boxed(const std::vector<double>& v) { return std::span<const double>(v); }
@@ -37,7 +39,9 @@ const T& boxed(const T& v) {
   return v;
 }
 // int[2] accepts one number for both.
-inline fc::Dims repeat(const IntArrayRef& v, size_t n) { return v.size() == 1 ? fc::Dims(n, v[0]) : fc::Dims(fc::IntSpan(v)); }
+inline fc::Dims repeat(const IntArrayRef& v, size_t n) {
+  return v.size() == 1 ? fc::Dims(n, v[0]) : fc::Dims(fc::IntSpan(v));
+}
 inline fc::Arg repeat(const std::optional<IntArrayRef>& v, size_t) { return boxed(v); }
 
 template <class R>

@@ -18,10 +18,13 @@ Tensor Tensor::to(Device d) const { return to(TensorOptions(d)); }
 Tensor Tensor::to(Device d, Dtype t) const { return to(TensorOptions(t).device(d)); }
 Tensor Tensor::to(const TensorOptions& o) const {
   static const fc::Operator& op = front::find("aten::to.dtype_layout");
-  return front::call<Tensor>(op, *this, o.dtype_opt(), std::optional<Layout>(), o.device_opt(), std::optional<bool>(), false, false, std::optional<MemoryFormat>());
+  return front::call<Tensor>(op, *this, o.dtype_opt(), std::optional<Layout>(), o.device_opt(), std::optional<bool>(),
+                             false, false, std::optional<MemoryFormat>());
 }
 
-Tensor Tensor::index(std::initializer_list<fc::TensorIndex> indices) const { return fc::get_item(*this, span_of(indices)); }
+Tensor Tensor::index(std::initializer_list<fc::TensorIndex> indices) const {
+  return fc::get_item(*this, span_of(indices));
+}
 Tensor Tensor::index_put_(std::initializer_list<fc::TensorIndex> indices, const Tensor& value) const {
   fc::set_item(*this, span_of(indices), static_cast<const fc::Tensor&>(value));
   return *this;
@@ -48,14 +51,14 @@ Tensor Tensor::variable_data() const { return fc::autograd::data_of(*this); }
 
 Tensor Tensor::operator-() const { return neg(); }
 Tensor Tensor::operator~() const { return bitwise_not(); }
-#define FC_ASSIGN(symbol, method)                         \
+#define FC_ASSIGN(symbol, method)                                \
   const Tensor& Tensor::operator symbol(const Tensor& o) const { \
-    method(o);                                            \
-    return *this;                                         \
-  }                                                       \
+    method(o);                                                   \
+    return *this;                                                \
+  }                                                              \
   const Tensor& Tensor::operator symbol(const Scalar& o) const { \
-    method(o);                                            \
-    return *this;                                         \
+    method(o);                                                   \
+    return *this;                                                \
   }
 FC_ASSIGN(+=, add_)
 FC_ASSIGN(-=, sub_)
@@ -64,7 +67,7 @@ FC_ASSIGN(/=, div_)
 #undef FC_ASSIGN
 
 // `reflected` says number-op-tensor in terms of the tensor.
-#define FC_OPERATOR(symbol, method, reflected)                                  \
+#define FC_OPERATOR(symbol, method, reflected)                                     \
   Tensor operator symbol(const Tensor& a, const Tensor& b) { return a.method(b); } \
   Tensor operator symbol(const Tensor& a, const Scalar& b) { return a.method(b); } \
   Tensor operator symbol(const Scalar& a, const Tensor& b) { return reflected; }
@@ -95,9 +98,15 @@ Tensor from_values(std::initializer_list<T> values, Dtype natural, const TensorO
 
 }  // namespace
 
-Tensor tensor(std::initializer_list<double> values, const TensorOptions& options) { return from_values(values, kFloat64, options.dtype_opt() ? options : options.dtype(fc::default_dtype())); }
-Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& options) { return from_values(values, kInt64, options); }
-Tensor tensor(double value, const TensorOptions& options) { return full({}, value, options.dtype_opt() ? options : options.dtype(fc::default_dtype())); }
+Tensor tensor(std::initializer_list<double> values, const TensorOptions& options) {
+  return from_values(values, kFloat64, options.dtype_opt() ? options : options.dtype(fc::default_dtype()));
+}
+Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& options) {
+  return from_values(values, kInt64, options);
+}
+Tensor tensor(double value, const TensorOptions& options) {
+  return full({}, value, options.dtype_opt() ? options : options.dtype(fc::default_dtype()));
+}
 
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {
   fc::initialise();
@@ -116,9 +125,15 @@ void manual_seed(uint64_t seed) {
 void set_num_threads(int n) { fc::set_num_threads(n); }
 int get_num_threads() { return fc::num_threads(); }
 
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-  return front::outside(fc::autograd::run_backward(front::boxed(TensorList(outputs)), front::boxed(TensorList(grad_outputs)), front::boxed(TensorList(inputs)),
-                                                   {.keep_graph = retain_graph.value_or(create_graph), .create_graph = create_graph, .allow_unused = allow_unused, .accumulate = false}));
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
+                         bool allow_unused) {
+  return front::outside(fc::autograd::run_backward(
+      front::boxed(TensorList(outputs)), front::boxed(TensorList(grad_outputs)), front::boxed(TensorList(inputs)),
+      {.keep_graph = retain_graph.value_or(create_graph),
+       .create_graph = create_graph,
+       .allow_unused = allow_unused,
+       .accumulate = false}));
 }
 
 }  // namespace facula

@@ -9,10 +9,10 @@
 
 namespace fc::math {
 
-#define FC_LIBRARY(name)      \
-  template <class T>          \
-  inline T name(T x) {        \
-    return std::name(x);      \
+#define FC_LIBRARY(name) \
+  template <class T>     \
+  inline T name(T x) {   \
+    return std::name(x); \
   }
 FC_LIBRARY(exp)
 FC_LIBRARY(log)
@@ -126,7 +126,9 @@ inline T digamma(T value) {
     x += 1;
   }
   double z = 1 / (x * x);
-  double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+  double series =
+      z *
+      (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return static_cast<T>(result + std::log(x) - 0.5 / x - series);
 }
 

@@ -37,7 +37,8 @@ Tensor gelu_slope(Grad& g) {  // pdf(x) (2 - x^2)
   Tensor x2 = mul(X, X);
   return mul(mul(exp(mul(x2, -0.5)), 0.39894228040143267794), rsub(x2, 2));
 }
-Tensor gelu_tanh_slope(Grad& g) {  // with u = k (x + c x^3), t = tanh(u), d = (1 - t^2) u': d - x t d u' + x (1 - t^2) u'' / 2
+Tensor gelu_tanh_slope(
+    Grad& g) {  // with u = k (x + c x^3), t = tanh(u), d = (1 - t^2) u': d - x t d u' + x (1 - t^2) u'' / 2
   constexpr double k = 0.79788456080286535588, c = 0.044715;
   Tensor x = X, x2 = mul(x, x);
   Tensor t = tanh(mul(mul(x, add(mul(x2, c), 1)), k)), rest = one_minus(mul(t, t));
@@ -67,64 +68,89 @@ Tensor logit_slope(Grad& g) {  // (2 x - 1) / (x (1 - x))^2, 0 where eps clamps
 constexpr const char* sx = "grad_output:self self";
 
 constexpr MapRow rows[] = {
-    {"leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", FC_MAP_leaky_relu, 1, F::Same, "bic", "self negative_slope",
-     [](Grad& g) { g.set(0, call<"aten::leaky_relu_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), false)); }, true, true},
+    {"leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", FC_MAP_leaky_relu, 1, F::Same, "bic",
+     "self negative_slope",
+     [](Grad& g) { g.set(0, call<"aten::leaky_relu_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), false)); }, true,
+     true},
     {"elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", FC_MAP_elu, 1, F::Same, "bic",
      "self alpha scale input_scale",
-     [](Grad& g) { g.set(0, call<"aten::elu_backward", Tensor>(G, g.arg(1).scalar(), g.arg(2).scalar(), g.arg(3).scalar(), false, g.in(0))); },
+     [](Grad& g) {
+       g.set(0, call<"aten::elu_backward", Tensor>(G, g.arg(1).scalar(), g.arg(2).scalar(), g.arg(3).scalar(), false,
+                                                   g.in(0)));
+     },
      true, true},
-    {"threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", FC_MAP_threshold, 1, F::Same, "bc", "self threshold",
+    {"threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", FC_MAP_threshold, 1, F::Same, "bc",
+     "self threshold",
      [](Grad& g) { g.set(0, call<"aten::threshold_backward", Tensor>(G, g.in(0), g.arg(1).scalar())); }, true, true},
-    {"softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", FC_MAP_softplus, 1, F::Same, "bic", "self beta threshold",
-     [](Grad& g) { g.set(0, call<"aten::softplus_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), g.arg(2).scalar())); }, false, true},
+    {"softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", FC_MAP_softplus, 1, F::Same, "bic",
+     "self beta threshold",
+     [](Grad& g) {
+       g.set(0, call<"aten::softplus_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), g.arg(2).scalar()));
+     },
+     false, true},
     {"hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", FC_MAP_hardshrink, 1, F::Same, "bic", "self lambd",
      [](Grad& g) { g.set(0, call<"aten::hardshrink_backward", Tensor>(G, g.in(0), g.arg(1).scalar())); }, false, true},
-    {"_prelu_kernel(Tensor self, Tensor weight) -> Tensor", FC_MAP_prelu, 2, F::Same, "bic", "self weight", [](Grad& g) {
+    {"_prelu_kernel(Tensor self, Tensor weight) -> Tensor", FC_MAP_prelu, 2, F::Same, "bic", "self weight",
+     [](Grad& g) {
        Tensor x = g.in(0), positive = gt(x, 0);
        if (g.needs(0)) g.set(0, where(positive, G, mul(G, g.in(1))));
        if (g.needs(1)) g.set(1, where(positive, 0, mul(G, x)));
-     }, false, false, true},
+     },
+     false, false, true},
     // --- backward: dy, x (or y), parameters
     {"sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", FC_MAP_sigmoid_backward, 2, F::Same, "bi",
-     "grad_output:output output", [](Grad& g) {
+     "grad_output:output output",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, call<"aten::sigmoid_backward", Tensor>(G, conj(X)));
        if (g.needs(1)) g.set(1, mul(mul(conj(G), DY), rsub(mul(conj(X), 2), 1)));
-     }, false, true, true},
+     },
+     false, true, true},
     {"tanh_backward(Tensor grad_output, Tensor output) -> Tensor", FC_MAP_tanh_backward, 2, F::Same, "bi",
-     "grad_output:output output", [](Grad& g) {
+     "grad_output:output output",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, call<"aten::tanh_backward", Tensor>(G, conj(X)));
        if (g.needs(1)) g.set(1, mul(mul(conj(G), DY), mul(conj(X), -2)));
-     }, false, true, true},
+     },
+     false, true, true},
     {"silu_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_silu_backward, 2, F::Same, "bi", sx,
      [](Grad& g) { backward_twice<"aten::silu_backward">(g, silu_slope); }, false, false, true},
     {"mish_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_mish_backward, 2, F::Same, "bi", sx,
      [](Grad& g) { backward_twice<"aten::mish_backward">(g, mish_slope); }, false, false, true},
     {"hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_hardswish_backward, 2, F::Same, "bi", sx,
      [](Grad& g) { backward_twice<"aten::hardswish_backward">(g, hardswish_slope); }, false, false, true},
-    {"hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_hardsigmoid_backward, 2, F::Same, "bi", "self",
-     [](Grad& g) { backward_twice<"aten::hardsigmoid_backward">(g, nullptr); }, false, false, true},
-    {"log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", FC_MAP_log_sigmoid_backward, 2, F::Same,
-     "bi", sx, [](Grad& g) { backward_twice<"aten::log_sigmoid_backward">(g, log_sigmoid_slope, X); }, false, false, true},
-    {"threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", FC_MAP_threshold_backward, 2, F::Same, "",
-     "self threshold", [](Grad& g) { backward_twice<"aten::threshold_backward">(g, nullptr, g.arg(2).scalar()); }, false, true, true},
-    {"hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", FC_MAP_hardtanh_backward, 2,
-     F::Same, "bi", "self min_val max_val",
-     [](Grad& g) { backward_twice<"aten::hardtanh_backward">(g, nullptr, g.arg(2).scalar(), g.arg(3).scalar()); }, false, true, true},
+    {"hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", FC_MAP_hardsigmoid_backward, 2, F::Same, "bi",
+     "self", [](Grad& g) { backward_twice<"aten::hardsigmoid_backward">(g, nullptr); }, false, false, true},
+    {"log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", FC_MAP_log_sigmoid_backward, 2,
+     F::Same, "bi", sx, [](Grad& g) { backward_twice<"aten::log_sigmoid_backward">(g, log_sigmoid_slope, X); }, false,
+     false, true},
+    {"threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", FC_MAP_threshold_backward, 2,
+     F::Same, "", "self threshold",
+     [](Grad& g) { backward_twice<"aten::threshold_backward">(g, nullptr, g.arg(2).scalar()); }, false, true, true},
+    {"hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+     FC_MAP_hardtanh_backward, 2, F::Same, "bi", "self min_val max_val",
+     [](Grad& g) { backward_twice<"aten::hardtanh_backward">(g, nullptr, g.arg(2).scalar(), g.arg(3).scalar()); },
+     false, true, true},
     {"leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
      FC_MAP_leaky_relu_backward, 2, F::Same, "bi", "self negative_slope self_is_result",
-     [](Grad& g) { backward_twice<"aten::leaky_relu_backward">(g, nullptr, g.arg(2).scalar(), g.arg(3).boolean()); }, false, false, true},
-    {"softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", FC_MAP_softplus_backward, 2,
-     F::Same, "bi", "grad_output:self self beta threshold",
-     [](Grad& g) { backward_twice<"aten::softplus_backward">(g, softplus_slope, g.arg(2).scalar(), g.arg(3).scalar()); }, false, false, true},
-    {"hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", FC_MAP_shrink_backward, 2, F::Same, "bi",
-     "self lambd", [](Grad& g) { backward_twice<"aten::hardshrink_backward">(g, nullptr, g.arg(2).scalar()); }, false, false, true},
-    {"softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", FC_MAP_shrink_backward, 2, F::Same, "bi",
-     "self lambd", [](Grad& g) { backward_twice<"aten::softshrink_backward">(g, nullptr, g.arg(2).scalar()); }, false, false, true},
+     [](Grad& g) { backward_twice<"aten::leaky_relu_backward">(g, nullptr, g.arg(2).scalar(), g.arg(3).boolean()); },
+     false, false, true},
+    {"softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+     FC_MAP_softplus_backward, 2, F::Same, "bi", "grad_output:self self beta threshold",
+     [](Grad& g) {
+       backward_twice<"aten::softplus_backward">(g, softplus_slope, g.arg(2).scalar(), g.arg(3).scalar());
+     },
+     false, false, true},
+    {"hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", FC_MAP_shrink_backward, 2, F::Same,
+     "bi", "self lambd", [](Grad& g) { backward_twice<"aten::hardshrink_backward">(g, nullptr, g.arg(2).scalar()); },
+     false, false, true},
+    {"softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", FC_MAP_shrink_backward, 2, F::Same,
+     "bi", "self lambd", [](Grad& g) { backward_twice<"aten::softshrink_backward">(g, nullptr, g.arg(2).scalar()); },
+     false, false, true},
 };
 
 // --- one map with checks or choices of its own
-void run_one(const char* name, int opcode, std::span<const MapInput> in, std::span<const Scalar> params, Promote promote,
-             const char* refuses, const Operator& op, const Arg* args, Value* results) {
+void run_one(const char* name, int opcode, std::span<const MapInput> in, std::span<const Scalar> params,
+             Promote promote, const char* refuses, const Operator& op, const Arg* args, Value* results) {
   DType common = result_type(in);
   check_kind(name, refuses, common);
   MapRequest r{.op = name, .opcode = opcode, .promote = promote, .inputs = in, .params = params, .compute = common};
@@ -149,17 +175,19 @@ void run_softshrink(void*, const Operator& op, const Arg* args, Value* results) 
 }
 
 bool tanh_approximation(std::string_view approximate) {
-  FC_CHECK(approximate == "none" || approximate == "tanh", "approximate argument must be either none or tanh, but found ", approximate);
+  FC_CHECK(approximate == "none" || approximate == "tanh",
+           "approximate argument must be either none or tanh, but found ", approximate);
   return approximate == "tanh";
 }
 void run_gelu(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
-  run_one("gelu", tanh_approximation(args[1].text()) ? FC_MAP_gelu_tanh : FC_MAP_gelu, {&in, 1}, {}, F::Same, "bic", op, args, results);
+  run_one("gelu", tanh_approximation(args[1].text()) ? FC_MAP_gelu_tanh : FC_MAP_gelu, {&in, 1}, {}, F::Same, "bic", op,
+          args, results);
 }
 void run_gelu_backward(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in[] = {map_input(args[0]), map_input(args[1])};
-  run_one("gelu_backward", tanh_approximation(args[2].text()) ? FC_MAP_gelu_tanh_backward : FC_MAP_gelu_backward, in, {}, F::Same,
-          "bic", op, args, results);
+  run_one("gelu_backward", tanh_approximation(args[2].text()) ? FC_MAP_gelu_tanh_backward : FC_MAP_gelu_backward, in,
+          {}, F::Same, "bic", op, args, results);
 }
 
 void run_elu_backward(void*, const Operator& op, const Arg* args, Value* results) {
@@ -172,7 +200,8 @@ void run_elu_backward(void*, const Operator& op, const Arg* args, Value* results
     return;
   }
   FC_CHECK(params[0].to_double() >= 0,
-           "In-place elu backward calculation is triggered with a negative slope which is not supported: alpha is ", to_string(params[0]));
+           "In-place elu backward calculation is triggered with a negative slope which is not supported: alpha is ",
+           to_string(params[0]));
   Tensor below = mul(add(x, params[0].to_double() * params[1].to_double()), params[2]);
   results[0] = Value(mul(grad, where(le(x, 0), below, params[1])));
 }
@@ -190,7 +219,10 @@ void elu_backward_grad(Grad& g) {
 void run_nan_to_num(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
   DType t = in.tensor->dtype();
-  double largest = t == DType::Float16 ? 65504.0 : t == DType::BFloat16 ? 0x1.FEp127 : t == DType::Float64 ? 0x1.FFFFFFFFFFFFFp1023 : 0x1.FFFFFEp127;
+  double largest = t == DType::Float16    ? 65504.0
+                   : t == DType::BFloat16 ? 0x1.FEp127
+                   : t == DType::Float64  ? 0x1.FFFFFFFFFFFFFp1023
+                                          : 0x1.FFFFFEp127;
   if (is_integral(t, true)) largest = 0;  // integers have no such values; nothing may overflow on the way
   const Scalar params[] = {args[1].is_none() ? 0.0 : args[1].real(), args[2].is_none() ? largest : args[2].real(),
                            args[3].is_none() ? -largest : args[3].real()};
@@ -234,50 +266,89 @@ void run_polygamma(void*, const Operator& op, const Arg* args, Value* results) {
 constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };
 
 constexpr OpDef defs[] = {
-    {.schema = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", .all = {run_hardtanh},
+    {.schema = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+     .all = {run_hardtanh},
      .saves = "self min_val max_val",
-     .grad = [](Grad& g) { g.set(0, call<"aten::hardtanh_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), g.arg(2).scalar())); },
-     .in_place = true, .out = true, .own_forms = true},
-    {.schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", .all = {run_softshrink}, .saves = "self lambd",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::hardtanh_backward", Tensor>(G, g.in(0), g.arg(1).scalar(), g.arg(2).scalar()));
+         },
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+     .all = {run_softshrink},
+     .saves = "self lambd",
      .grad = [](Grad& g) { g.set(0, call<"aten::softshrink_backward", Tensor>(G, g.in(0), g.arg(1).scalar())); },
-     .out = true, .own_forms = true},
-    {.schema = "gelu(Tensor self, *, str approximate='none') -> Tensor", .all = {run_gelu}, .saves = "self approximate",
+     .out = true,
+     .own_forms = true},
+    {.schema = "gelu(Tensor self, *, str approximate='none') -> Tensor",
+     .all = {run_gelu},
+     .saves = "self approximate",
      .grad = [](Grad& g) { g.set(0, call<"aten::gelu_backward", Tensor>(G, g.in(0), g.arg(1).text())); },
-     .in_place = true, .out = true, .own_forms = true},
-    {.schema = "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", .all = {run_gelu_backward},
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
+     .all = {run_gelu_backward},
      .saves = "grad_output:self self approximate",
-     .grad = [](Grad& g) {
-       std::string_view how = g.arg(2).text();
-       backward_twice<"aten::gelu_backward">(g, how == "tanh" ? gelu_tanh_slope : gelu_slope, how);
-     },
+     .grad =
+         [](Grad& g) {
+           std::string_view how = g.arg(2).text();
+           backward_twice<"aten::gelu_backward">(g, how == "tanh" ? gelu_tanh_slope : gelu_slope, how);
+         },
      .hidden = true},
-    {.schema = "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
-               "self_or_result) -> Tensor",
-     .all = {run_elu_backward}, .saves = "grad_output:self_or_result alpha scale input_scale is_result self_or_result",
-     .grad = elu_backward_grad, .hidden = true},
-    {.schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", .all = {run_nan_to_num},
-     .saves = "self", .grad = [](Grad& g) { g.set(0, where(isfinite(g.in(0)), G, 0)); },
-     .in_place = true, .out = true, .own_forms = true},
-    {.schema = "round.decimals(Tensor self, *, int decimals) -> Tensor", .all = {run_round_decimals}, .grad = zero_grad,
-     .in_place = true, .out = true, .own_forms = true},
-    {.schema = "logit(Tensor self, float? eps=None) -> Tensor", .all = {run_logit}, .saves = "self eps",
-     .grad = [](Grad& g) {
-       std::optional<double> eps;
-       if (!g.arg(1).is_none()) eps = g.arg(1).real();
-       g.set(0, call<"aten::logit_backward", Tensor>(G, g.in(0), eps));
-     },
-     .in_place = true, .out = true, .own_forms = true},
-    {.schema = "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor", .all = {run_logit_backward},
+    {.schema =
+         "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
+         "self_or_result) -> Tensor",
+     .all = {run_elu_backward},
+     .saves = "grad_output:self_or_result alpha scale input_scale is_result self_or_result",
+     .grad = elu_backward_grad,
+     .hidden = true},
+    {.schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+     .all = {run_nan_to_num},
+     .saves = "self",
+     .grad = [](Grad& g) { g.set(0, where(isfinite(g.in(0)), G, 0)); },
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "round.decimals(Tensor self, *, int decimals) -> Tensor",
+     .all = {run_round_decimals},
+     .grad = zero_grad,
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "logit(Tensor self, float? eps=None) -> Tensor",
+     .all = {run_logit},
+     .saves = "self eps",
+     .grad =
+         [](Grad& g) {
+           std::optional<double> eps;
+           if (!g.arg(1).is_none()) eps = g.arg(1).real();
+           g.set(0, call<"aten::logit_backward", Tensor>(G, g.in(0), eps));
+         },
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
+     .all = {run_logit_backward},
      .saves = "grad_output:self self eps",
-     .grad = [](Grad& g) {
-       std::optional<double> eps;
-       if (!g.arg(2).is_none()) eps = g.arg(2).real();
-       backward_twice<"aten::logit_backward">(g, logit_slope, eps);
-     },
+     .grad =
+         [](Grad& g) {
+           std::optional<double> eps;
+           if (!g.arg(2).is_none()) eps = g.arg(2).real();
+           backward_twice<"aten::logit_backward">(g, logit_slope, eps);
+         },
      .hidden = true},
-    {.schema = "polygamma(int n, Tensor self) -> Tensor", .all = {run_polygamma}, .saves = "n self",
-     .grad = [](Grad& g) { g.set(1, mul(G, polygamma(g.arg(0).integer() + 1, g.in(1)))); }, .out = true, .own_forms = true},
-    {.schema = "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", .all = {run_polygamma}, .saves = "n self",
+    {.schema = "polygamma(int n, Tensor self) -> Tensor",
+     .all = {run_polygamma},
+     .saves = "n self",
+     .grad = [](Grad& g) { g.set(1, mul(G, polygamma(g.arg(0).integer() + 1, g.in(1)))); },
+     .out = true,
+     .own_forms = true},
+    {.schema = "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
+     .all = {run_polygamma},
+     .saves = "n self",
      .grad = [](Grad& g) { g.set(0, mul(G, polygamma(g.arg(1).integer() + 1, g.in(0)))); }},
 };
 
@@ -286,7 +357,9 @@ constexpr OpDef defs[] = {
 #undef X
 
 // --- compositions
-Tensor hardtanh_of(const Tensor& self, const Scalar& lo, const Scalar& hi) { return call<"aten::hardtanh", Tensor>(self, lo, hi); }
+Tensor hardtanh_of(const Tensor& self, const Scalar& lo, const Scalar& hi) {
+  return call<"aten::hardtanh", Tensor>(self, lo, hi);
+}
 Tensor elu_of(const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
   return call<"aten::elu", Tensor>(self, alpha, scale, input_scale);
 }
@@ -298,13 +371,16 @@ Tensor celu(const Tensor& self, const Scalar& alpha) {
 }
 
 Tensor prelu(const Tensor& self, const Tensor& weight) {
-  FC_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ", info(self.dtype()).legacy, " and ", info(weight.dtype()).legacy);
+  FC_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ", info(self.dtype()).legacy,
+           " and ", info(weight.dtype()).legacy);
   FC_CHECK(weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
-  if (weight.numel() == 1) return call<"aten::_prelu_kernel", Tensor>(self, weight.dim() == 0 ? weight : view(weight, {}));
+  if (weight.numel() == 1)
+    return call<"aten::_prelu_kernel", Tensor>(self, weight.dim() == 0 ? weight : view(weight, {}));
   FC_CHECK(self.dim() > 0, "Not allow zero-dim input tensor.");
   const int64_t channels = self.dim() > 1 ? self.size(1) : 1;
-  FC_CHECK(channels == weight.numel(), "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
-           weight.numel(), " and channel size = ", channels, ".");
+  FC_CHECK(channels == weight.numel(),
+           "Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
+           " and channel size = ", channels, ".");
   Dims shape(static_cast<size_t>(self.dim()), 1);
   shape[1] = channels;
   return call<"aten::_prelu_kernel", Tensor>(self, view(weight, shape));

@@ -42,16 +42,19 @@ IndexPlan plan_index(const Tensor& self, TensorSpan given) {
     };
     if (is_mask(t)) {
       for (int64_t k = 0; k < t.dim(); ++k)
-        FC_CHECK_AS(IndexError, dim + k < self.dim() && t.size(k) == self.size(dim + k), "The shape of the mask ", t.sizes(), " at index ", k,
-                    " does not match the shape of the indexed tensor ", self.sizes(), " at index ", dim + k);
+        FC_CHECK_AS(IndexError, dim + k < self.dim() && t.size(k) == self.size(dim + k), "The shape of the mask ",
+                    t.sizes(), " at index ", k, " does not match the shape of the indexed tensor ", self.sizes(),
+                    " at index ", dim + k);
       Tensor found = call<"aten::nonzero", Tensor>(t);
       for (int64_t k = 0; k < t.dim(); ++k) use(select(found, 1, k));
     } else {
-      FC_CHECK_AS(IndexError, t.dtype() == DType::Int64 || t.dtype() == DType::Int32, "tensors used as indices must be long, int, byte or bool tensors, got ", t.dtype());
+      FC_CHECK_AS(IndexError, t.dtype() == DType::Int64 || t.dtype() == DType::Int32,
+                  "tensors used as indices must be long, int, byte or bool tensors, got ", t.dtype());
       use(to_dtype(t, DType::Int64));
     }
   }
-  FC_CHECK_AS(IndexError, dim <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ", dim, ")");
+  FC_CHECK_AS(IndexError, dim <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ", dim,
+              ")");
   FC_CHECK_AS(IndexError, !p.indices.empty(), "index: at least one index tensor must be given");
 
   Dims common;
@@ -106,7 +109,8 @@ IndexPlan plan_index(const Tensor& self, TensorSpan given) {
   if (meta) return p;
   std::vector<Tensor> host;
   for (const Tensor& t : p.indices)
-    host.push_back(t.device().is_cpu() ? t : call<"aten::to.device", Tensor>(t, Device{}, DType::Int64, false, false, nullptr));
+    host.push_back(
+        t.device().is_cpu() ? t : call<"aten::to.device", Tensor>(t, Device{}, DType::Int64, false, false, nullptr));
   Tensor linear = call<"aten::_linear_index", Tensor>(host, p.dims, index_sizes, index_strides);
   p.where = along(index_vector("index", linear, self.device()), static_cast<int64_t>(p.at), p.flat);
   return p;
@@ -124,8 +128,11 @@ Tensor index_result(const Tensor& self, const IndexPlan& p) {
     for (size_t d = 0; d < strides.size(); ++d) strides[d] = stride(d);
     seen.push_back(make_view(t, p.shape, strides, t.offset()));
   };
-  see(self, [&](size_t d) { return d < p.at ? p.places.strides()[d] : d < p.at + p.count ? 0 : p.places.strides()[d - p.count + 1]; });
-  for (const Tensor& t : p.indices) see(t, [&](size_t d) { return d >= p.at && d < p.at + p.count ? t.strides()[d - p.at] : 0; });
+  see(self, [&](size_t d) {
+    return d < p.at ? p.places.strides()[d] : d < p.at + p.count ? 0 : p.places.strides()[d - p.count + 1];
+  });
+  for (const Tensor& t : p.indices)
+    see(t, [&](size_t d) { return d >= p.at && d < p.at + p.count ? t.strides()[d - p.at] : 0; });
   std::vector<MapInput> inputs;
   for (const Tensor& t : seen) inputs.push_back({&t, {}});
   return empty_strided_tensor(p.shape, result_strides(p.shape, inputs), self.dtype(), self.device());
@@ -144,17 +151,20 @@ Tensor index_kernel(const Tensor& self, TensorSpan indices) {
 Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value);
 
 Tensor index_put_impl(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate, bool) {
-  FC_CHECK(self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ", info(self.dtype()).legacy,
-           " for the destination and ", info(values.dtype()).legacy, " for the source. (index_put_)");
-  FC_CHECK(self.device() == values.device() || (values.dim() == 0 && values.device().is_cpu()), "index_put_: expected self and values to be on the same device, but got ",
-           self.device(), " and ", values.device());
+  FC_CHECK(self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
+           info(self.dtype()).legacy, " for the destination and ", info(values.dtype()).legacy,
+           " for the source. (index_put_)");
+  FC_CHECK(self.device() == values.device() || (values.dim() == 0 && values.device().is_cpu()),
+           "index_put_: expected self and values to be on the same device, but got ", self.device(), " and ",
+           values.device());
   // x[mask] = number
   const Tensor* mask = nullptr;
   size_t before = 0, given = 0;
   for (size_t i = 0; i < indices.size(); ++i)
     if (indices[i].defined()) mask = &indices[i], before = i, ++given;
   if (!accumulate && given == 1 && mask->dtype() == DType::Bool && values.numel() == 1 && mask->dim() > 0 &&
-      static_cast<int64_t>(before) + mask->dim() <= self.dim() && Dims::same(mask->sizes(), self.sizes().subspan(before, mask->sizes().size()))) {
+      static_cast<int64_t>(before) + mask->dim() <= self.dim() &&
+      Dims::same(mask->sizes(), self.sizes().subspan(before, mask->sizes().size()))) {
     Dims shape(mask->sizes());
     while (shape.size() + before < self.sizes().size()) shape.push_back(1);
     return masked_fill_tensor(self, reshape(*mask, shape), reshape(values, {}));
@@ -173,11 +183,14 @@ Tensor index_put_impl(const Tensor& self, TensorSpan indices, const Tensor& valu
     while (sizes.size() > p.shape.size() && sizes[0] == 1) sizes = sizes.subspan(1);
     spread = expand(values.sizes().size() == sizes.size() ? values : view(values, sizes), p.shape);
   } catch (const Error&) {
-    raise<Error>("shape mismatch: value tensor of shape ", values.sizes(), " cannot be broadcast to indexing result of shape ", IntSpan(p.shape), " (index_put_)");
+    raise<Error>("shape mismatch: value tensor of shape ", values.sizes(),
+                 " cannot be broadcast to indexing result of shape ", IntSpan(p.shape), " (index_put_)");
   }
   if (!p.where.defined() || spread.numel() == 0) return self;
-  Tensor src = values.numel() == 1 ? make_view(spread, p.flat, Dims(p.flat.size()), spread.offset()) : reshape(spread, p.flat);
-  if (!(src.device() == self.device())) src = call<"aten::to.device", Tensor>(src, self.device(), src.dtype(), false, false, nullptr);
+  Tensor src =
+      values.numel() == 1 ? make_view(spread, p.flat, Dims(p.flat.size()), spread.offset()) : reshape(spread, p.flat);
+  if (!(src.device() == self.device()))
+    src = call<"aten::to.device", Tensor>(src, self.device(), src.dtype(), false, false, nullptr);
   scatter_into(accumulate ? FC_SCATTER_ADD : FC_SCATTER_SET, p.places, static_cast<int64_t>(p.at), p.where, src);
   return self;
 }
@@ -189,14 +202,16 @@ void index_put_grad(Grad& g) {
   bool accumulate = g.arg(3).boolean();
   TensorSpan saved = g.list(1);
   std::vector<Tensor> indices(saved.begin(), saved.end());
-  if (g.needs(0)) g.set(0, accumulate ? G : call<"aten::index_put", Tensor>(G, indices, zeros({}, G.dtype(), G.device()), false));
+  if (g.needs(0))
+    g.set(0, accumulate ? G : call<"aten::index_put", Tensor>(G, indices, zeros({}, G.dtype(), G.device()), false));
   if (g.needs(2)) g.set(2, call<"aten::index.Tensor", Tensor>(G, indices));
 }
 
 // --- take and put: self as if it were flat
 
 Tensor flat_index(const char* op, const Tensor& self, const Tensor& index) {
-  FC_CHECK(index.dtype() == DType::Int64, op, "(): Expected a long tensor for index, but got ", info(index.dtype()).legacy);
+  FC_CHECK(index.dtype() == DType::Int64, op, "(): Expected a long tensor for index, but got ",
+           info(index.dtype()).legacy);
   Tensor at = index_vector(op, reshape(index, Dims{-1}), Device{});
   const Tensor list[] = {at};
   try {
@@ -216,9 +231,12 @@ Tensor take_kernel(const Tensor& self, const Tensor& index) {
 }
 
 Tensor put_kernel(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  FC_CHECK(self.dtype() == source.dtype(), "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.dtype(), " and source.dtype = ", source.dtype());
-  FC_CHECK(index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = ", source.numel(),
-           ", index.numel() = ", index.numel());
+  FC_CHECK(self.dtype() == source.dtype(),
+           "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.dtype(),
+           " and source.dtype = ", source.dtype());
+  FC_CHECK(index.numel() == source.numel(),
+           "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+           source.numel(), ", index.numel() = ", index.numel());
   if (self.device().is_meta() || index.numel() == 0) return self;
   Tensor at = flat_index("put_", self, index), to = reshape(self, Dims{-1});
   scatter_into(accumulate ? FC_SCATTER_ADD : FC_SCATTER_SET, to, 0, at, reshape(source, Dims{-1}));
@@ -241,20 +259,24 @@ Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& 
   return self;
 }
 Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  FC_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  FC_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+           value.dim(), " dimension(s).");
   fill_where("masked_fill_", self, mask, {&value, {}});
   return self;
 }
 // Out of place, self may be smaller than the mask.
 template <auto F, class V>
 Tensor masked_fill_copy(const Tensor& self, const Tensor& mask, V value) {
-  Tensor out = clone(expand(self, broadcast_shapes("masked_fill", self.sizes(), mask.sizes())), MemoryFormat::Contiguous);
+  Tensor out =
+      clone(expand(self, broadcast_shapes("masked_fill", self.sizes(), mask.sizes())), MemoryFormat::Contiguous);
   return F(out, mask, value);
 }
 
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
-  FC_CHECK(mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype ", mask.dtype());
-  FC_CHECK(self.dtype() == source.dtype(), "masked_scatter_: expected self and source to have same dtypes but got ", info(self.dtype()).legacy, " and ", info(source.dtype()).legacy);
+  FC_CHECK(mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+           mask.dtype());
+  FC_CHECK(self.dtype() == source.dtype(), "masked_scatter_: expected self and source to have same dtypes but got ",
+           info(self.dtype()).legacy, " and ", info(source.dtype()).legacy);
   return call<"aten::_masked_scatter_", Tensor>(self, expand(mask, self.sizes()), source);
 }
 Tensor masked_scatter_shape(const Tensor& self, const Tensor&, const Tensor&) { return self; }
@@ -293,82 +315,132 @@ Tensor isin_scalar(const Tensor& elements, const Scalar& test, bool unique, bool
 Tensor isin_of_scalar(const Scalar& element, const Tensor& tests, bool unique, bool invert) {
   return call<"aten::isin.Tensor_Tensor", Tensor>(wrapped_number(element, tests.device()), tests, unique, invert);
 }
-Tensor isin_shape(const Tensor& elements, const Tensor&, bool, bool) { return empty_tensor(elements.sizes(), DType::Bool, elements.device()); }
+Tensor isin_shape(const Tensor& elements, const Tensor&, bool, bool) {
+  return empty_tensor(elements.sizes(), DType::Bool, elements.device());
+}
 
 constexpr OpDef defs[] = {
-    {.schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", .all = by_family<&index_kernel>(), .saves = "indices",
-     .grad = [](Grad& g) {
-       TensorSpan saved = g.list(1);
-       std::vector<Tensor> indices(saved.begin(), saved.end());
-       g.set(0, call<"aten::index_put", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), indices, G, true));
-     },
-     .out = true, .hidden = true},
-    {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
-     .all = by_family<&index_put_impl>(), .saves = "indices accumulate", .grad = index_put_grad, .hidden = true},
-    {.schema = "take(Tensor self, Tensor index) -> Tensor", .all = by_family<&take_kernel>(), .saves = "index",
-     .grad = [](Grad& g) { g.set(0, call<"aten::put", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), g.in(1), G, true)); }, .out = true},
+    {.schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+     .all = by_family<&index_kernel>(),
+     .saves = "indices",
+     .grad =
+         [](Grad& g) {
+           TensorSpan saved = g.list(1);
+           std::vector<Tensor> indices(saved.begin(), saved.end());
+           g.set(0, call<"aten::index_put", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), indices, G, true));
+         },
+     .out = true,
+     .hidden = true},
+    {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
+               "unsafe=False) -> Tensor(a!)",
+     .all = by_family<&index_put_impl>(),
+     .saves = "indices accumulate",
+     .grad = index_put_grad,
+     .hidden = true},
+    {.schema = "take(Tensor self, Tensor index) -> Tensor",
+     .all = by_family<&take_kernel>(),
+     .saves = "index",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::put", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), g.in(1), G, true));
+         },
+     .out = true},
 
     // A 0-d tensor is also a number: the overload that takes tensors must be found first.
     {.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-     .all = by_family<&masked_fill_copy<&masked_fill_tensor, const Tensor&>>(), .saves = "mask",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
-       if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
-     }},
-    {.schema = "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)", .all = by_family<&masked_fill_tensor>(), .saves = "mask",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
-       if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
-     }},
+     .all = by_family<&masked_fill_copy<&masked_fill_tensor, const Tensor&>>(),
+     .saves = "mask",
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
+           if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
+         }},
+    {.schema = "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
+     .all = by_family<&masked_fill_tensor>(),
+     .saves = "mask",
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
+           if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
+         }},
     {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-     .all = by_family<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(), .saves = "mask",
+     .all = by_family<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(),
+     .saves = "mask",
      .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
-    {.schema = "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)", .all = by_family<&masked_fill_scalar>(),
-     .saves = "mask", .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
-    {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor", .saves = "mask",
-     .grad = [](Grad& g) {
-       Tensor mask = g.in(1);
-       Dims shape = broadcast_shapes("masked_select", g.sizes(0), mask.sizes());
-       g.set(0, call<"aten::masked_scatter", Tensor>(zeros(shape, G.dtype(), G.device()), mask, G));
-     },
+    {.schema = "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
+     .all = by_family<&masked_fill_scalar>(),
+     .saves = "mask",
+     .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
+    {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
+     .saves = "mask",
+     .grad =
+         [](Grad& g) {
+           Tensor mask = g.in(1);
+           Dims shape = broadcast_shapes("masked_select", g.sizes(0), mask.sizes());
+           g.set(0, call<"aten::masked_scatter", Tensor>(zeros(shape, G.dtype(), G.device()), mask, G));
+         },
      .out = true},
-    {.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", .all = kernel<&masked_scatter_copy>(), .saves = "mask",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
-       if (g.needs(2)) g.set(2, masked_scatter_backward(G, g.in(1), g.sizes(2)));
-     },
+    {.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+     .all = kernel<&masked_scatter_copy>(),
+     .saves = "mask",
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
+           if (g.needs(2)) g.set(2, masked_scatter_backward(G, g.in(1), g.sizes(2)));
+         },
      .out = true},
-    {.schema = "masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)", .all = kernel<&masked_scatter>(), .saves = "mask",
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
-       if (g.needs(2)) g.set(2, masked_scatter_backward(G, g.in(1), g.sizes(2)));
-     }},
+    {.schema = "masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
+     .all = kernel<&masked_scatter>(),
+     .saves = "mask",
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
+           if (g.needs(2)) g.set(2, masked_scatter_backward(G, g.in(1), g.sizes(2)));
+         }},
     {.schema = "_masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
-     .meta = kernel<&masked_scatter_shape>(), .differentiable = false, .hidden = true},
+     .meta = kernel<&masked_scatter_shape>(),
+     .differentiable = false,
+     .hidden = true},
 
     {.schema = "nonzero(Tensor self) -> Tensor", .differentiable = false, .out = true},
     {.schema = "nonzero_numpy(Tensor self) -> Tensor[]", .composite = kernel<&nonzero_numpy>(), .hidden = true},
     {.schema = "argwhere(Tensor self) -> Tensor", .composite = kernel<&argwhere>()},
     {.schema = "where(Tensor condition) -> Tensor[]", .composite = kernel<&nonzero_numpy>()},
-    {.schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", .composite = kernel<&count_nonzero_dims>()},
+    {.schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+     .composite = kernel<&count_nonzero_dims>()},
     {.schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor", .composite = kernel<&count_nonzero>()},
     {.schema = "is_nonzero(Tensor self) -> bool", .composite = kernel<&is_nonzero>()},
-    {.schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", .differentiable = false, .out = true},
-    {.schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
-     .meta = kernel<&isin_shape>(), .differentiable = false, .out = true},
-    {.schema = "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
-     .composite = kernel<&isin_scalar>(), .out = true},
-    {.schema = "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
-     .composite = kernel<&isin_of_scalar>(), .out = true},
+    {.schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+     .differentiable = false,
+     .out = true},
+    {.schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
+               "invert=False) -> Tensor",
+     .meta = kernel<&isin_shape>(),
+     .differentiable = false,
+     .out = true},
+    {.schema = "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
+               "invert=False) -> Tensor",
+     .composite = kernel<&isin_scalar>(),
+     .out = true},
+    {.schema = "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
+               "invert=False) -> Tensor",
+     .composite = kernel<&isin_of_scalar>(),
+     .out = true},
 };
 
 constexpr WriteDef write_defs[] = {
-    writes<&index_put, MemoryFormat::Preserve>("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", "indices accumulate", index_put_grad),
-    writes<&put_kernel, MemoryFormat::Preserve>("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", "index accumulate",
-                        [](Grad& g) {
-                          if (g.needs(0)) g.set(0, g.arg(3).boolean() ? G : call<"aten::put", Tensor>(G, g.in(1), zeros(g.in(1).sizes(), G.dtype(), G.device()), false));
-                          if (g.needs(2)) g.set(2, reshape(call<"aten::take", Tensor>(G, g.in(1)), g.sizes(2)));
-                        }),
+    writes<&index_put, MemoryFormat::Preserve>(
+        "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+        "indices accumulate", index_put_grad),
+    writes<&put_kernel, MemoryFormat::Preserve>(
+        "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", "index accumulate",
+        [](Grad& g) {
+          if (g.needs(0))
+            g.set(0, g.arg(3).boolean()
+                         ? G
+                         : call<"aten::put", Tensor>(G, g.in(1), zeros(g.in(1).sizes(), G.dtype(), G.device()), false));
+          if (g.needs(2)) g.set(2, reshape(call<"aten::take", Tensor>(G, g.in(1)), g.sizes(2)));
+        }),
 };
 #undef G
 

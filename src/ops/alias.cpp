@@ -78,8 +78,7 @@ void define_aliases() {
     if (std::string_view(alias).starts_with("special_")) continue;
     if (std::string_view(alias).starts_with("__"))  // __and__ -> __iand__
       add_alias(str("__i", std::string_view(alias).substr(2)), str(target, "_"));
-    else
-      add_alias(str(alias, "_"), str(target, "_"));
+    else add_alias(str(alias, "_"), str(target, "_"));
   }
 }
 

@@ -7,7 +7,8 @@ namespace fc {
 namespace {
 
 bool eligible(const Tensor& t, int device_type) {
-  return t.defined() && t.device().type == device_type && is_floating(t.dtype()) && t.dtype() != DType::Float64 && !is_barebones(t.dtype());
+  return t.defined() && t.device().type == device_type && is_floating(t.dtype()) && t.dtype() != DType::Float64 &&
+         !is_barebones(t.dtype());
 }
 
 void autocast_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
@@ -21,7 +22,8 @@ void autocast_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
   if (op.autocast == Autocast::Promote) {  // the widest of what is there; one type needs no cast
     to = lower;
     for (size_t i = 0; i < op.num_args(); ++i)
-      if (args[i].is_tensor() && eligible(args[i].tensor(), device) && args[i].tensor().dtype() == DType::Float32) to = DType::Float32;
+      if (args[i].is_tensor() && eligible(args[i].tensor(), device) && args[i].tensor().dtype() == DType::Float32)
+        to = DType::Float32;
   }
   ExcludeLayers guard(layer::Autocast);
   size_t n = op.num_args();

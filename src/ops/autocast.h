@@ -7,7 +7,7 @@
 
 namespace fc {
 
-void install_autocast_layer();  // once, at start-up
+void install_autocast_layer();                    // once, at start-up
 void set_autocast(int device_type, DType lower);  // for this thread; Undefined switches it off
 DType autocast_dtype(int device_type);            // Undefined: off
 

@@ -18,12 +18,12 @@ struct BinaryRow {
   const char* name;
   int opcode;
   Promote promote = Promote::Same;
-  const char* refuses = "";    // kinds of the promoted type: b, i, f, c
+  const char* refuses = "";  // kinds of the promoted type: b, i, f, c
   const char* saves = "";
-  GradFormula grad = nullptr;  // null: no derivative flows
-  bool alpha = false;          // has "*, Scalar alpha=1"
-  const char* tensor = "Tensor";   // name of the overload with two tensors
-  const char* scalar = "Scalar";   // of the one with a number second; null: none
+  GradFormula grad = nullptr;          // null: no derivative flows
+  bool alpha = false;                  // has "*, Scalar alpha=1"
+  const char* tensor = "Tensor";       // name of the overload with two tensors
+  const char* scalar = "Scalar";       // of the one with a number second; null: none
   const char* number_first = nullptr;  // of the one with a number first
   const char* forms = "io";            // i in-place, o out=
 };
@@ -39,82 +39,114 @@ void split_extreme(Grad& g, const Tensor& a_loses, const Tensor& b_loses) {
 }
 
 constexpr BinaryRow rows[] = {
-    {"add", FC_MAP_add, Promote::Same, "", "alpha", [](Grad& g) {
+    {"add", FC_MAP_add, Promote::Same, "", "alpha",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar()))));
-     }, true},
-    {"sub", FC_MAP_sub, Promote::Same, "b", "alpha", [](Grad& g) {
+     },
+     true},
+    {"sub", FC_MAP_sub, Promote::Same, "b", "alpha",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
-     }, true},
-    {"rsub", FC_MAP_rsub, Promote::Same, "b", "alpha", [](Grad& g) {
+     },
+     true},
+    {"rsub", FC_MAP_rsub, Promote::Same, "b", "alpha",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
        if (g.needs(1)) g.set(1, G);
-     }, true, "Tensor", "Scalar", nullptr, ""},
-    {"mul", FC_MAP_mul, Promote::Same, "", both, [](Grad& g) {
+     },
+     true, "Tensor", "Scalar", nullptr, ""},
+    {"mul", FC_MAP_mul, Promote::Same, "", both,
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, conj(B)));
        if (g.needs(1)) g.set(1, mul(G, conj(A)));
      }},
-    {"div", FC_MAP_div, Promote::Float, "", "other self:other", [](Grad& g) {
+    {"div", FC_MAP_div, Promote::Float, "", "other self:other",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, conj(B)));
        if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
      }},
     {"floor_divide", FC_MAP_floor_divide, Promote::Same, "bc", "", nullptr, false, ""},
-    {"remainder", FC_MAP_remainder, Promote::Same, "bc", "self:other other:other", [](Grad& g) {
+    {"remainder", FC_MAP_remainder, Promote::Same, "bc", "self:other other:other",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "floor"))));
-     }, false, "Tensor", "Scalar", "Scalar_Tensor"},
-    {"fmod", FC_MAP_fmod, Promote::Same, "bc", "self:other other:other", [](Grad& g) {
+     },
+     false, "Tensor", "Scalar", "Scalar_Tensor"},
+    {"fmod", FC_MAP_fmod, Promote::Same, "bc", "self:other other:other",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "trunc"))));
      }},
-    {"maximum", FC_MAP_maximum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, lt(A, B), gt(A, B)); }, false, "", nullptr, nullptr, "o"},
-    {"minimum", FC_MAP_minimum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); }, false, "", nullptr, nullptr, "o"},
-    {"fmax", FC_MAP_fmax, Promote::Same, "c", all, [](Grad& g) {
+    {"maximum", FC_MAP_maximum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, lt(A, B), gt(A, B)); }, false,
+     "", nullptr, nullptr, "o"},
+    {"minimum", FC_MAP_minimum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); }, false,
+     "", nullptr, nullptr, "o"},
+    {"fmax", FC_MAP_fmax, Promote::Same, "c", all,
+     [](Grad& g) {
        Tensor first = logical_or(ge(A, B), isnan(B));
        if (g.needs(0)) g.set(0, where(first, G, 0));
        if (g.needs(1)) g.set(1, where(first, 0, G));
-     }, false, "", nullptr, nullptr, "o"},
-    {"fmin", FC_MAP_fmin, Promote::Same, "c", all, [](Grad& g) {
+     },
+     false, "", nullptr, nullptr, "o"},
+    {"fmin", FC_MAP_fmin, Promote::Same, "c", all,
+     [](Grad& g) {
        Tensor first = logical_or(le(A, B), isnan(B));
        if (g.needs(0)) g.set(0, where(first, G, 0));
        if (g.needs(1)) g.set(1, where(first, 0, G));
-     }, false, "", nullptr, nullptr, "o"},
-    {"atan2", FC_MAP_atan2, Promote::Float, "c", all, [](Grad& g) {
+     },
+     false, "", nullptr, nullptr, "o"},
+    {"atan2", FC_MAP_atan2, Promote::Float, "c", all,
+     [](Grad& g) {
        Tensor r = reciprocal(add(mul(A, A), mul(B, B)));
        if (g.needs(0)) g.set(0, mul(G, mul(B, r)));
        if (g.needs(1)) g.set(1, mul(G, neg(mul(A, r))));
-     }, false, "", nullptr},
-    {"hypot", FC_MAP_hypot, Promote::Same, "bic", "self other result", [](Grad& g) {
+     },
+     false, "", nullptr},
+    {"hypot", FC_MAP_hypot, Promote::Same, "bic", "self other result",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, div(A, Y)));
        if (g.needs(1)) g.set(1, mul(G, div(B, Y)));
-     }, false, "", nullptr},
-    {"copysign", FC_MAP_copysign, Promote::Float, "c", "self result", [](Grad& g) {
+     },
+     false, "", nullptr},
+    {"copysign", FC_MAP_copysign, Promote::Float, "c", "self result",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, where(eq(A, 0), 0, div(Y, A))));
        if (g.needs(1)) g.set(1, zeros_like(G));
      }},
     {"nextafter", FC_MAP_nextafter, Promote::Same, "bic", "", nullptr, false, "", nullptr},
-    {"logaddexp", FC_MAP_logaddexp, Promote::Same, "bic", "self other", [](Grad& g) {
+    {"logaddexp", FC_MAP_logaddexp, Promote::Same, "bic", "self other",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, add(exp(sub(B, A)), 1)));
        if (g.needs(1)) g.set(1, div(G, add(exp(sub(A, B)), 1)));
-     }, false, "", nullptr, nullptr, "o"},
-    {"logaddexp2", FC_MAP_logaddexp2, Promote::Same, "bic", "self other", [](Grad& g) {
+     },
+     false, "", nullptr, nullptr, "o"},
+    {"logaddexp2", FC_MAP_logaddexp2, Promote::Same, "bic", "self other",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, add(exp2(sub(B, A)), 1)));
        if (g.needs(1)) g.set(1, div(G, add(exp2(sub(A, B)), 1)));
-     }, false, "", nullptr, nullptr, "o"},
-    {"xlogy", FC_MAP_xlogy, Promote::Float, "c", "self other", [](Grad& g) {
+     },
+     false, "", nullptr, nullptr, "o"},
+    {"xlogy", FC_MAP_xlogy, Promote::Float, "c", "self other",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, 0)), 0, log(B))));
        if (g.needs(1)) g.set(1, div(mul(G, A), B));
-     }, false, "Tensor", "Scalar_Other", "Scalar_Self"},
-    {"special_xlog1py", FC_MAP_xlog1py, Promote::Float, "c", "self other", [](Grad& g) {
+     },
+     false, "Tensor", "Scalar_Other", "Scalar_Self"},
+    {"special_xlog1py", FC_MAP_xlog1py, Promote::Float, "c", "self other",
+     [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, -1)), 0, call<"aten::log1p", Tensor>(B))));
        if (g.needs(1)) g.set(1, div(mul(G, A), add(B, 1)));
-     }, false, "", "other_scalar", "self_scalar", "o"},
-    {"ldexp", FC_MAP_ldexp, Promote::Float, "c", "self other", [](Grad& g) {
+     },
+     false, "", "other_scalar", "self_scalar", "o"},
+    {"ldexp", FC_MAP_ldexp, Promote::Float, "c", "self other",
+     [](Grad& g) {
        Tensor p = exp2(B);
        if (g.needs(0)) g.set(0, mul(G, p));
        if (g.needs(1)) g.set(1, mul(G, mul(mul(A, p), 0.69314718055994530942)));
-     }, false, "Tensor", nullptr},
+     },
+     false, "Tensor", nullptr},
     {"heaviside", FC_MAP_heaviside, Promote::Same, "c", "", nullptr, false, "", nullptr},
     {"gcd", FC_MAP_gcd, Promote::Same, "bfc", "", nullptr, false, "", nullptr},
     {"lcm", FC_MAP_lcm, Promote::Same, "bfc", "", nullptr, false, "", nullptr},
@@ -132,8 +164,10 @@ constexpr BinaryRow rows[] = {
     {"bitwise_and", FC_MAP_bitwise_and, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
     {"bitwise_or", FC_MAP_bitwise_or, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
     {"bitwise_xor", FC_MAP_bitwise_xor, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
-    {"bitwise_left_shift", FC_MAP_bitwise_left_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
-    {"bitwise_right_shift", FC_MAP_bitwise_right_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
+    {"bitwise_left_shift", FC_MAP_bitwise_left_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor",
+     "Tensor_Scalar", "Scalar_Tensor"},
+    {"bitwise_right_shift", FC_MAP_bitwise_right_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor",
+     "Tensor_Scalar", "Scalar_Tensor"},
 };
 
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
@@ -141,15 +175,16 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
   FC_CHECK_AS(NotImplementedError, common != DType::Bool || (row.opcode != FC_MAP_sub && row.opcode != FC_MAP_rsub),
-           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-           "operator instead.");
+              "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+              "operator instead.");
   check_kind(row.name, row.refuses, common);
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
   if (row.opcode >= FC_MAP_logical_and && row.opcode <= FC_MAP_logical_xor) r.compute = DType::Bool;
   Scalar alpha;
   if (row.alpha) {
     alpha = args[2].scalar();
-    FC_CHECK(!alpha.is_bool() || common == DType::Bool, row.name, ": Boolean alpha only supported for Boolean results.");
+    FC_CHECK(!alpha.is_bool() || common == DType::Bool, row.name,
+             ": Boolean alpha only supported for Boolean results.");
     FC_CHECK(is_floating(common) || is_complex(common) || alpha.is_integral(true), row.name,
              ": For integral input tensors, argument alpha must not be a floating point number.");
     FC_CHECK(is_complex(common) || !alpha.is_complex(), row.name,
@@ -188,11 +223,19 @@ void div_mode_grad(Grad& g) {
 
 constexpr OpDef div_modes[] = {
     {.schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-     .all = {run_div_mode}, .saves = "other self:other rounding_mode", .grad = div_mode_grad,
-     .in_place = true, .out = true, .own_forms = true},
+     .all = {run_div_mode},
+     .saves = "other self:other rounding_mode",
+     .grad = div_mode_grad,
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
     {.schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-     .all = {run_div_mode}, .saves = "other rounding_mode", .grad = div_mode_grad,
-     .in_place = true, .out = true, .own_forms = true},
+     .all = {run_div_mode},
+     .saves = "other rounding_mode",
+     .grad = div_mode_grad,
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
 };
 
 #undef G
@@ -204,9 +247,15 @@ void define_form(const BinaryRow& row, const char* overload, const char* first, 
   auto has = [&](char form) { return std::string_view(row.forms).find(form) != std::string_view::npos; };
   std::string schema = str(row.name, *overload ? "." : "", overload, "(", first, " self, ", second, " other",
                            row.alpha ? ", *, Scalar alpha=1" : "", ") -> Tensor");
-  define({.schema = schema.c_str(), .all = {run, const_cast<BinaryRow*>(&row)}, .saves = row.saves, .grad = row.grad,
-          .differentiable = row.grad != nullptr, .in_place = *first == 'T' && has('i'), .out = has('o'),
-          .own_forms = true, .autocast = Autocast::Promote});
+  define({.schema = schema.c_str(),
+          .all = {run, const_cast<BinaryRow*>(&row)},
+          .saves = row.saves,
+          .grad = row.grad,
+          .differentiable = row.grad != nullptr,
+          .in_place = *first == 'T' && has('i'),
+          .out = has('o'),
+          .own_forms = true,
+          .autocast = Autocast::Promote});
 }
 
 }  // namespace

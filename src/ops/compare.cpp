@@ -8,11 +8,13 @@ namespace fc {
 namespace {
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  FC_CHECK(self.dtype() == other.dtype(), "isclose: ", info(self.dtype()).legacy, " did not match ", info(other.dtype()).legacy);
+  FC_CHECK(self.dtype() == other.dtype(), "isclose: ", info(self.dtype()).legacy, " did not match ",
+           info(other.dtype()).legacy);
   FC_CHECK(rtol >= 0, "isclose: rtol must be greater than or equal to zero, but got ", rtol);
   FC_CHECK(atol >= 0, "isclose: atol must be greater than or equal to zero, but got ", atol);
   Tensor close = eq(self, other);
-  if (equal_nan && (is_floating(self.dtype()) || is_complex(self.dtype()))) close = logical_or(close, logical_and(isnan(self), isnan(other)));
+  if (equal_nan && (is_floating(self.dtype()) || is_complex(self.dtype())))
+    close = logical_or(close, logical_and(isnan(self), isnan(other)));
   if (rtol == 0 && atol == 0) return close;
   // Integers are compared as they are, within a tolerance in the default float type; bool as integers.
   Tensor a = self.dtype() == DType::Bool ? to_dtype(self, DType::Int64) : self;
@@ -27,10 +29,11 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol,
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
-  FC_CHECK(self.dtype() == other.dtype(), "Expected object of data type ", info(self.dtype()).legacy, " but got data type ",
-           info(other.dtype()).legacy, " for argument 'other' in call to equal");
-  FC_CHECK(self.device() == other.device(), "equal: Expected all tensors to be on the same device, but found at least two devices, ",
-           self.device(), " and ", other.device(), "!");
+  FC_CHECK(self.dtype() == other.dtype(), "Expected object of data type ", info(self.dtype()).legacy,
+           " but got data type ", info(other.dtype()).legacy, " for argument 'other' in call to equal");
+  FC_CHECK(self.device() == other.device(),
+           "equal: Expected all tensors to be on the same device, but found at least two devices, ", self.device(),
+           " and ", other.device(), "!");
   return Dims::same(self.sizes(), other.sizes()) && (self.numel() == 0 || all_true(eq(self, other)));
 }
 

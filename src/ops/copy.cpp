@@ -32,7 +32,8 @@ void copy_here(const Tensor& dst, const Tensor& src) {
 
 // Between devices only dense blocks of the same type travel; anything else is made so on its own device first.
 void copy_across(const Tensor& dst, const Tensor& src) {
-  bool same_layout = dst.dtype() == src.dtype() && dst.impl().is_dense() && src.impl().is_dense() && Dims::same(dst.strides(), src.strides());
+  bool same_layout = dst.dtype() == src.dtype() && dst.impl().is_dense() && src.impl().is_dense() &&
+                     Dims::same(dst.strides(), src.strides());
   if (same_layout) {
     copy_bytes(dst.data(), dst.device(), src.data(), src.device(), checked_bytes(dst.numel(), dst.dtype()));
     return;
@@ -41,7 +42,8 @@ void copy_across(const Tensor& dst, const Tensor& src) {
   auto span_bytes = [](const Tensor& t) { return storage_bytes_needed(t.sizes(), t.strides(), 0, t.dtype()); };
   if (src.device().is_cpu()) {
     Tensor host = empty_strided_tensor(dst.sizes(), dst.strides(), dst.dtype(), Device{});
-    if (!dst.impl().is_dense()) copy_bytes(host.data(), Device{}, dst.data(), dst.device(), span_bytes(dst));  // keep the gaps
+    if (!dst.impl().is_dense())
+      copy_bytes(host.data(), Device{}, dst.data(), dst.device(), span_bytes(dst));  // keep the gaps
     copy_here(host, src);
     copy_bytes(dst.data(), dst.device(), host.data(), Device{}, span_bytes(dst));
   } else if (dst.device().is_cpu()) {
@@ -61,7 +63,8 @@ Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
   Tensor from = src;
   if (!Dims::same(self.sizes(), src.sizes())) {
     Dims shape = broadcast_shapes("copy_", self.sizes(), src.sizes());
-    FC_CHECK(Dims::same(shape, self.sizes()), "copy_: output with shape ", self.sizes(), " doesn't match the broadcast shape ", shape);
+    FC_CHECK(Dims::same(shape, self.sizes()), "copy_: output with shape ", self.sizes(),
+             " doesn't match the broadcast shape ", shape);
     size_t lead = shape.size() - static_cast<size_t>(src.dim());
     Dims strides(shape.size());
     for (size_t d = lead; d < shape.size(); ++d) strides[d] = src.sizes()[d - lead] == 1 ? 0 : src.strides()[d - lead];
@@ -88,7 +91,8 @@ Tensor clone_kernel(const Tensor& self, std::optional<MemoryFormat> format) {
   Tensor out;
   if (f != MemoryFormat::Preserve) out = empty_tensor(self.sizes(), self.dtype(), self.device(), f);
   else if (self.is_contiguous()) out = empty_tensor(self.sizes(), self.dtype(), self.device());
-  else if (self.impl().is_dense()) out = empty_strided_tensor(self.sizes(), self.strides(), self.dtype(), self.device());
+  else if (self.impl().is_dense())
+    out = empty_strided_tensor(self.sizes(), self.strides(), self.dtype(), self.device());
   else {
     MapInput in{&self, {}};
     out = empty_strided_tensor(self.sizes(), result_strides(self.sizes(), {&in, 1}), self.dtype(), self.device());
@@ -122,17 +126,21 @@ Tensor to_dtype_layout(const Tensor& self, std::optional<DType> dtype, std::opti
   if (!d.is_cpu() && !d.is_meta() && d.index < 0) d.index = 0;
   DType t = dtype.value_or(self.dtype());
   MemoryFormat f = format.value_or(MemoryFormat::Preserve);
-  if (!copy && t == self.dtype() && d == self.device() && (f == MemoryFormat::Preserve || self.is_contiguous(f))) return self;
+  if (!copy && t == self.dtype() && d == self.device() && (f == MemoryFormat::Preserve || self.is_contiguous(f)))
+    return self;
   return call<"aten::_to_copy", Tensor>(self, std::optional(t), layout, std::optional(d), pin, non_blocking, format);
 }
 
-Tensor to_dtype_kernel(const Tensor& self, DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {
+Tensor to_dtype_kernel(const Tensor& self, DType dtype, bool non_blocking, bool copy,
+                       std::optional<MemoryFormat> format) {
   return to_dtype_layout(self, dtype, {}, {}, {}, non_blocking, copy, format);
 }
-Tensor to_device(const Tensor& self, Device device, DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {
+Tensor to_device(const Tensor& self, Device device, DType dtype, bool non_blocking, bool copy,
+                 std::optional<MemoryFormat> format) {
   return to_dtype_layout(self, dtype, {}, device, {}, non_blocking, copy, format);
 }
-Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {
+Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
+                std::optional<MemoryFormat> format) {
   return to_dtype_layout(self, other.dtype(), {}, other.device(), {}, non_blocking, copy, format);
 }
 
@@ -169,11 +177,14 @@ Tensor fill_scalar(const Tensor& self, const Scalar& value) {
   return self;
 }
 Tensor fill_tensor(const Tensor& self, const Tensor& value) {
-  FC_CHECK(value.dim() == 0, "fill_: only supports a 0-dimensional value tensor, but got a tensor with ", value.dim(), " dimensions.");
+  FC_CHECK(value.dim() == 0, "fill_: only supports a 0-dimensional value tensor, but got a tensor with ", value.dim(),
+           " dimensions.");
   return copy_kernel(self, value, false);
 }
 Tensor filled(const Tensor& self, const Scalar& value) { return fill_(clone(self), value); }
-Tensor filled_tensor(const Tensor& self, const Tensor& value) { return call<"aten::fill_.Tensor", Tensor>(clone(self), value); }
+Tensor filled_tensor(const Tensor& self, const Tensor& value) {
+  return call<"aten::fill_.Tensor", Tensor>(clone(self), value);
+}
 
 Tensor positive(const Tensor& self) {
   FC_CHECK(self.dtype() != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
@@ -214,25 +225,29 @@ Scalar item_kernel(const Tensor& self) {
 constexpr OpDef defs[] = {
     {.schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
      .all = kernel<&copy_kernel>(),
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, zeros_like(g.out()));
-       if (g.needs(1)) g.set(1, g.out());
-     }},
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, zeros_like(g.out()));
+           if (g.needs(1)) g.set(1, g.out());
+         }},
     {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
      .all = kernel<&clone_kernel>(),
      .grad = [](Grad& g) { g.set(0, g.out()); }},
     {.schema = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
                "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      .all = kernel<&to_copy>(),
-     .grad = [](Grad& g) {  // the engine casts to the input's type; the device is ours to restore
-       g.set(0, call<"aten::to.device", Tensor>(g.out(), g.device(0), g.out().dtype(), false, false, std::optional<MemoryFormat>()));
-     },
+     .grad =
+         [](Grad& g) {  // the engine casts to the input's type; the device is ours to restore
+           g.set(0, call<"aten::to.device", Tensor>(g.out(), g.device(0), g.out().dtype(), false, false,
+                                                    std::optional<MemoryFormat>()));
+         },
      .hidden = true},
     {.schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
                "memory_format=None) -> Tensor(a)",
      .composite = kernel<&to_dtype_kernel>()},
     {.schema = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-               "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+               "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
+               "Tensor(a)",
      .composite = kernel<&to_dtype_layout>()},
     {.schema = "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
                "MemoryFormat? memory_format=None) -> Tensor(a)",
@@ -247,10 +262,11 @@ constexpr OpDef defs[] = {
      .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); }},
     {.schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
      .all = kernel<&fill_tensor>(),
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, zeros_like(g.out()));
-       if (g.needs(1)) g.set(1, sum(g.out()));
-     }},
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, zeros_like(g.out()));
+           if (g.needs(1)) g.set(1, sum(g.out()));
+         }},
     {.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor", .composite = kernel<&filled>()},
     {.schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor", .composite = kernel<&filled_tensor>()},
     {.schema = "positive(Tensor(a) self) -> Tensor(a)", .composite = kernel<&positive>()},

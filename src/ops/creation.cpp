@@ -21,7 +21,8 @@ using OptFormat = std::optional<MemoryFormat>;
 // Fresh memory; what is wrong with the sizes is said in the operator's name.
 Tensor fresh(const char* op, IntSpan size, OptType dtype, OptDevice device, OptFormat format = {}) {
   try {
-    return empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device{}), format.value_or(MemoryFormat::Contiguous));
+    return empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device{}),
+                        format.value_or(MemoryFormat::Contiguous));
   } catch (Error& e) {
     e.add_context(op);
     throw;
@@ -42,7 +43,10 @@ Tensor empty_strided_kernel(IntSpan size, IntSpan stride, OptType dtype, OptLayo
 }
 
 Tensor full_kernel(IntSpan size, const Scalar& value, OptType dtype, OptLayout, OptDevice device, OptBool) {
-  DType t = dtype.value_or(value.is_bool() ? DType::Bool : value.is_integral(false) ? DType::Int64 : value.is_complex() ? complex_of(default_dtype()) : default_dtype());
+  DType t = dtype.value_or(value.is_bool()            ? DType::Bool
+                           : value.is_integral(false) ? DType::Int64
+                           : value.is_complex()       ? complex_of(default_dtype())
+                                                      : default_dtype());
   return fill_(fresh("full", size, t, device), value);
 }
 
@@ -66,7 +70,8 @@ Tensor like(const Tensor& self, OptType dtype, OptDevice device, OptFormat forma
 Tensor empty_like_kernel(const Tensor& self, OptType dtype, OptLayout, OptDevice device, OptBool, OptFormat format) {
   return like(self, dtype, device, format);
 }
-Tensor full_like_kernel(const Tensor& self, const Scalar& value, OptType dtype, OptLayout, OptDevice device, OptBool, OptFormat format) {
+Tensor full_like_kernel(const Tensor& self, const Scalar& value, OptType dtype, OptLayout, OptDevice device, OptBool,
+                        OptFormat format) {
   return fill_(like(self, dtype, device, format), value);
 }
 Tensor zeros_like_kernel(const Tensor& self, OptType dtype, OptLayout, OptDevice device, OptBool, OptFormat format) {
@@ -83,7 +88,9 @@ Tensor resized(const Tensor& out, IntSpan size, const char* op) {
   return out;
 }
 Tensor empty_out(IntSpan size, OptFormat, const Tensor& out) { return resized(out, size, "empty"); }
-Tensor full_out(IntSpan size, const Scalar& value, const Tensor& out) { return fill_(resized(out, size, "full"), value); }
+Tensor full_out(IntSpan size, const Scalar& value, const Tensor& out) {
+  return fill_(resized(out, size, "full"), value);
+}
 Tensor zeros_out(IntSpan size, const Tensor& out) { return zero_(resized(out, size, "zeros")); }
 Tensor ones_out(IntSpan size, const Tensor& out) { return fill_(resized(out, size, "ones"), 1); }
 
@@ -92,10 +99,12 @@ Tensor ones_out(IntSpan size, const Tensor& out) { return fill_(resized(out, siz
 Tensor new_empty(const Tensor& self, IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool) {
   return empty_tensor(size, dtype.value_or(self.dtype()), device.value_or(self.device()));
 }
-Tensor new_empty_strided(const Tensor& self, IntSpan size, IntSpan stride, OptType dtype, OptLayout, OptDevice device, OptBool) {
+Tensor new_empty_strided(const Tensor& self, IntSpan size, IntSpan stride, OptType dtype, OptLayout, OptDevice device,
+                         OptBool) {
   return empty_strided_tensor(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
 }
-Tensor new_full(const Tensor& self, IntSpan size, const Scalar& value, OptType dtype, OptLayout, OptDevice device, OptBool) {
+Tensor new_full(const Tensor& self, IntSpan size, const Scalar& value, OptType dtype, OptLayout, OptDevice device,
+                OptBool) {
   return fill_(new_empty(self, size, dtype, {}, device, {}), value);
 }
 Tensor new_zeros(const Tensor& self, IntSpan size, OptType dtype, OptLayout, OptDevice device, OptBool) {
@@ -128,7 +137,8 @@ int64_t range_size(const Scalar& start, const Scalar& end, const Scalar& step, D
   double from = start.to_double(), to = end.to_double(), by = step.to_double();
   FC_CHECK(by > 0 || by < 0, "arange: step must be nonzero");
   FC_CHECK(std::isfinite(from) && std::isfinite(to), "arange: unsupported range: ", from, " -> ", to);
-  FC_CHECK(by > 0 ? to >= from : to <= from, "arange: upper bound and larger bound inconsistent with step sign: from ", start, " to ", end, " by ", step);
+  FC_CHECK(by > 0 ? to >= from : to <= from, "arange: upper bound and larger bound inconsistent with step sign: from ",
+           start, " to ", end, " by ", step);
   if (dtype == DType::Int64) {
     __int128 a = start.to_int(), b = end.to_int(), s = step.to_int();
     FC_CHECK(s != 0, "arange: step must be nonzero");
@@ -144,14 +154,18 @@ int64_t range_size(const Scalar& start, const Scalar& end, const Scalar& step, D
 Tensor fill_range(const Tensor& out, const Scalar& start, const Scalar& step) {
   if (is_integral(out.dtype(), true)) {
     auto a = static_cast<uint64_t>(start.to_int()), s = static_cast<uint64_t>(step.to_int());
-    return fill_by<int64_t>(out, DType::Int64, [=](int64_t i) { return static_cast<int64_t>(a + s * static_cast<uint64_t>(i)); });
+    return fill_by<int64_t>(out, DType::Int64,
+                            [=](int64_t i) { return static_cast<int64_t>(a + s * static_cast<uint64_t>(i)); });
   }
   double a = start.to_double(), s = step.to_double();
-  if (out.dtype() == DType::Float32) return fill_by<float>(out, DType::Float32, [=](int64_t i) { return static_cast<float>(a + s * static_cast<double>(i)); });
+  if (out.dtype() == DType::Float32)
+    return fill_by<float>(out, DType::Float32,
+                          [=](int64_t i) { return static_cast<float>(a + s * static_cast<double>(i)); });
   return fill_by<double>(out, DType::Float64, [=](int64_t i) { return a + s * static_cast<double>(i); });
 }
 
-Tensor arange_step(const Scalar& start, const Scalar& end, const Scalar& step, OptType dtype, OptLayout, OptDevice device, OptBool) {
+Tensor arange_step(const Scalar& start, const Scalar& end, const Scalar& step, OptType dtype, OptLayout,
+                   OptDevice device, OptBool) {
   bool whole = start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
   DType t = dtype.value_or(whole ? DType::Int64 : default_dtype());
   return fill_range(empty_tensor(Dims{range_size(start, end, step, t)}, t, device.value_or(Device{})), start, step);
@@ -159,7 +173,9 @@ Tensor arange_step(const Scalar& start, const Scalar& end, const Scalar& step, O
 Tensor arange_start(const Scalar& start, const Scalar& end, OptType dtype, OptLayout, OptDevice device, OptBool) {
   return arange_step(start, end, 1, dtype, {}, device, {});
 }
-Tensor arange_end(const Scalar& end, OptType dtype, OptLayout, OptDevice device, OptBool) { return arange_step(0, end, 1, dtype, {}, device, {}); }
+Tensor arange_end(const Scalar& end, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return arange_step(0, end, 1, dtype, {}, device, {});
+}
 Tensor arange_step_out(const Scalar& start, const Scalar& end, const Scalar& step, const Tensor& out) {
   return fill_range(resized(out, Dims{range_size(start, end, step, out.dtype())}, "arange"), start, step);
 }
@@ -187,8 +203,10 @@ Tensor fill_linspace(const Tensor& out, const Scalar& start, const Scalar& end) 
     Spaced<double> f(static_cast<double>(start.to_int()), static_cast<double>(end.to_int()), n);
     return fill_by<double>(out, DType::Float64, f);
   }
-  if (out.dtype() == DType::Float64) return fill_by<double>(out, DType::Float64, Spaced<double>(start.to_double(), end.to_double(), n));
-  return fill_by<float>(out, DType::Float32, Spaced<float>(static_cast<float>(start.to_double()), static_cast<float>(end.to_double()), n));
+  if (out.dtype() == DType::Float64)
+    return fill_by<double>(out, DType::Float64, Spaced<double>(start.to_double(), end.to_double(), n));
+  return fill_by<float>(out, DType::Float32,
+                        Spaced<float>(static_cast<float>(start.to_double()), static_cast<float>(end.to_double()), n));
 }
 
 Tensor fill_logspace(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
@@ -203,13 +221,17 @@ Dims steps_size(const char* op, int64_t steps) {
   FC_CHECK(steps >= 0, op, ": number of steps must be non-negative, got ", steps);
   return {steps};
 }
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, OptType dtype, OptLayout, OptDevice device, OptBool) {
-  return fill_linspace(empty_tensor(steps_size("linspace", steps), spaced_type(start, end, dtype), device.value_or(Device{})), start, end);
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, OptType dtype, OptLayout, OptDevice device,
+                OptBool) {
+  return fill_linspace(
+      empty_tensor(steps_size("linspace", steps), spaced_type(start, end, dtype), device.value_or(Device{})), start,
+      end);
 }
 Tensor linspace_out(const Scalar& start, const Scalar& end, int64_t steps, const Tensor& out) {
   return fill_linspace(resized(out, steps_size("linspace", steps), "linspace"), start, end);
 }
-Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, OptType dtype, OptLayout, OptDevice device, OptBool) {
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, OptType dtype, OptLayout,
+                OptDevice device, OptBool) {
   DType t = spaced_type(start, end, dtype);
   FC_CHECK_AS(NotImplementedError, !is_complex(t), "logspace: \"logspace_cpu\" not implemented for complex types");
   return fill_logspace(empty_tensor(steps_size("logspace", steps), t, device.value_or(Device{})), start, end, base);
@@ -232,13 +254,16 @@ Tensor fill_eye(const Tensor& out) {
 Tensor eye_m(int64_t n, int64_t m, OptType dtype, OptLayout, OptDevice device, OptBool) {
   return fill_eye(empty_tensor(eye_size(n, m), dtype.value_or(default_dtype()), device.value_or(Device{})));
 }
-Tensor eye(int64_t n, OptType dtype, OptLayout, OptDevice device, OptBool) { return eye_m(n, n, dtype, {}, device, {}); }
+Tensor eye(int64_t n, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return eye_m(n, n, dtype, {}, device, {});
+}
 Tensor eye_m_out(int64_t n, int64_t m, const Tensor& out) { return fill_eye(resized(out, eye_size(n, m), "eye")); }
 Tensor eye_out(int64_t n, const Tensor& out) { return eye_m_out(n, n, out); }
 
 // Row and column numbers of a triangle, row by row.
 template <bool lower>
-Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType dtype, OptLayout, OptDevice device, OptBool) {
+Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType dtype, OptLayout, OptDevice device,
+                        OptBool) {
   const char* op = lower ? "tril_indices" : "triu_indices";
   FC_CHECK(rows >= 0, op, ": row must be non-negative, got ", rows);
   FC_CHECK(columns >= 0, op, ": col must be non-negative, got ", columns);
@@ -247,7 +272,8 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType d
   auto split = [&](int64_t r) { return std::clamp<int64_t>(r + offset + (lower ? 1 : 0), 0, columns); };
   int64_t n = 0;
   for (int64_t r = 0; r < rows; ++r)
-    FC_CHECK(!__builtin_add_overflow(n, lower ? split(r) : columns - split(r), &n), op, ": the triangle has too many elements");
+    FC_CHECK(!__builtin_add_overflow(n, lower ? split(r) : columns - split(r), &n), op,
+             ": the triangle has too many elements");
   Tensor out = empty_tensor(Dims{2, n}, DType::Int64, Device{});
   auto* to = out.data_as<int64_t>();
   int64_t k = 0;
@@ -256,15 +282,18 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType d
       to[k] = r;
       to[n + k] = c;
     }
-  return call<"aten::to.dtype_layout", Tensor>(out, dtype.value_or(DType::Int64), nullptr, device.value_or(Device{}), nullptr, false, false, nullptr);
+  return call<"aten::to.dtype_layout", Tensor>(out, dtype.value_or(DType::Int64), nullptr, device.value_or(Device{}),
+                                               nullptr, false, false, nullptr);
 }
 
 // --- complex numbers from their parts
 
 Tensor complex_kernel(const Tensor& real, const Tensor& imag) {
-  FC_CHECK((real.dtype() == DType::Float32 || real.dtype() == DType::Float64) && is_floating(imag.dtype()), "complex: Expected both inputs to be Float or Double tensors but got ",
-           info(real.dtype()).legacy, " and ", info(imag.dtype()).legacy);
-  FC_CHECK(real.dtype() == imag.dtype(), "complex: Expected object of scalar type ", info(real.dtype()).legacy, " but got scalar type ", info(imag.dtype()).legacy, " for second argument");
+  FC_CHECK((real.dtype() == DType::Float32 || real.dtype() == DType::Float64) && is_floating(imag.dtype()),
+           "complex: Expected both inputs to be Float or Double tensors but got ", info(real.dtype()).legacy, " and ",
+           info(imag.dtype()).legacy);
+  FC_CHECK(real.dtype() == imag.dtype(), "complex: Expected object of scalar type ", info(real.dtype()).legacy,
+           " but got scalar type ", info(imag.dtype()).legacy, " for second argument");
   const MapInput in[] = {{&real, {}}, {&imag, {}}};
   Dims shape = broadcast_shapes("complex", real.sizes(), imag.sizes());
   Tensor out = empty_strided_tensor(shape, result_strides(shape, in), complex_of(real.dtype()), real.device()), result;
@@ -277,10 +306,12 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
 }
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define FACTORY(schema_text, function) {.schema = schema_text, .all = kernel<&function>(), .differentiable = false}
+#define FACTORY(schema_text, function) \
+  { .schema = schema_text, .all = kernel<&function>(), .differentiable = false }
 
 constexpr OpDef defs[] = {
-    FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_kernel),
+    FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+            empty_kernel),
     FACTORY("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out),
     FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel),
     FACTORY("full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel),
@@ -292,7 +323,8 @@ constexpr OpDef defs[] = {
     FACTORY("scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor", scalar_tensor),
 
     FACTORY("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like_kernel),
-    FACTORY("full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", full_like_kernel),
+    FACTORY("full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+            full_like_kernel),
     FACTORY("zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", zeros_like_kernel),
     FACTORY("ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", ones_like_kernel),
     FACTORY("new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_empty),
@@ -305,11 +337,13 @@ constexpr OpDef defs[] = {
     FACTORY("arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_start),
     FACTORY("arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_step),
     FACTORY("arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", arange_out),
-    FACTORY("arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)", arange_step_out),
+    FACTORY("arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
+            arange_step_out),
     FACTORY("linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace),
     FACTORY("linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)", linspace_out),
     FACTORY("logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", logspace),
-    FACTORY("logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)", logspace_out),
+    FACTORY("logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)",
+            logspace_out),
     FACTORY("eye(int n, *, " OPTIONS ") -> Tensor", eye),
     FACTORY("eye.m(int n, int m, *, " OPTIONS ") -> Tensor", eye_m),
     FACTORY("eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", eye_out),
@@ -317,11 +351,13 @@ constexpr OpDef defs[] = {
     FACTORY("tril_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<true>),
     FACTORY("triu_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<false>),
 
-    {.schema = "complex(Tensor real, Tensor imag) -> Tensor", .all = kernel<&complex_kernel>(),
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, call<"aten::real", Tensor>(g.out()));
-       if (g.needs(1)) g.set(1, call<"aten::imag", Tensor>(g.out()));
-     },
+    {.schema = "complex(Tensor real, Tensor imag) -> Tensor",
+     .all = kernel<&complex_kernel>(),
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, call<"aten::real", Tensor>(g.out()));
+           if (g.needs(1)) g.set(1, call<"aten::imag", Tensor>(g.out()));
+         },
      .out = true},
     {.schema = "polar(Tensor abs, Tensor angle) -> Tensor", .composite = kernel<&polar>(), .out = true},
 };
@@ -331,7 +367,9 @@ constexpr OpDef defs[] = {
 }  // namespace
 
 Tensor zeros(IntSpan sizes, DType dtype, Device device) { return zero_(empty_tensor(sizes, dtype, device)); }
-Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device) { return fill_(empty_tensor(sizes, dtype, device), value); }
+Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device) {
+  return fill_(empty_tensor(sizes, dtype, device), value);
+}
 Tensor wrapped_number(const Scalar& v, Device device) {
   Tensor t = full({}, v, v.dtype(), device);
   t.impl().set_wrapped_number(true);

@@ -66,7 +66,8 @@ Operator& define(const OpDef& def) {
   }
   if (def.out) {
     Schema schema = out_schema(op.schema());
-    if (find_operator(schema.full_name())) schema.overload = op.schema().overload + "_out";  // clamp.out is taken: clamp.Tensor_out
+    if (find_operator(schema.full_name()))
+      schema.overload = op.schema().overload + "_out";  // clamp.out is taken: clamp.Tensor_out
     Operator& form = define(to_string(schema));
     form.set_all_devices(def.own_forms ? def.all : Kernel{run_out, &op});
     form.functional = &op;

@@ -16,19 +16,19 @@ template <class Exception, class F>
 void named(const char* op, const F& f) {
   try {
     f();
-  } catch (const IndexError& e) {
-    raise<Exception>(op, "(): ", e.message());
-  }
+  } catch (const IndexError& e) { raise<Exception>(op, "(): ", e.message()); }
 }
 
 Tensor int64_index(const char* op, const Tensor& index) {
-  FC_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, op, "(): Expected dtype int32/int64 for index, but got ", index.dtype());
+  FC_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, op,
+           "(): Expected dtype int32/int64 for index, but got ", index.dtype());
   return to_dtype(index, DType::Int64);
 }
 
 void check_same_device(const char* op, const Tensor& self, const Tensor& other) {
-  FC_CHECK(self.device() == other.device(), op, "(): Expected all tensors to be on the same device, but found at least two devices, ",
-           self.device(), " and ", other.device(), "!");
+  FC_CHECK(self.device() == other.device(), op,
+           "(): Expected all tensors to be on the same device, but found at least two devices, ", self.device(),
+           " and ", other.device(), "!");
 }
 
 // --- gather and scatter
@@ -40,29 +40,38 @@ Tensor gather_kernel(const Tensor& self, int64_t dim, const Tensor& index, bool)
   Tensor out = empty_tensor(index.sizes(), self.dtype(), self.device());
   if (out.numel() == 0) return out;
   Tensor from = at_least_1d(self), where = at_least_1d(at);
-  FC_CHECK(from.dim() == where.dim(), "gather(): Index tensor must have the same number of dimensions as input tensor: index is ", index.sizes(),
+  FC_CHECK(from.dim() == where.dim(),
+           "gather(): Index tensor must have the same number of dimensions as input tensor: index is ", index.sizes(),
            ", input is ", self.sizes());
   for (int64_t k = 0; k < from.dim(); ++k)
-    FC_CHECK(k == d || where.size(k) <= from.size(k), "gather(): Size does not match at dimension ", k, " expected index ", index.sizes(),
-             " to be no larger than self ", self.sizes(), " apart from dimension ", d);
+    FC_CHECK(k == d || where.size(k) <= from.size(k), "gather(): Size does not match at dimension ", k,
+             " expected index ", index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ",
+             d);
   named<Error>("gather", [&] { gather_into(at_least_1d(out), from, d, where); });
   return out;
 }
 
 void check_scatter(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  FC_CHECK(self.dtype() == src.dtype(), op, "(): Expected self.dtype to be equal to src.dtype, got ", self.dtype(), " and ", src.dtype());
+  FC_CHECK(self.dtype() == src.dtype(), op, "(): Expected self.dtype to be equal to src.dtype, got ", self.dtype(),
+           " and ", src.dtype());
   check_same_device(op, self, index);
   check_same_device(op, self, src);
   if (index.numel() == 0) return;
   Tensor to = at_least_1d(self), at = at_least_1d(index), from = at_least_1d(src);
-  FC_CHECK(at.dim() == to.dim(), op, "(): Index tensor must have the same number of dimensions as self tensor: index is ", index.sizes(), ", self is ", self.sizes());
-  FC_CHECK(at.dim() == from.dim(), op, "(): Index tensor must have the same number of dimensions as src tensor: index is ", index.sizes(), ", src is ", src.sizes());
+  FC_CHECK(at.dim() == to.dim(), op,
+           "(): Index tensor must have the same number of dimensions as self tensor: index is ", index.sizes(),
+           ", self is ", self.sizes());
+  FC_CHECK(at.dim() == from.dim(), op,
+           "(): Index tensor must have the same number of dimensions as src tensor: index is ", index.sizes(),
+           ", src is ", src.sizes());
   for (int64_t k = 0; k < to.dim(); ++k)
-    FC_CHECK((k == dim || at.size(k) <= to.size(k)) && at.size(k) <= from.size(k), op, "(): Expected index ", index.sizes(),
-             " to be no larger than self ", self.sizes(), " apart from dimension ", dim, " and to be no larger size than src ", src.sizes());
+    FC_CHECK((k == dim || at.size(k) <= to.size(k)) && at.size(k) <= from.size(k), op, "(): Expected index ",
+             index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", dim,
+             " and to be no larger size than src ", src.sizes());
 }
 
-Tensor scatter_any(const char* op, fc_scatter_opcode opcode, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+Tensor scatter_any(const char* op, fc_scatter_opcode opcode, const Tensor& self, int64_t dim, const Tensor& index,
+                   const Tensor& src) {
   int64_t d = wrap_dim(dim, self.dim(), op);
   Tensor at = int64_index(op, index);
   check_scatter(op, self, d, at, src);
@@ -82,10 +91,12 @@ Tensor scatter_src(const Tensor& self, int64_t dim, const Tensor& index, const T
 Tensor scatter_value(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   return scatter_any("scatter", FC_SCATTER_SET, self, dim, index, repeated_number(value, self, index.sizes()));
 }
-Tensor scatter_src_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view how) {
+Tensor scatter_src_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                          std::string_view how) {
   return scatter_any("scatter", reduce_opcode(how), self, dim, index, src);
 }
-Tensor scatter_value_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, std::string_view how) {
+Tensor scatter_value_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
+                            std::string_view how) {
   return scatter_any("scatter", reduce_opcode(how), self, dim, index, repeated_number(value, self, index.sizes()));
 }
 Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -103,16 +114,22 @@ Scalar identity_of(fc_scatter_opcode opcode, DType t) {
   return low ? -most - 1 : most;
 }
 
-Tensor scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view how, bool include_self) {
-  fc_scatter_opcode opcode = how == "sum" || how == "mean" ? FC_SCATTER_ADD : how == "prod" ? FC_SCATTER_MUL : how == "amax" ? FC_SCATTER_MAX : FC_SCATTER_MIN;
-  FC_CHECK(opcode != FC_SCATTER_MIN || how == "amin", "scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got ", how);
+Tensor scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view how,
+                          bool include_self) {
+  fc_scatter_opcode opcode = how == "sum" || how == "mean" ? FC_SCATTER_ADD
+                             : how == "prod"               ? FC_SCATTER_MUL
+                             : how == "amax"               ? FC_SCATTER_MAX
+                                                           : FC_SCATTER_MIN;
+  FC_CHECK(opcode != FC_SCATTER_MIN || how == "amin",
+           "scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got ", how);
   if (!include_self) scatter_value(self, dim, index, identity_of(opcode, self.dtype()));
   scatter_any("scatter_reduce", opcode, self, dim, index, src);
   if (how != "mean") return self;
   Tensor count = full(self.sizes(), include_self ? 1 : 0, self.dtype(), self.device());
   scatter_any("scatter_reduce", FC_SCATTER_ADD, count, dim, index, repeated_number(1, self, index.sizes()));
   count = masked_fill(count, eq(count, 0), 1);
-  if (is_integral(self.dtype(), true)) return copy_(self, call<"aten::div.Tensor_mode", Tensor>(self, count, std::string_view("floor")));
+  if (is_integral(self.dtype(), true))
+    return copy_(self, call<"aten::div.Tensor_mode", Tensor>(self, count, std::string_view("floor")));
   return copy_(self, div(self, count));
 }
 
@@ -121,30 +138,39 @@ Tensor scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& index, 
 Tensor index_select_kernel(const Tensor& self, int64_t dim, const Tensor& index) {
   int64_t d = wrap_dim(dim, self.dim(), "index_select");
   Tensor at = index_vector("index_select", index, self.device());
-  FC_CHECK(self.dim() > 0 || at.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", at.numel(), " value(s)");
+  FC_CHECK(self.dim() > 0 || at.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", at.numel(),
+           " value(s)");
   Dims shape(self.sizes());
   if (self.dim() > 0) shape[static_cast<size_t>(d)] = at.numel();
   Tensor out = empty_tensor(shape, self.dtype(), self.device());
   Tensor to = at_least_1d(out);
-  if (at.numel() > 0) named<IndexError>("index_select", [&] { gather_into(to, at_least_1d(self), d, along(at, d, to.sizes())); });
+  if (at.numel() > 0)
+    named<IndexError>("index_select", [&] { gather_into(to, at_least_1d(self), d, along(at, d, to.sizes())); });
   return out;
 }
 
 // self and source side by side, checked: for index_add_ and index_copy_.
 Tensor slices_index(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   Tensor at = index_vector(op, index, self.device());
-  FC_CHECK(self.dtype() == source.dtype(), op, "(): self (", info(self.dtype()).legacy, ") and source (", info(source.dtype()).legacy, ") must have the same scalar type");
+  FC_CHECK(self.dtype() == source.dtype(), op, "(): self (", info(self.dtype()).legacy, ") and source (",
+           info(source.dtype()).legacy, ") must have the same scalar type");
   check_same_device(op, self, source);
   Tensor to = at_least_1d(self), from = at_least_1d(source);
-  FC_CHECK_AS(IndexError, to.dim() == from.dim(), op, "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (",
-              source.dim(), "), destination dimensionality (", self.dim(), ")");
-  FC_CHECK(at.numel() == from.size(dim), op, "(): Number of indices (", at.numel(), ") should be equal to source.size(dim): (", from.size(dim), "), for dim: ", dim);
+  FC_CHECK_AS(
+      IndexError, to.dim() == from.dim(), op,
+      "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (",
+      source.dim(), "), destination dimensionality (", self.dim(), ")");
+  FC_CHECK(at.numel() == from.size(dim), op, "(): Number of indices (", at.numel(),
+           ") should be equal to source.size(dim): (", from.size(dim), "), for dim: ", dim);
   for (int64_t k = 0; k < to.dim(); ++k)
-    FC_CHECK(k == dim || to.size(k) == from.size(k), op, "(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
-             self.sizes(), " source.shape = ", source.sizes());
+    FC_CHECK(
+        k == dim || to.size(k) == from.size(k), op,
+        "(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
+        self.sizes(), " source.shape = ", source.sizes());
   return at;
 }
-Tensor write_slices(const char* op, fc_scatter_opcode opcode, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+Tensor write_slices(const char* op, fc_scatter_opcode opcode, const Tensor& self, int64_t dim, const Tensor& index,
+                    const Tensor& source) {
   int64_t d = wrap_dim(dim, self.dim(), op);
   Tensor at = slices_index(op, self, d, index, source), from = at_least_1d(source);
   if (at.numel() > 0 && self.numel() + source.numel() > 0)
@@ -153,7 +179,8 @@ Tensor write_slices(const char* op, fc_scatter_opcode opcode, const Tensor& self
 }
 Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   bool plain = alpha.equals(1);
-  return write_slices("index_add_", FC_SCATTER_ADD, self, dim, index, plain ? source : to_dtype(mul(source, alpha), source.dtype()));
+  return write_slices("index_add_", FC_SCATTER_ADD, self, dim, index,
+                      plain ? source : to_dtype(mul(source, alpha), source.dtype()));
 }
 Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   return write_slices("index_copy_", FC_SCATTER_SET, self, dim, index, source);
@@ -165,45 +192,57 @@ Tensor fill_slices(const Tensor& self, int64_t dim, const Tensor& index, const T
   if (self.device().is_meta() || index.numel() == 0) return self;
   Tensor to = at_least_1d(self), at = index_vector("index_fill_", index, Device{});
   const Tensor list[] = {at};
-  named<IndexError>("index_fill_", [&] { at = call<"aten::_linear_index", Tensor>(TensorSpan(list), Dims{d}, Dims{to.size(d)}, Dims{1}); });
+  named<IndexError>("index_fill_", [&] {
+    at = call<"aten::_linear_index", Tensor>(TensorSpan(list), Dims{d}, Dims{to.size(d)}, Dims{1});
+  });
   Dims sizes(to.sizes());
   sizes[static_cast<size_t>(d)] = at.numel();
-  scatter_into(FC_SCATTER_SET, to, d, along(index_vector("index_fill_", at, self.device()), d, sizes), make_view(value, sizes, Dims(sizes.size()), value.offset()));
+  scatter_into(FC_SCATTER_SET, to, d, along(index_vector("index_fill_", at, self.device()), d, sizes),
+               make_view(value, sizes, Dims(sizes.size()), value.offset()));
   return self;
 }
 Tensor index_fill_scalar(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   return fill_slices(self, dim, index, repeated_number(value, self, {}));
 }
 Tensor index_fill_tensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
-  FC_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  FC_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+           value.dim(), " dimension(s).");
   return fill_slices(self, dim, index, call<"aten::to.other", Tensor>(value, self, false, false, nullptr));
 }
 
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
-  FC_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, "take_along_dim(): dtype of indices should be Long but got ", info(indices.dtype()).legacy);
-  auto wrap = [](const Tensor& at, int64_t size) { return add(at, mul(to_dtype(lt(at, 0), at.dtype()), Scalar(size))); };
-  if (!dim) return call<"aten::gather", Tensor>(reshape(self, Dims{-1}), 0, wrap(reshape(indices, Dims{-1}), self.numel()), false);
-  FC_CHECK(self.dim() == indices.dim(), "take_along_dim(): input and indices should have the same number of dimensions, but got ", self.dim(), " dimensions for input, and ",
-           indices.dim(), " dimensions for indices");
+  FC_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+           "take_along_dim(): dtype of indices should be Long but got ", info(indices.dtype()).legacy);
+  auto wrap = [](const Tensor& at, int64_t size) {
+    return add(at, mul(to_dtype(lt(at, 0), at.dtype()), Scalar(size)));
+  };
+  if (!dim)
+    return call<"aten::gather", Tensor>(reshape(self, Dims{-1}), 0, wrap(reshape(indices, Dims{-1}), self.numel()),
+                                        false);
+  FC_CHECK(self.dim() == indices.dim(),
+           "take_along_dim(): input and indices should have the same number of dimensions, but got ", self.dim(),
+           " dimensions for input, and ", indices.dim(), " dimensions for indices");
   int64_t d = wrap_dim(*dim, self.dim(), "take_along_dim");
   Dims a(self.sizes()), b(indices.sizes());
   if (!a.empty()) a[static_cast<size_t>(d)] = b[static_cast<size_t>(d)] = 1;
-  const Tensor ends[] = {empty_tensor(a, DType::Bool, Device{Device::Meta}), empty_tensor(b, DType::Bool, Device{Device::Meta})};
+  const Tensor ends[] = {empty_tensor(a, DType::Bool, Device{Device::Meta}),
+                         empty_tensor(b, DType::Bool, Device{Device::Meta})};
   Dims shape(call<"aten::broadcast_tensors", std::vector<Tensor>>(TensorSpan(ends))[0].sizes());
   Dims mine(shape), theirs(shape);
   if (!a.empty()) {
     mine[static_cast<size_t>(d)] = self.size(d);
     theirs[static_cast<size_t>(d)] = indices.size(d);
   }
-  return call<"aten::gather", Tensor>(expand(self, mine), d, expand(wrap(indices, self.dim() ? self.size(d) : 1), theirs), false);
+  return call<"aten::gather", Tensor>(expand(self, mine), d,
+                                      expand(wrap(indices, self.dim() ? self.size(d) : 1), theirs), false);
 }
 
 // --- embeddings
 
 void check_embedding_index(const Tensor& indices) {
   FC_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
-           "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ", info(indices.dtype()).legacy,
-           " instead (while checking arguments for embedding)");
+           "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
+           info(indices.dtype()).legacy, " instead (while checking arguments for embedding)");
 }
 
 Tensor embedding_kernel(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
@@ -225,26 +264,32 @@ Tensor embedding_kernel(const Tensor& weight, const Tensor& indices, int64_t, bo
   return out;
 }
 
-Tensor embedding_dense_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_by_frequency) {
+Tensor embedding_dense_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
+                                bool scale_by_frequency) {
   check_embedding_index(indices);
   Tensor at = reshape(indices, Dims{-1}), rows = reshape(grad, Dims{at.numel(), grad.size(-1)});
   if (scale_by_frequency) {
     Tensor ones = full(at.sizes(), 1, grad.dtype(), grad.device());
-    Tensor counts = call<"aten::index_add", Tensor>(zeros(Dims{num_weights}, grad.dtype(), grad.device()), 0, at, ones, Scalar(1));
+    Tensor counts =
+        call<"aten::index_add", Tensor>(zeros(Dims{num_weights}, grad.dtype(), grad.device()), 0, at, ones, Scalar(1));
     rows = div(rows, unsqueeze(call<"aten::index_select", Tensor>(counts, 0, at), 1));
   }
-  Tensor out = call<"aten::index_add", Tensor>(zeros(Dims{num_weights, grad.size(-1)}, grad.dtype(), grad.device()), 0, at, rows, Scalar(1));
+  Tensor out = call<"aten::index_add", Tensor>(zeros(Dims{num_weights, grad.size(-1)}, grad.dtype(), grad.device()), 0,
+                                               at, rows, Scalar(1));
   if (padding_idx >= 0 && padding_idx < num_weights) zero_(select(out, 0, padding_idx));
   return out;
 }
 
 Tensor one_hot(const Tensor& self, int64_t classes) {
-  FC_CHECK(self.dtype() == DType::Int64, "one_hot is only applicable to index tensor of type LongTensor, got ", info(self.dtype()).legacy);
-  FC_CHECK(classes >= -1 && (classes != 0 || self.numel() == 0), "one_hot: Class values must be smaller than num_classes, num_classes is ", classes);
+  FC_CHECK(self.dtype() == DType::Int64, "one_hot is only applicable to index tensor of type LongTensor, got ",
+           info(self.dtype()).legacy);
+  FC_CHECK(classes >= -1 && (classes != 0 || self.numel() == 0),
+           "one_hot: Class values must be smaller than num_classes, num_classes is ", classes);
   FC_CHECK(self.numel() > 0 || classes > 0, "one_hot: Can not infer total number of classes from empty tensor.");
   if (self.numel() > 0) {
     auto extreme = [&](const Tensor& t) { return call<"aten::_local_scalar_dense", Scalar>(t).to_int(); };
-    FC_CHECK(extreme(call<"aten::amin", Tensor>(self, Dims{}, false)) >= 0, "one_hot: Class values must be non-negative.");
+    FC_CHECK(extreme(call<"aten::amin", Tensor>(self, Dims{}, false)) >= 0,
+             "one_hot: Class values must be non-negative.");
     int64_t most = extreme(call<"aten::amax", Tensor>(self, Dims{}, false));
     if (classes == -1) classes = most + 1;
     FC_CHECK(most < classes, "one_hot: Class values must be smaller than num_classes.");
@@ -257,7 +302,9 @@ Tensor one_hot(const Tensor& self, int64_t classes) {
 
 // --- derivatives
 
-Tensor scatter_zero(const Tensor& t, int64_t dim, const Tensor& index) { return call<"aten::scatter.value", Tensor>(t, dim, index, Scalar(0)); }
+Tensor scatter_zero(const Tensor& t, int64_t dim, const Tensor& index) {
+  return call<"aten::scatter.value", Tensor>(t, dim, index, Scalar(0));
+}
 
 // What flows back to src, which may be larger than the index: the surplus was not read.
 Tensor grad_of_src(Grad& g, const Tensor& flow, const Tensor& index, int src) {
@@ -277,7 +324,9 @@ void scatter_reduce_grad(Grad& g) {
   std::string_view how = g.arg(4).text();
   bool include_self = g.arg(5).boolean();
   Tensor self = g.in(0), index = g.in(2), src = g.in(3);
-  auto scatter_sum = [&](const Tensor& to, const Tensor& what) { return call<"aten::scatter_add", Tensor>(to, dim, index, what); };
+  auto scatter_sum = [&](const Tensor& to, const Tensor& what) {
+    return call<"aten::scatter_add", Tensor>(to, dim, index, what);
+  };
   Tensor for_self, for_src;
   if (how == "sum") {
     for_self = G;
@@ -294,12 +343,15 @@ void scatter_reduce_grad(Grad& g) {
     Tensor zero = eq(src, 0);
     Tensor zeros_here = gather(scatter_sum(zeros_like(self), to_dtype(zero, self.dtype())), dim, index);
     Tensor lone = call<"aten::logical_and", Tensor>(zero, eq(zeros_here, 1));
-    Tensor without = gather(call<"aten::scatter_reduce.two", Tensor>(self, dim, index, masked_fill(src, lone, 1), how, include_self), dim, index);
+    Tensor without =
+        gather(call<"aten::scatter_reduce.two", Tensor>(self, dim, index, masked_fill(src, lone, 1), how, include_self),
+               dim, index);
     Tensor plain = div(gather(mul(G, result), dim, index), masked_fill(src, zero, 1));
     for_src = where(lone, mul(gather(G, dim, index), without), plain);
   } else {  // amax, amin: ties share
     Tensor result = g.result();
-    Tensor self_wins = to_dtype(eq(self, result), G.dtype()), src_wins = to_dtype(eq(src, gather(result, dim, index)), G.dtype());
+    Tensor self_wins = to_dtype(eq(self, result), G.dtype()),
+           src_wins = to_dtype(eq(src, gather(result, dim, index)), G.dtype());
     Tensor winners = scatter_sum(self_wins, src_wins);
     Tensor share = div(G, masked_fill(winners, eq(winners, 0), 1));
     for_self = mul(self_wins, share);
@@ -310,34 +362,53 @@ void scatter_reduce_grad(Grad& g) {
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", .all = by_family<&gather_kernel>(), .saves = "dim index",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::scatter_add", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), g.arg(1).integer(), g.in(2), G));
-     },
+    {.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+     .all = by_family<&gather_kernel>(),
+     .saves = "dim index",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::scatter_add", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), g.arg(1).integer(),
+                                                      g.in(2), G));
+         },
      .out = true},
-    {.schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor", .all = by_family<&index_select_kernel>(), .saves = "dim index",
-     .grad = [](Grad& g) {
-       Tensor all = zeros(g.sizes(0), G.dtype(), G.device());
-       g.set(0, call<"aten::index_add", Tensor>(all, g.arg(1).integer(), g.in(2), G, Scalar(1)));
-     },
+    {.schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+     .all = by_family<&index_select_kernel>(),
+     .saves = "dim index",
+     .grad =
+         [](Grad& g) {
+           Tensor all = zeros(g.sizes(0), G.dtype(), G.device());
+           g.set(0, call<"aten::index_add", Tensor>(all, g.arg(1).integer(), g.in(2), G, Scalar(1)));
+         },
      .out = true},
-    {.schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", .composite = kernel<&take_along_dim>(), .out = true},
-    {.schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-     .all = by_family<&embedding_kernel>(), .saves = "indices padding_idx scale_grad_by_freq",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::embedding_dense_backward", Tensor>(G, g.in(1), g.sizes(0)[0], g.arg(2).integer(), g.arg(3).boolean()));
-     }},
-    {.schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
-     .all = kernel<&embedding_dense_backward>(), .saves = "indices padding_idx scale_grad_by_freq",
-     .grad = [](Grad& g) {
-       FC_CHECK(!g.arg(4).boolean(), "embedding_dense_backward: double backward is not supported with scale_grad_by_freq");
-       Tensor flow = call<"aten::embedding", Tensor>(G, g.in(1), g.arg(3).integer(), false, false);
-       int64_t padding = g.arg(3).integer();
-       g.set(0, padding < 0 ? flow : masked_fill(flow, unsqueeze(eq(g.in(1), Scalar(padding)), -1), 0));
-     },
+    {.schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+     .composite = kernel<&take_along_dim>(),
+     .out = true},
+    {.schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
+               "sparse=False) -> Tensor",
+     .all = by_family<&embedding_kernel>(),
+     .saves = "indices padding_idx scale_grad_by_freq",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::embedding_dense_backward", Tensor>(G, g.in(1), g.sizes(0)[0], g.arg(2).integer(),
+                                                                   g.arg(3).boolean()));
+         }},
+    {.schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool "
+               "scale_grad_by_freq) -> Tensor",
+     .all = kernel<&embedding_dense_backward>(),
+     .saves = "indices padding_idx scale_grad_by_freq",
+     .grad =
+         [](Grad& g) {
+           FC_CHECK(!g.arg(4).boolean(),
+                    "embedding_dense_backward: double backward is not supported with scale_grad_by_freq");
+           Tensor flow = call<"aten::embedding", Tensor>(G, g.in(1), g.arg(3).integer(), false, false);
+           int64_t padding = g.arg(3).integer();
+           g.set(0, padding < 0 ? flow : masked_fill(flow, unsqueeze(eq(g.in(1), Scalar(padding)), -1), 0));
+         },
      .hidden = true},
     {.schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor", .composite = kernel<&one_hot>()},
-    {.schema = "_linear_index(Tensor[] indices, int[] dims, int[] sizes, int[] strides) -> Tensor", .differentiable = false, .hidden = true},
+    {.schema = "_linear_index(Tensor[] indices, int[] dims, int[] sizes, int[] strides) -> Tensor",
+     .differentiable = false,
+     .hidden = true},
 };
 
 constexpr WriteDef write_defs[] = {
@@ -348,35 +419,47 @@ constexpr WriteDef write_defs[] = {
                          }),
     writes<&scatter_value>("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
                            [](Grad& g) { g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2))); }),
-    writes<&scatter_src_reduce>("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
-    writes<&scatter_value_reduce>("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
+    writes<&scatter_src_reduce>(
+        "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
+    writes<&scatter_value_reduce>(
+        "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
     writes<&scatter_add>("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", "dim index",
                          [](Grad& g) {
                            if (g.needs(0)) g.set(0, G);
                            if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
                          }),
-    writes<&scatter_reduce_two>("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    writes<&scatter_reduce_two>("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+                                "bool include_self=True) -> Tensor",
                                 "self dim index src reduce include_self result", scatter_reduce_grad),
-    writes<&index_add>("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", "dim index alpha",
-                       [](Grad& g) {
-                         if (g.needs(0)) g.set(0, G);
-                         if (!g.needs(3)) return;
-                         Tensor part = call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2));
-                         g.set(3, reshape(g.arg(4).scalar().equals(1) ? part : mul(part, conj(wrapped_number(g.arg(4).scalar()))), g.sizes(3)));
-                       }),
-    writes<&index_copy>("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", "dim index",
-                        [](Grad& g) {
-                          if (g.needs(0)) g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
-                          if (g.needs(3)) g.set(3, reshape(call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2)), g.sizes(3)));
-                        }),
-    writes<&index_fill_tensor, MemoryFormat::Preserve>("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", "dim index",
-                               [](Grad& g) {
-                                 Tensor rest = call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0));
-                                 if (g.needs(0)) g.set(0, rest);
-                                 if (g.needs(3)) g.set(3, sum(sub(G, rest)));
-                               }),
-    writes<&index_fill_scalar, MemoryFormat::Preserve>("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
-                               [](Grad& g) { g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0))); }),
+    writes<&index_add>(
+        "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", "dim index alpha",
+        [](Grad& g) {
+          if (g.needs(0)) g.set(0, G);
+          if (!g.needs(3)) return;
+          Tensor part = call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2));
+          g.set(3, reshape(g.arg(4).scalar().equals(1) ? part : mul(part, conj(wrapped_number(g.arg(4).scalar()))),
+                           g.sizes(3)));
+        }),
+    writes<&index_copy>(
+        "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", "dim index",
+        [](Grad& g) {
+          if (g.needs(0))
+            g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
+          if (g.needs(3))
+            g.set(3, reshape(call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2)), g.sizes(3)));
+        }),
+    writes<&index_fill_tensor, MemoryFormat::Preserve>(
+        "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", "dim index",
+        [](Grad& g) {
+          Tensor rest = call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0));
+          if (g.needs(0)) g.set(0, rest);
+          if (g.needs(3)) g.set(3, sum(sub(G, rest)));
+        }),
+    writes<&index_fill_scalar, MemoryFormat::Preserve>(
+        "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
+        [](Grad& g) {
+          g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
+        }),
 };
 #undef G
 
@@ -401,7 +484,8 @@ void gather_into(const Tensor& out, const Tensor& in, int64_t dim, const Tensor&
 
 void scatter_into(fc_scatter_opcode opcode, const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
   for (size_t i = 0; i < out.sizes().size(); ++i)
-    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0,
+             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
              "location. Please clone() the tensor before performing the operation.");
   if (out.device().is_meta()) return;
   auto apart = [&](const Tensor& t) { return t.impl().storage().get() == out.impl().storage().get() ? clone(t) : t; };
@@ -430,7 +514,8 @@ Tensor repeated_number(const Scalar& v, const Tensor& like, IntSpan sizes) {
 }
 
 Tensor index_vector(const char* op, const Tensor& index, Device device) {
-  FC_CHECK_AS(IndexError, index.dim() <= 1, op, "(): Index is supposed to be a vector, but got a tensor of sizes ", index.sizes());
+  FC_CHECK_AS(IndexError, index.dim() <= 1, op, "(): Index is supposed to be a vector, but got a tensor of sizes ",
+              index.sizes());
   Tensor at = at_least_1d(int64_index(op, index));
   return at.device() == device ? at : call<"aten::to.device", Tensor>(at, device, DType::Int64, false, false, nullptr);
 }
@@ -442,7 +527,8 @@ Tensor along(const Tensor& vector, int64_t dim, IntSpan sizes) {
 }
 
 void define_write(const WriteDef& def) {
-  Operator& f = define(OpDef{.schema = def.schema, .all = def.functional, .saves = def.saves, .grad = def.grad, .out = true});
+  Operator& f =
+      define(OpDef{.schema = def.schema, .all = def.functional, .saves = def.saves, .grad = def.grad, .out = true});
   Operator& i = define(to_string(in_place_schema(f.schema())));
   i.set_all_devices(def.in_place);
   i.functional = &f;

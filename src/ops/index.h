@@ -28,9 +28,7 @@ template <auto F>
 void family_or_cpu(void*, const Operator& op, const Arg* args, Value* results) {
   try {
     Unboxed<F>::run(nullptr, op, args, results);
-  } catch (const Unsupported&) {
-    run_on_cpu(op, op.pick_device(args), args, results);
-  }
+  } catch (const Unsupported&) { run_on_cpu(op, op.pick_device(args), args, results); }
 }
 
 template <auto F, MemoryFormat format>

@@ -15,7 +15,8 @@ struct Parsed {
 };
 
 Tensor pick(const Tensor& t, int64_t dim, int64_t index) {
-  FC_CHECK_AS(IndexError, t.dim() > 0, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+  FC_CHECK_AS(IndexError, t.dim() > 0,
+              "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
               "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
   int64_t size = t.size(dim);
   FC_CHECK_AS(IndexError, index >= -size && index < size, "index ", index, " is out of bounds for dimension ", dim,
@@ -48,7 +49,10 @@ Parsed parse(const Tensor& self, std::span<const TensorIndex> indices) {
   for (const TensorIndex& i : indices) {
     switch (i.kind) {
       case Kind::None: p.view = unsqueeze(p.view, dim++); break;
-      case Kind::Ellipsis: dim += self.dim() - named; named = self.dim(); break;
+      case Kind::Ellipsis:
+        dim += self.dim() - named;
+        named = self.dim();
+        break;
       case Kind::Integer: p.view = pick(p.view, dim, i.integer); break;
       case Kind::Boolean: flag(i.integer != 0); break;
       case Kind::Slice: {

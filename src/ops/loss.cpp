@@ -14,20 +14,26 @@ namespace fc {
 
 ClassShape check_nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
   FC_CHECK(self.dim() >= 1, "nll_loss: input tensor should be at least 1D, but got ", self.sizes());
-  FC_CHECK(reduction >= 0 && reduction <= 2, "nll_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
+  FC_CHECK(reduction >= 0 && reduction <= 2, "nll_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ",
+           reduction);
   ClassShape r{self.dim() > 1 ? self.size(0) : 1, self.size(self.dim() > 1 ? 1 : 0), 1};
   if (self.dim() == 1) {
-    FC_CHECK(target.dim() == 0 || target.numel() == 1, "nll_loss: For 1D input, 1D target must have size 1, but got target size: ", target.sizes());
+    FC_CHECK(target.dim() == 0 || target.numel() == 1,
+             "nll_loss: For 1D input, 1D target must have size 1, but got target size: ", target.sizes());
   } else {
-    FC_CHECK_AS(ValueError, target.dim() > 0 && target.size(0) == r.n, "nll_loss: Expected input batch_size (", r.n, ") to match target batch_size (", target.dim() ? target.size(0) : 0, ").");
+    FC_CHECK_AS(ValueError, target.dim() > 0 && target.size(0) == r.n, "nll_loss: Expected input batch_size (", r.n,
+                ") to match target batch_size (", target.dim() ? target.size(0) : 0, ").");
     bool fits = target.dim() == self.dim() - 1;
     for (int64_t d = 2; fits && d < self.dim(); ++d) fits = self.size(d) == target.size(d - 1);
-    FC_CHECK(fits, "nll_loss: Expected target of the input's shape without its dimension 1; the input is ", self.sizes(), ", the target ", target.sizes());
+    FC_CHECK(fits, "nll_loss: Expected target of the input's shape without its dimension 1; the input is ",
+             self.sizes(), ", the target ", target.sizes());
     for (int64_t d = 2; d < self.dim(); ++d) r.s *= self.size(d);
   }
-  FC_CHECK(target.dtype() == DType::Int64 || target.dtype() == DType::UInt8, "nll_loss: expected scalar type Long but found ", info(target.dtype()).legacy, " for the target");
-  FC_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == r.c), "nll_loss: weight tensor should be defined either for all ", r.c, " classes or no classes but got weight tensor of shape: ",
-           weight.sizes());
+  FC_CHECK(target.dtype() == DType::Int64 || target.dtype() == DType::UInt8,
+           "nll_loss: expected scalar type Long but found ", info(target.dtype()).legacy, " for the target");
+  FC_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == r.c),
+           "nll_loss: weight tensor should be defined either for all ", r.c,
+           " classes or no classes but got weight tensor of shape: ", weight.sizes());
   return r;
 }
 
@@ -41,62 +47,84 @@ Tensor reduce_loss(const Tensor& loss, int64_t reduction) {
   return reduction == kReduceSum ? sum(loss) : loss;
 }
 // What one element's loss contributes, given the gradient of the reduced loss.
-Tensor spread(const Tensor& g, int64_t reduction, int64_t numel) { return reduction == kReduceMean ? div(g, numel) : g; }
-int64_t broadcast_numel(const Tensor& a, const Tensor& b) { return checked_numel(broadcast_shapes("loss", a.sizes(), b.sizes())); }
+Tensor spread(const Tensor& g, int64_t reduction, int64_t numel) {
+  return reduction == kReduceMean ? div(g, numel) : g;
+}
+int64_t broadcast_numel(const Tensor& a, const Tensor& b) {
+  return checked_numel(broadcast_shapes("loss", a.sizes(), b.sizes()));
+}
 
 // --- classes
-Dims class_first(const Tensor& self, const ClassShape& s) { return self.dim() == 1 ? Dims{1, s.c, 1} : Dims{s.n, s.c, s.s}; }
-Dims loss_sizes(const Tensor& self, const Tensor& target, int64_t reduction) { return reduction == kReduceNone && self.dim() > 1 ? Dims(target.sizes()) : Dims{}; }
+Dims class_first(const Tensor& self, const ClassShape& s) {
+  return self.dim() == 1 ? Dims{1, s.c, 1} : Dims{s.n, s.c, s.s};
+}
+Dims loss_sizes(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduction == kReduceNone && self.dim() > 1 ? Dims(target.sizes()) : Dims{};
+}
 
 Pair nll_meta(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t) {
   check_nll(self, target, weight, reduction);
-  return {empty_tensor(loss_sizes(self, target, reduction), self.dtype(), self.device()), empty_tensor({}, self.dtype(), self.device())};
+  return {empty_tensor(loss_sizes(self, target, reduction), self.dtype(), self.device()),
+          empty_tensor({}, self.dtype(), self.device())};
 }
 struct Chosen {
   Tensor target, weight;  // [N, 1, S]: a valid class, and its weight, 0 where ignored
 };
-Chosen choose(const Tensor& self, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t ignore_index) {
+Chosen choose(const Tensor& self, const Tensor& target, const Tensor& weight, const ClassShape& s,
+              int64_t ignore_index) {
   Tensor t = reshape(to_dtype(target, DType::Int64), Dims{s.n, 1, s.s}), ignored = eq(t, ignore_index);
   t = masked_fill(t, ignored, 0);
-  Tensor w = weight.defined() ? reshape(call<"aten::index_select", Tensor>(weight, 0, reshape(t, Dims{-1})), t.sizes()) : full(t.sizes(), 1, self.dtype(), self.device());
+  Tensor w = weight.defined() ? reshape(call<"aten::index_select", Tensor>(weight, 0, reshape(t, Dims{-1})), t.sizes())
+                              : full(t.sizes(), 1, self.dtype(), self.device());
   return {t, masked_fill(w, ignored, 0)};
 }
-Pair nll_parts(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+Pair nll_parts(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+               int64_t ignore_index) {
   ClassShape s = check_nll(self, target, weight, reduction);
   Chosen c = choose(self, target, weight, s, ignore_index);
   Tensor loss = neg(mul(gather(reshape(self, class_first(self, s)), 1, c.target), c.weight)), total = sum(c.weight);
   if (reduction == kReduceNone) return {reshape(loss, loss_sizes(self, target, reduction)), zeros_like(total)};
   return {reduction == kReduceMean ? div(sum(loss), total) : sum(loss), total};
 }
-Tensor nll_backward_meta(const Tensor&, const Tensor& self, const Tensor&, const Tensor&, int64_t, int64_t, const Tensor&) {
+Tensor nll_backward_meta(const Tensor&, const Tensor& self, const Tensor&, const Tensor&, int64_t, int64_t,
+                         const Tensor&) {
   return empty_tensor(self.sizes(), self.dtype(), self.device());
 }
-Tensor nll_backward_parts(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
+Tensor nll_backward_parts(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight,
+                          int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
   ClassShape s = check_nll(self, target, weight, reduction);
   Chosen c = choose(self, target, weight, s, ignore_index);
-  Tensor go = reduction == kReduceNone ? reshape(g, c.target.sizes()) : reduction == kReduceMean ? div(g, total_weight) : g;
+  Tensor go = reduction == kReduceNone   ? reshape(g, c.target.sizes())
+              : reduction == kReduceMean ? div(g, total_weight)
+                                         : g;
   return reshape(scatter_to(neg(mul(c.weight, go)), 1, c.target, class_first(self, s)), self.sizes());
 }
 template <FixedString backward>
 void nll_grad(Grad& g) {  // (self, target, weight, reduction, ignore_index)
-  g.set(0, call<backward, Tensor>(g.out(), g.in(0), g.in(1), g.in(2), g.arg(3).integer(), g.arg(4).integer(), g.result(1)));
+  g.set(0, call<backward, Tensor>(g.out(), g.in(0), g.in(1), g.in(2), g.arg(3).integer(), g.arg(4).integer(),
+                                  g.result(1)));
 }
 // The backward is linear in grad_output; its transpose is the loss itself.
 template <FixedString forward>
 void nll_backward_grad(Grad& g) {  // (grad_output, self, target, weight, reduction, ignore_index, total_weight)
-  if (g.needs(0)) g.set(0, std::get<0>(call<forward, Pair>(g.out(), g.in(2), g.in(3), g.arg(4).integer(), g.arg(5).integer())));
+  if (g.needs(0))
+    g.set(0, std::get<0>(call<forward, Pair>(g.out(), g.in(2), g.in(3), g.arg(4).integer(), g.arg(5).integer())));
   if (g.needs(1)) g.set(1, zeros_like(g.out()));
 }
 
-Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                int64_t ignore_index) {
   return std::get<0>(call<"aten::nll_loss_forward", Pair>(self, target, weight, reduction, ignore_index));
 }
-Tensor nll_loss2d(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+Tensor nll_loss2d(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                  int64_t ignore_index) {
   return std::get<0>(call<"aten::nll_loss2d_forward", Pair>(self, target, weight, reduction, ignore_index));
 }
-Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                   int64_t ignore_index) {
   FC_CHECK_AS(ValueError, self.dim() > 0, "nll_loss: Expected 1 or more dimensions (got ", self.dim(), ")");
-  return self.dim() <= 2 ? nll_loss(self, target, weight, reduction, ignore_index) : nll_loss2d(self, target, weight, reduction, ignore_index);
+  return self.dim() <= 2 ? nll_loss(self, target, weight, reduction, ignore_index)
+                         : nll_loss2d(self, target, weight, reduction, ignore_index);
 }
 
 Tensor per_class(const Tensor& weight, const Tensor& self) {
@@ -106,11 +134,15 @@ Tensor per_class(const Tensor& weight, const Tensor& self) {
   return reshape(weight, sizes);
 }
 
-Tensor cross_entropy_probabilities(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, double smoothing) {
+Tensor cross_entropy_probabilities(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                                   double smoothing) {
   const int64_t dim = self.dim() == 1 ? 0 : 1, classes = self.size(dim);
-  FC_CHECK(is_floating(target.dtype()), "cross_entropy: Expected floating point type for target with class probabilities, got ", info(target.dtype()).legacy);
-  FC_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == classes), "cross_entropy: weight tensor should be defined either for all ", classes, " classes or no classes but got weight tensor of shape: ",
-           weight.sizes());
+  FC_CHECK(is_floating(target.dtype()),
+           "cross_entropy: Expected floating point type for target with class probabilities, got ",
+           info(target.dtype()).legacy);
+  FC_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == classes),
+           "cross_entropy: weight tensor should be defined either for all ", classes,
+           " classes or no classes but got weight tensor of shape: ", weight.sizes());
   Tensor t = smoothing > 0 ? add(mul(target, 1 - smoothing), smoothing / static_cast<double>(classes)) : target;
   Tensor terms = mul(call<"aten::log_softmax.int", Tensor>(self, dim, std::optional<DType>()), t);
   if (weight.defined()) terms = mul(terms, per_class(weight, self));
@@ -119,12 +151,14 @@ Tensor cross_entropy_probabilities(const Tensor& self, const Tensor& target, con
   return reduction == kReduceSum ? total : div(total, static_cast<double>(self.numel()) / static_cast<double>(classes));
 }
 
-Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, double smoothing) {
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                          int64_t ignore_index, double smoothing) {
   if (Dims::same(self.sizes(), target.sizes()) && self.dim() > 0) {
     FC_CHECK(ignore_index < 0, "cross_entropy: ignore_index is not supported for floating point target");
     return cross_entropy_probabilities(self, target, weight, reduction, smoothing);
   }
-  FC_CHECK(smoothing >= 0 && smoothing <= 1, "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
+  FC_CHECK(smoothing >= 0 && smoothing <= 1,
+           "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
   const int64_t dim = self.dim() == 1 ? 0 : 1;
   Tensor logs = call<"aten::log_softmax.int", Tensor>(self, dim, std::optional<DType>());
   Tensor nll = call<"aten::nll_loss_nd", Tensor>(logs, target, weight, reduction, ignore_index);
@@ -136,33 +170,44 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor
   if (reduction == kReduceSum) {
     even = sum(even);
   } else if (reduction == kReduceMean) {
-    Tensor count = weight.defined() ? sum(masked_fill(call<"aten::index_select", Tensor>(weight, 0, reshape(masked_fill(target, ignored, 0), Dims{-1})), reshape(ignored, Dims{-1}), 0))
-                                    : sum(logical_not(ignored));
+    Tensor count = weight.defined()
+                       ? sum(masked_fill(call<"aten::index_select", Tensor>(
+                                             weight, 0, reshape(masked_fill(target, ignored, 0), Dims{-1})),
+                                         reshape(ignored, Dims{-1}), 0))
+                       : sum(logical_not(ignored));
     even = div(sum(even), count);
   }
   return add(mul(nll, 1 - smoothing), mul(even, smoothing / static_cast<double>(self.size(dim))));
 }
 
 // --- differences
-Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return reduce_loss(square(sub(self, target)), reduction); }
-Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return reduce_loss(abs(sub(self, target)), reduction); }
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduce_loss(square(sub(self, target)), reduction);
+}
+Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduce_loss(abs(sub(self, target)), reduction);
+}
 
 Tensor mapped(const char* op, int opcode, const Tensor& a, const Tensor& b, double parameter) {
   const MapInput in[] = {{&a, {}}, {&b, {}}};
   const Scalar params[] = {parameter};
   Tensor result;
-  FC_CHECK(try_map({.op = op, .opcode = opcode, .inputs = in, .params = params}, result), op, ": the device has no kernel for it");
+  FC_CHECK(try_map({.op = op, .opcode = opcode, .inputs = in, .params = params}, result), op,
+           ": the device has no kernel for it");
   return result;
 }
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   FC_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta, got ", beta);
-  return reduce_loss(beta == 0 ? abs(sub(self, target)) : mapped("smooth_l1_loss", FC_MAP_smooth_l1, self, target, beta), reduction);
+  return reduce_loss(
+      beta == 0 ? abs(sub(self, target)) : mapped("smooth_l1_loss", FC_MAP_smooth_l1, self, target, beta), reduction);
 }
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   FC_CHECK(delta > 0, "huber_loss does not support non-positive values for delta, got ", delta);
   return reduce_loss(mapped("huber_loss", FC_MAP_huber, self, target, delta), reduction);
 }
-Tensor clamp(const Tensor& x, double low, double high) { return call<"aten::clamp", Tensor>(x, std::optional<Scalar>(low), std::optional<Scalar>(high)); }
+Tensor clamp(const Tensor& x, double low, double high) {
+  return call<"aten::clamp", Tensor>(x, std::optional<Scalar>(low), std::optional<Scalar>(high));
+}
 
 // Slopes of the three, as functions of self - target.
 Tensor mse_backward(const Tensor& g, const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -185,16 +230,21 @@ void set_both(Grad& g, const Tensor& d) {
 Tensor clamped_log(const Tensor& x) { return call<"aten::clamp_min", Tensor>(log(x), Scalar(-100)); }
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
-  FC_CHECK_AS(ValueError, Dims::same(self.sizes(), target.sizes()), "binary_cross_entropy: Using a target size (", target.sizes(), ") that is different to the input size (", self.sizes(), ") is deprecated. Please ensure they have the same size.");
+  FC_CHECK_AS(ValueError, Dims::same(self.sizes(), target.sizes()), "binary_cross_entropy: Using a target size (",
+              target.sizes(), ") that is different to the input size (", self.sizes(),
+              ") is deprecated. Please ensure they have the same size.");
   if (!self.device().is_meta()) {
     Tensor inside = call<"aten::logical_and", Tensor>(ge(self, 0), call<"aten::le.Scalar", Tensor>(self, Scalar(1)));
     bool all_inside = call<"aten::_local_scalar_dense", Scalar>(call<"aten::all", Tensor>(inside)).to_bool();
     FC_CHECK(all_inside, "binary_cross_entropy: all elements of input should be between 0 and 1");
   }
-  Tensor loss = sub(mul(sub(target, 1), call<"aten::clamp_min", Tensor>(call<"aten::log1p", Tensor>(neg(self)), Scalar(-100))), mul(target, clamped_log(self)));
+  Tensor loss =
+      sub(mul(sub(target, 1), call<"aten::clamp_min", Tensor>(call<"aten::log1p", Tensor>(neg(self)), Scalar(-100))),
+          mul(target, clamped_log(self)));
   return reduce_loss(weight.defined() ? mul(loss, weight) : loss, reduction);
 }
-Tensor binary_cross_entropy_backward(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
+Tensor binary_cross_entropy_backward(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight,
+                                     int64_t reduction) {
   Tensor below = call<"aten::clamp_min", Tensor>(mul(rsub(self, 1), self), Scalar(1e-12));
   Tensor d = mul(div(sub(self, target), below), spread(g, reduction, self.numel()));
   return weight.defined() ? mul(d, weight) : d;
@@ -204,13 +254,17 @@ void binary_cross_entropy_grad(Grad& g) {  // (self, target, weight, reduction)
   const int64_t reduction = g.arg(3).integer();
   if (g.needs(0)) g.set(0, binary_cross_entropy_backward(g.out(), x, t, w, reduction));
   if (g.needs(1)) {
-    Tensor d = mul(sub(call<"aten::clamp_min", Tensor>(call<"aten::log1p", Tensor>(neg(x)), Scalar(-100)), clamped_log(x)), spread(g.out(), reduction, x.numel()));
+    Tensor d =
+        mul(sub(call<"aten::clamp_min", Tensor>(call<"aten::log1p", Tensor>(neg(x)), Scalar(-100)), clamped_log(x)),
+            spread(g.out(), reduction, x.numel()));
     g.set(1, w.defined() ? mul(d, w) : d);
   }
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
-  FC_CHECK_AS(ValueError, Dims::same(self.sizes(), target.sizes()), "binary_cross_entropy_with_logits: Target size (", target.sizes(), ") must be the same as input size (", self.sizes(), ")");
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                        const Tensor& pos_weight, int64_t reduction) {
+  FC_CHECK_AS(ValueError, Dims::same(self.sizes(), target.sizes()), "binary_cross_entropy_with_logits: Target size (",
+              target.sizes(), ") must be the same as input size (", self.sizes(), ")");
   Tensor minus_log = neg(call<"aten::log_sigmoid", Tensor>(self));
   if (pos_weight.defined()) minus_log = mul(minus_log, add(mul(sub(pos_weight, 1), target), 1));
   Tensor loss = add(mul(rsub(target, 1), self), minus_log);
@@ -218,13 +272,15 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
-  Tensor loss = log_target ? mul(exp(target), sub(target, self)) : sub(call<"aten::xlogy.Tensor", Tensor>(target, target), mul(target, self));
+  Tensor loss = log_target ? mul(exp(target), sub(target, self))
+                           : sub(call<"aten::xlogy.Tensor", Tensor>(target, target), mul(target, self));
   return reduce_loss(loss, reduction);
 }
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return reduce_loss(call<"aten::log1p", Tensor>(exp(neg(mul(target, self)))), reduction);
 }
-Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
+                        int64_t reduction) {
   Tensor loss = log_input ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, eps))));
   if (full) {  // Stirling's approximation, for targets above 1
     Tensor term = add(sub(mul(target, log(target)), target), mul(log(mul(target, 6.283185307179586)), 0.5));
@@ -237,26 +293,38 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 Tensor positive_part(const Tensor& x) { return call<"aten::clamp_min", Tensor>(x, Scalar(0)); }
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
   Tensor none = zeros_like(self);
-  return reduce_loss(add(where(ne(target, 1), positive_part(rsub(self, margin)), none), where(ne(target, -1), self, none)), reduction);
+  return reduce_loss(
+      add(where(ne(target, 1), positive_part(rsub(self, margin)), none), where(ne(target, -1), self, none)), reduction);
 }
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, int64_t reduction) {
   return reduce_loss(positive_part(add(mul(neg(target), sub(a, b)), margin)), reduction);
 }
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double eps) {
-  auto norm = [&](const Tensor& t) { return call<"aten::clamp_min", Tensor>(call<"aten::linalg_vector_norm", Tensor>(t, Scalar(2), std::optional<IntSpan>(Dims{dim}), true, std::optional<DType>()), Scalar(eps)); };
+  auto norm = [&](const Tensor& t) {
+    return call<"aten::clamp_min", Tensor>(
+        call<"aten::linalg_vector_norm", Tensor>(t, Scalar(2), std::optional<IntSpan>(Dims{dim}), true,
+                                                 std::optional<DType>()),
+        Scalar(eps));
+  };
   return sum(mul(div(a, norm(a)), div(b, norm(b))), Dims{dim});
 }
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, int64_t reduction) {
-  FC_CHECK(target.dim() + 1 == std::max(a.dim(), b.dim()), "cosine_embedding_loss: ", target.dim(), "D target tensor expects ", target.dim() + 1, "D input tensors, but found inputs with sizes ", a.sizes(), " and ", b.sizes(), ".");
+  FC_CHECK(target.dim() + 1 == std::max(a.dim(), b.dim()), "cosine_embedding_loss: ", target.dim(),
+           "D target tensor expects ", target.dim() + 1, "D input tensors, but found inputs with sizes ", a.sizes(),
+           " and ", b.sizes(), ".");
   constexpr double eps = 1e-12;
   const Dims dim{target.dim()};
   Tensor cosine = div(sum(mul(a, b), dim), sqrt(mul(add(sum(mul(a, a), dim), eps), add(sum(mul(b, b), dim), eps))));
   Tensor none = zeros_like(cosine);
-  return reduce_loss(add(where(eq(target, 1), rsub(cosine, 1), none), where(eq(target, -1), positive_part(sub(cosine, margin)), none)), reduction);
+  return reduce_loss(
+      add(where(eq(target, 1), rsub(cosine, 1), none), where(eq(target, -1), positive_part(sub(cosine, margin)), none)),
+      reduction);
 }
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap, int64_t reduction) {
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
+                           double p, double eps, bool swap, int64_t reduction) {
   auto distance = [&](const Tensor& x, const Tensor& y) {
-    return call<"aten::linalg_vector_norm", Tensor>(add(sub(x, y), eps), Scalar(p), std::optional<IntSpan>(Dims{-1}), false, std::optional<DType>());
+    return call<"aten::linalg_vector_norm", Tensor>(add(sub(x, y), eps), Scalar(p), std::optional<IntSpan>(Dims{-1}),
+                                                    false, std::optional<DType>());
   };
   Tensor far = distance(anchor, negative);
   if (swap) far = call<"aten::minimum", Tensor>(far, distance(positive, negative));
@@ -267,40 +335,119 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 
 constexpr OpDef defs[] = {
     {.schema = "nll_loss_forward(" NLL ", int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
-     .meta = kernel<&nll_meta>(), .decomposition = kernel<&nll_parts>(), .saves = "self target weight reduction ignore_index result1", .grad = nll_grad<"aten::nll_loss_backward">, .hidden = true},
-    {.schema = "nll_loss_backward(Tensor grad_output, " NLL ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
-     .meta = kernel<&nll_backward_meta>(), .decomposition = kernel<&nll_backward_parts>(), .saves = "target weight reduction ignore_index", .grad = nll_backward_grad<"aten::nll_loss_forward">, .hidden = true},
+     .meta = kernel<&nll_meta>(),
+     .decomposition = kernel<&nll_parts>(),
+     .saves = "self target weight reduction ignore_index result1",
+     .grad = nll_grad<"aten::nll_loss_backward">,
+     .hidden = true},
+    {.schema = "nll_loss_backward(Tensor grad_output, " NLL
+               ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
+     .meta = kernel<&nll_backward_meta>(),
+     .decomposition = kernel<&nll_backward_parts>(),
+     .saves = "target weight reduction ignore_index",
+     .grad = nll_backward_grad<"aten::nll_loss_forward">,
+     .hidden = true},
     {.schema = "nll_loss2d_forward(" NLL ", int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
-     .meta = kernel<&nll_meta>(), .decomposition = kernel<&nll_parts>(), .saves = "self target weight reduction ignore_index result1", .grad = nll_grad<"aten::nll_loss2d_backward">, .hidden = true},
-    {.schema = "nll_loss2d_backward(Tensor grad_output, " NLL ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
-     .meta = kernel<&nll_backward_meta>(), .decomposition = kernel<&nll_backward_parts>(), .saves = "target weight reduction ignore_index", .grad = nll_backward_grad<"aten::nll_loss2d_forward">, .hidden = true},
-    {.schema = "nll_loss(" NLL "=None, int reduction=1, int ignore_index=-100) -> Tensor", .composite = kernel<&nll_loss>(), .autocast = Autocast::Float32, .hidden = true},
-    {.schema = "nll_loss2d(" NLL "=None, int reduction=1, int ignore_index=-100) -> Tensor", .composite = kernel<&nll_loss2d>(), .hidden = true},
-    {.schema = "nll_loss_nd(" NLL "=None, int reduction=1, int ignore_index=-100) -> Tensor", .composite = kernel<&nll_loss_nd>(), .hidden = true},
-    {.schema = "cross_entropy_loss(" NLL "=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
-     .composite = kernel<&cross_entropy_loss>(), .autocast = Autocast::Float32, .hidden = true},
-    {.schema = "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", .all = kernel<&mse_loss>(), .saves = "self target reduction",
-     .grad = [](Grad& g) { set_both(g, mse_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer())); }, .out = true, .autocast = Autocast::Float32, .hidden = true},
-    {.schema = "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", .composite = kernel<&mse_backward>(), .hidden = true},
-    {.schema = "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", .composite = kernel<&l1_loss>(), .autocast = Autocast::Float32, .hidden = true},
-    {.schema = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor", .all = kernel<&smooth_l1_loss>(), .saves = "self target reduction beta",
-     .grad = [](Grad& g) { set_both(g, smooth_l1_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer(), g.arg(3).real())); }, .out = true, .autocast = Autocast::Float32, .hidden = true},
-    {.schema = "smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor", .composite = kernel<&smooth_l1_backward>(), .hidden = true},
-    {.schema = "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor", .all = kernel<&huber_loss>(), .saves = "self target reduction delta",
-     .grad = [](Grad& g) { set_both(g, huber_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer(), g.arg(3).real())); }, .out = true, .autocast = Autocast::Float32, .hidden = true},
-    {.schema = "huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor", .composite = kernel<&huber_backward>(), .hidden = true},
-    {.schema = "binary_cross_entropy(" NLL "=None, int reduction=1) -> Tensor", .all = kernel<&binary_cross_entropy>(), .saves = "self target weight reduction",
-     .grad = binary_cross_entropy_grad, .out = true, .hidden = true},
-    {.schema = "binary_cross_entropy_backward(Tensor grad_output, " NLL "=None, int reduction=1) -> Tensor", .composite = kernel<&binary_cross_entropy_backward>(), .hidden = true},
-    {.schema = "binary_cross_entropy_with_logits(" NLL "=None, Tensor? pos_weight=None, int reduction=1) -> Tensor", .composite = kernel<&binary_cross_entropy_with_logits>(), .autocast = Autocast::Float32},
-    {.schema = "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", .composite = kernel<&kl_div>(), .autocast = Autocast::Float32},
-    {.schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", .composite = kernel<&soft_margin_loss>(), .hidden = true},
-    {.schema = "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", .composite = kernel<&poisson_nll_loss>()},
-    {.schema = "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", .composite = kernel<&hinge_embedding_loss>()},
-    {.schema = "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor", .composite = kernel<&margin_ranking_loss>()},
-    {.schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", .composite = kernel<&cosine_similarity>()},
-    {.schema = "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor", .composite = kernel<&cosine_embedding_loss>()},
-    {.schema = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
+     .meta = kernel<&nll_meta>(),
+     .decomposition = kernel<&nll_parts>(),
+     .saves = "self target weight reduction ignore_index result1",
+     .grad = nll_grad<"aten::nll_loss2d_backward">,
+     .hidden = true},
+    {.schema = "nll_loss2d_backward(Tensor grad_output, " NLL
+               ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
+     .meta = kernel<&nll_backward_meta>(),
+     .decomposition = kernel<&nll_backward_parts>(),
+     .saves = "target weight reduction ignore_index",
+     .grad = nll_backward_grad<"aten::nll_loss2d_forward">,
+     .hidden = true},
+    {.schema = "nll_loss(" NLL "=None, int reduction=1, int ignore_index=-100) -> Tensor",
+     .composite = kernel<&nll_loss>(),
+     .autocast = Autocast::Float32,
+     .hidden = true},
+    {.schema = "nll_loss2d(" NLL "=None, int reduction=1, int ignore_index=-100) -> Tensor",
+     .composite = kernel<&nll_loss2d>(),
+     .hidden = true},
+    {.schema = "nll_loss_nd(" NLL "=None, int reduction=1, int ignore_index=-100) -> Tensor",
+     .composite = kernel<&nll_loss_nd>(),
+     .hidden = true},
+    {.schema = "cross_entropy_loss(" NLL
+               "=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
+     .composite = kernel<&cross_entropy_loss>(),
+     .autocast = Autocast::Float32,
+     .hidden = true},
+    {.schema = "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .all = kernel<&mse_loss>(),
+     .saves = "self target reduction",
+     .grad = [](Grad& g) { set_both(g, mse_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer())); },
+     .out = true,
+     .autocast = Autocast::Float32,
+     .hidden = true},
+    {.schema = "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+     .composite = kernel<&mse_backward>(),
+     .hidden = true},
+    {.schema = "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .composite = kernel<&l1_loss>(),
+     .autocast = Autocast::Float32,
+     .hidden = true},
+    {.schema = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
+     .all = kernel<&smooth_l1_loss>(),
+     .saves = "self target reduction beta",
+     .grad =
+         [](Grad& g) {
+           set_both(g, smooth_l1_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer(), g.arg(3).real()));
+         },
+     .out = true,
+     .autocast = Autocast::Float32,
+     .hidden = true},
+    {.schema =
+         "smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor",
+     .composite = kernel<&smooth_l1_backward>(),
+     .hidden = true},
+    {.schema = "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
+     .all = kernel<&huber_loss>(),
+     .saves = "self target reduction delta",
+     .grad =
+         [](Grad& g) { set_both(g, huber_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer(), g.arg(3).real())); },
+     .out = true,
+     .autocast = Autocast::Float32,
+     .hidden = true},
+    {.schema =
+         "huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor",
+     .composite = kernel<&huber_backward>(),
+     .hidden = true},
+    {.schema = "binary_cross_entropy(" NLL "=None, int reduction=1) -> Tensor",
+     .all = kernel<&binary_cross_entropy>(),
+     .saves = "self target weight reduction",
+     .grad = binary_cross_entropy_grad,
+     .out = true,
+     .hidden = true},
+    {.schema = "binary_cross_entropy_backward(Tensor grad_output, " NLL "=None, int reduction=1) -> Tensor",
+     .composite = kernel<&binary_cross_entropy_backward>(),
+     .hidden = true},
+    {.schema = "binary_cross_entropy_with_logits(" NLL "=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+     .composite = kernel<&binary_cross_entropy_with_logits>(),
+     .autocast = Autocast::Float32},
+    {.schema = "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+     .composite = kernel<&kl_div>(),
+     .autocast = Autocast::Float32},
+    {.schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .composite = kernel<&soft_margin_loss>(),
+     .hidden = true},
+    {.schema =
+         "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
+     .composite = kernel<&poisson_nll_loss>()},
+    {.schema = "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor",
+     .composite = kernel<&hinge_embedding_loss>()},
+    {.schema = "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> "
+               "Tensor",
+     .composite = kernel<&margin_ranking_loss>()},
+    {.schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+     .composite = kernel<&cosine_similarity>()},
+    {.schema = "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
+               "-> Tensor",
+     .composite = kernel<&cosine_embedding_loss>()},
+    {.schema = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
+               "float eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
      .composite = kernel<&triplet_margin_loss>()},
 };
 #undef NLL

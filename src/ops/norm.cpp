@@ -14,13 +14,18 @@
 namespace fc {
 
 int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
-  FC_CHECK(!shape.empty(), "layer_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = ", shape);
+  FC_CHECK(!shape.empty(),
+           "layer_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
+           "but got normalized_shape = ",
+           shape);
   size_t nd = input.sizes().size(), k = shape.size();
   bool fits = nd >= k && Dims::same(input.sizes().subspan(nd - k), shape);
-  FC_CHECK(fits, "layer_norm: Given normalized_shape=", shape, ", expected input with shape [*, ...", shape, "], but got input of size ", input.sizes());
+  FC_CHECK(fits, "layer_norm: Given normalized_shape=", shape, ", expected input with shape [*, ...", shape,
+           "], but got input of size ", input.sizes());
   for (auto [t, name] : {std::pair(&weight, "weight"), std::pair(&bias, "bias")})
-    FC_CHECK(!t->defined() || Dims::same(t->sizes(), shape), "layer_norm: Expected ", name, " to be of same shape as normalized_shape, but got ", name,
-             " of shape ", t->sizes(), " and normalized_shape = ", shape);
+    FC_CHECK(!t->defined() || Dims::same(t->sizes(), shape), "layer_norm: Expected ", name,
+             " to be of same shape as normalized_shape, but got ", name, " of shape ", t->sizes(),
+             " and normalized_shape = ", shape);
   int64_t rows = 1;
   for (size_t d = 0; d < nd - k; ++d) rows *= input.sizes()[d];
   return rows;
@@ -32,22 +37,32 @@ Dims layer_norm_stat_sizes(const Tensor& input, IntSpan shape) {
   return out;
 }
 
-void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training) {
+void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                      const Tensor& running_var, bool training) {
   FC_CHECK(input.dim() >= 2, "batch_norm: expected an input of at least 2 dimensions, got ", input.sizes());
-  FC_CHECK(running_mean.defined() == running_var.defined(), "batch_norm: running_mean and running_var must both be given or both be None");
-  FC_CHECK(training || running_mean.defined(), "batch_norm: Expected running_mean and running_var to be defined when training=False");
+  FC_CHECK(running_mean.defined() == running_var.defined(),
+           "batch_norm: running_mean and running_var must both be given or both be None");
+  FC_CHECK(training || running_mean.defined(),
+           "batch_norm: Expected running_mean and running_var to be defined when training=False");
   int64_t c = input.size(1);
-  for (auto [t, name] : {std::pair(&running_mean, "running_mean"), std::pair(&running_var, "running_var"), std::pair(&weight, "weight"), std::pair(&bias, "bias")})
-    FC_CHECK(!t->defined() || t->numel() == c, "batch_norm: ", name, " should contain ", c, " elements not ", t->numel());
+  for (auto [t, name] : {std::pair(&running_mean, "running_mean"), std::pair(&running_var, "running_var"),
+                         std::pair(&weight, "weight"), std::pair(&bias, "bias")})
+    FC_CHECK(!t->defined() || t->numel() == c, "batch_norm: ", name, " should contain ", c, " elements not ",
+             t->numel());
 }
 
-void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw, int64_t group) {
+void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
+                      int64_t group) {
   FC_CHECK(group > 0, "group_norm: Expected num groups to be greater than 0, got ", group);
-  FC_CHECK(c % group == 0, "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ", input.sizes(), " and num_groups=", group);
-  FC_CHECK(n >= 0 && hxw >= 0 && input.numel() == n * c * hxw, "group_norm: input of shape ", input.sizes(), " does not have N * C * HxW = ", n, " * ", c, " * ", hxw, " elements");
+  FC_CHECK(c % group == 0,
+           "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+           input.sizes(), " and num_groups=", group);
+  FC_CHECK(n >= 0 && hxw >= 0 && input.numel() == n * c * hxw, "group_norm: input of shape ", input.sizes(),
+           " does not have N * C * HxW = ", n, " * ", c, " * ", hxw, " elements");
   for (auto [t, name] : {std::pair(&weight, "weight"), std::pair(&bias, "bias")})
-    FC_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == c), "group_norm: Expected ", name, " to be a vector of size equal to the number of channels in input, but got ",
-             name, " of shape ", t->sizes(), " and input of shape ", input.sizes());
+    FC_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == c), "group_norm: Expected ", name,
+             " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
+             t->sizes(), " and input of shape ", input.sizes());
 }
 
 namespace {
@@ -55,7 +70,9 @@ namespace {
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Mask = std::span<const bool>;
 
-Tensor empty_if(bool wanted, IntSpan sizes, DType type, Device device) { return wanted ? empty_tensor(sizes, type, device) : Tensor(); }
+Tensor empty_if(bool wanted, IntSpan sizes, DType type, Device device) {
+  return wanted ? empty_tensor(sizes, type, device) : Tensor();
+}
 
 // A per-channel vector as a tensor that broadcasts over [N, C, …].
 Tensor per_channel(const Tensor& v, int64_t ndim) {
@@ -96,7 +113,8 @@ Three layer_norm_meta(const Tensor& input, IntSpan shape, const Tensor& weight, 
   check_layer_norm(input, shape, weight, bias);
   Dims stats = layer_norm_stat_sizes(input, shape);
   DType t = compute_type(input.dtype());
-  return {empty_tensor(input.sizes(), input.dtype(), input.device()), empty_tensor(stats, t, input.device()), empty_tensor(stats, t, input.device())};
+  return {empty_tensor(input.sizes(), input.dtype(), input.device()), empty_tensor(stats, t, input.device()),
+          empty_tensor(stats, t, input.device())};
 }
 Three layer_norm_parts(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias, double eps) {
   check_layer_norm(input, shape, weight, bias);
@@ -105,15 +123,22 @@ Three layer_norm_parts(const Tensor& input, IntSpan shape, const Tensor& weight,
   if (bias.defined()) y = add(y, bias);
   return {to_dtype(y, input.dtype()), s.mean, s.rstd};
 }
-Three layer_norm_backward_meta(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor&, const Tensor&, const Tensor& weight, const Tensor&, Mask mask) {
+Three layer_norm_backward_meta(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor&, const Tensor&,
+                               const Tensor& weight, const Tensor&, Mask mask) {
   DType t = weight.defined() ? weight.dtype() : input.dtype();
-  return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], shape, t, g.device()), empty_if(mask[2], shape, t, g.device())};
+  return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], shape, t, g.device()),
+          empty_if(mask[2], shape, t, g.device())};
 }
-Three layer_norm_backward_parts(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& mean, const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
+Three layer_norm_backward_parts(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& mean,
+                                const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
   Standardised s{mul(sub(input, mean), rstd), rstd, mean};
   Three out;
-  if (mask[0]) std::get<0>(out) = to_dtype(through_standardise(weight.defined() ? mul(g, weight) : g, s, last_dims(input.dim(), shape.size())), input.dtype());
-  if (mask[1]) std::get<1>(out) = to_dtype(sum_to_size(mul(g, s.hat), shape), weight.defined() ? weight.dtype() : input.dtype());
+  if (mask[0])
+    std::get<0>(out) =
+        to_dtype(through_standardise(weight.defined() ? mul(g, weight) : g, s, last_dims(input.dim(), shape.size())),
+                 input.dtype());
+  if (mask[1])
+    std::get<1>(out) = to_dtype(sum_to_size(mul(g, s.hat), shape), weight.defined() ? weight.dtype() : input.dtype());
   if (mask[2]) std::get<2>(out) = to_dtype(sum_to_size(g, shape), weight.defined() ? weight.dtype() : input.dtype());
   return out;
 }
@@ -124,7 +149,8 @@ void layer_norm_grad(Grad& g) {  // (input, normalized_shape, weight, bias, eps)
   IntSpan shape = g.arg(1).ints();
   if (!grad_enabled()) {
     const bool mask[3] = {g.needs(0), g.needs(2), g.needs(3)};
-    auto [dx, dw, db] = call<"aten::native_layer_norm_backward", Three>(go, x, shape, g.result(1), g.result(2), w, Tensor(), Mask(mask));
+    auto [dx, dw, db] = call<"aten::native_layer_norm_backward", Three>(go, x, shape, g.result(1), g.result(2), w,
+                                                                        Tensor(), Mask(mask));
     g.set(0, dx);
     g.set(2, dw);
     g.set(3, db);
@@ -138,16 +164,21 @@ void layer_norm_grad(Grad& g) {  // (input, normalized_shape, weight, bias, eps)
 }
 
 // --- batch norm
-Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps, bool) {
-  return std::get<0>(call<"aten::native_batch_norm", Three>(input, weight, bias, running_mean, running_var, training, momentum, eps));
+Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                  const Tensor& running_var, bool training, double momentum, double eps, bool) {
+  return std::get<0>(
+      call<"aten::native_batch_norm", Three>(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
-Three batch_norm_meta(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double, double) {
+Three batch_norm_meta(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                      const Tensor& running_var, bool training, double, double) {
   check_batch_norm(input, weight, bias, running_mean, running_var, training);
   Dims stats{training ? input.size(1) : 0};
   DType t = compute_type(input.dtype());
-  return {empty_tensor(input.sizes(), input.dtype(), input.device(), suggest_memory_format(input)), empty_tensor(stats, t, input.device()), empty_tensor(stats, t, input.device())};
+  return {empty_tensor(input.sizes(), input.dtype(), input.device(), suggest_memory_format(input)),
+          empty_tensor(stats, t, input.device()), empty_tensor(stats, t, input.device())};
 }
-Three batch_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
+Three batch_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                       const Tensor& running_var, bool training, double momentum, double eps) {
   check_batch_norm(input, weight, bias, running_mean, running_var, training);
   const int64_t nd = input.dim();
   DType t = compute_type(input.dtype());
@@ -172,10 +203,12 @@ Three batch_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& 
   Tensor none = empty_tensor(Dims{0}, t, input.device());
   return {to_dtype(y, input.dtype()), training ? m : none, training ? r : none};
 }
-Three batch_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor&, const Tensor&, const Tensor&, const Tensor&, bool, double, Mask mask) {
+Three batch_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor&, const Tensor&,
+                               const Tensor&, const Tensor&, bool, double, Mask mask) {
   DType t = weight.defined() ? weight.dtype() : input.dtype();
   Dims c{input.size(1)};
-  return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], c, t, g.device()), empty_if(mask[2], c, t, g.device())};
+  return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], c, t, g.device()),
+          empty_if(mask[2], c, t, g.device())};
 }
 
 // The statistics may be the saved ones (fused) or computed afresh from x (differentiable).
@@ -195,9 +228,11 @@ Standardised fixed_stats(const Tensor& x, const Tensor& mean, const Tensor& rstd
   Tensor m = per_channel(mean, x.dim()), r = per_channel(rstd, x.dim());
   return {mul(sub(x, m), r), r, m};
 }
-Three batch_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& running_mean, const Tensor& running_var, const Tensor& mean, const Tensor& rstd,
-                                bool training, double eps, Mask mask) {
-  Standardised s = training ? fixed_stats(input, mean, rstd) : fixed_stats(input, running_mean, rsqrt(add(running_var, eps)));
+Three batch_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
+                                const Tensor& running_var, const Tensor& mean, const Tensor& rstd, bool training,
+                                double eps, Mask mask) {
+  Standardised s =
+      training ? fixed_stats(input, mean, rstd) : fixed_stats(input, running_mean, rsqrt(add(running_var, eps)));
   return batch_norm_grads(g, s, weight, training, mask);
 }
 void batch_norm_grad(Grad& g) {  // (input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -210,9 +245,11 @@ void batch_norm_grad(Grad& g) {  // (input, weight, bias, running_mean, running_
   if (!grad_enabled()) {
     // The running statistics only matter in evaluation; training has changed them since.
     Tensor mean = training ? Tensor() : g.in(3), var = training ? Tensor() : g.in(4);
-    out = call<"aten::native_batch_norm_backward", Three>(go, x, w, mean, var, g.result(1), g.result(2), training, eps, Mask(mask));
+    out = call<"aten::native_batch_norm_backward", Three>(go, x, w, mean, var, g.result(1), g.result(2), training, eps,
+                                                          Mask(mask));
   } else {
-    Standardised s = training ? standardise(x, all_but_channels(x.dim()), eps) : fixed_stats(x, g.in(3), rsqrt(add(g.in(4), eps)));
+    Standardised s =
+        training ? standardise(x, all_but_channels(x.dim()), eps) : fixed_stats(x, g.in(3), rsqrt(add(g.in(4), eps)));
     out = batch_norm_grads(go, s, w, training, mask);
   }
   g.set(0, std::get<0>(out));
@@ -221,16 +258,21 @@ void batch_norm_grad(Grad& g) {  // (input, weight, bias, running_mean, running_
 }
 
 // Each sample's channels become channels of one large sample.
-Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool use_input_stats, double momentum, double eps, bool cudnn) {
+Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                     const Tensor& running_var, bool use_input_stats, double momentum, double eps, bool cudnn) {
   FC_CHECK(input.dim() >= 2, "instance_norm: expected an input of at least 2 dimensions, got ", input.sizes());
-  FC_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()), "instance_norm: Expected running_mean and running_var to be defined when use_input_stats is false");
+  FC_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()),
+           "instance_norm: Expected running_mean and running_var to be defined when use_input_stats is false");
   const int64_t n = input.size(0), c = input.size(1);
-  auto repeated = [&](const Tensor& t) { return t.defined() ? reshape(expand(unsqueeze(t, 0), Dims{n, c}), Dims{n * c}) : t; };
+  auto repeated = [&](const Tensor& t) {
+    return t.defined() ? reshape(expand(unsqueeze(t, 0), Dims{n, c}), Dims{n * c}) : t;
+  };
   Dims sizes(input.sizes());
   sizes[0] = 1;
   sizes[1] = n * c;
   Tensor mean = repeated(running_mean), var = repeated(running_var);
-  Tensor y = call<"aten::batch_norm", Tensor>(reshape(contiguous(input), sizes), repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps, cudnn);
+  Tensor y = call<"aten::batch_norm", Tensor>(reshape(contiguous(input), sizes), repeated(weight), repeated(bias), mean,
+                                              var, use_input_stats, momentum, eps, cudnn);
   if (use_input_stats && running_mean.defined()) {
     GradMode off(false);
     copy_(running_mean, fc::mean(reshape(mean, Dims{n, c}), Dims{0}));
@@ -246,24 +288,32 @@ Tensor group_norm(const Tensor& input, int64_t groups, const Tensor& weight, con
   for (int64_t d = 2; d < input.dim(); ++d) s *= input.size(d);
   return std::get<0>(call<"aten::native_group_norm", Three>(input, weight, bias, n, c, s, groups, eps));
 }
-Three group_norm_meta(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw, int64_t group, double) {
+Three group_norm_meta(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
+                      int64_t group, double) {
   check_group_norm(input, weight, bias, n, c, hxw, group);
   DType t = compute_type(input.dtype());
-  return {empty_tensor(input.sizes(), input.dtype(), input.device()), empty_tensor(Dims{n, group}, t, input.device()), empty_tensor(Dims{n, group}, t, input.device())};
+  return {empty_tensor(input.sizes(), input.dtype(), input.device()), empty_tensor(Dims{n, group}, t, input.device()),
+          empty_tensor(Dims{n, group}, t, input.device())};
 }
-Three group_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw, int64_t group, double eps) {
+Three group_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
+                       int64_t group, double eps) {
   check_group_norm(input, weight, bias, n, c, hxw, group);
-  Standardised s = standardise(reshape(to_dtype(input, compute_type(input.dtype())), Dims{n, group, c / group * hxw}), Dims{2}, eps);
+  Standardised s =
+      standardise(reshape(to_dtype(input, compute_type(input.dtype())), Dims{n, group, c / group * hxw}), Dims{2}, eps);
   Tensor y = reshape(s.hat, Dims{n, c, hxw});
   if (weight.defined()) y = mul(y, per_channel(weight, 3));
   if (bias.defined()) y = add(y, per_channel(bias, 3));
-  return {to_dtype(reshape(y, input.sizes()), input.dtype()), reshape(s.mean, Dims{n, group}), reshape(s.rstd, Dims{n, group})};
+  return {to_dtype(reshape(y, input.sizes()), input.dtype()), reshape(s.mean, Dims{n, group}),
+          reshape(s.rstd, Dims{n, group})};
 }
-Three group_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor&, const Tensor&, const Tensor& weight, int64_t, int64_t c, int64_t, int64_t, Mask mask) {
+Three group_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor&, const Tensor&, const Tensor& weight,
+                               int64_t, int64_t c, int64_t, int64_t, Mask mask) {
   DType t = weight.defined() ? weight.dtype() : input.dtype();
-  return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], Dims{c}, t, g.device()), empty_if(mask[2], Dims{c}, t, g.device())};
+  return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], Dims{c}, t, g.device()),
+          empty_if(mask[2], Dims{c}, t, g.device())};
 }
-Three group_norm_grads(const Tensor& grad, const Standardised& s, IntSpan sizes, const Tensor& weight, int64_t n, int64_t c, int64_t hxw, Mask mask) {
+Three group_norm_grads(const Tensor& grad, const Standardised& s, IntSpan sizes, const Tensor& weight, int64_t n,
+                       int64_t c, int64_t hxw, Mask mask) {
   Tensor g = reshape(grad, Dims{n, c, hxw});
   Three out;
   if (mask[0]) {
@@ -274,7 +324,8 @@ Three group_norm_grads(const Tensor& grad, const Standardised& s, IntSpan sizes,
   if (mask[2]) std::get<2>(out) = sum(g, Dims{0, 2});
   return out;
 }
-Three group_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
+Three group_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                                const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
   Tensor x = reshape(input, Dims{n, group, c / group * hxw}), m = unsqueeze(mean, 2), r = unsqueeze(rstd, 2);
   return group_norm_grads(g, {mul(sub(x, m), r), r, m}, input.sizes(), weight, n, c, hxw, mask);
 }
@@ -286,9 +337,11 @@ void group_norm_grad(Grad& g) {  // (input, weight, bias, N, C, HxW, group, eps)
   Tensor x = g.in(0), w = g.in(1);
   Three out;
   if (!grad_enabled())
-    out = call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n, c, hxw, group, Mask(mask));
+    out = call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n, c, hxw, group,
+                                                          Mask(mask));
   else
-    out = group_norm_grads(go, standardise(reshape(x, Dims{n, group, c / group * hxw}), Dims{2}, g.arg(7).real()), x.sizes(), w, n, c, hxw, mask);
+    out = group_norm_grads(go, standardise(reshape(x, Dims{n, group, c / group * hxw}), Dims{2}, g.arg(7).real()),
+                           x.sizes(), w, n, c, hxw, mask);
   g.set(0, std::get<0>(out));
   g.set(1, std::get<1>(out));
   g.set(2, std::get<2>(out));
@@ -296,48 +349,75 @@ void group_norm_grad(Grad& g) {  // (input, weight, bias, N, C, HxW, group, eps)
 
 // --- root mean square
 Tensor rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight, std::optional<double> eps) {
-  FC_CHECK(!shape.empty(), "rms_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = ", shape);
+  FC_CHECK(!shape.empty(),
+           "rms_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
+           "but got normalized_shape = ",
+           shape);
   check_layer_norm(input, shape, weight, Tensor());
   DType t = compute_type(input.dtype());
   Tensor x = to_dtype(input, t);
-  double small = input.dtype() == DType::Float64 ? std::numeric_limits<double>::epsilon()
-                 : input.dtype() == DType::Float16 ? 0x1p-10 : input.dtype() == DType::BFloat16 ? 0x1p-7 : std::numeric_limits<float>::epsilon();
+  double small = input.dtype() == DType::Float64    ? std::numeric_limits<double>::epsilon()
+                 : input.dtype() == DType::Float16  ? 0x1p-10
+                 : input.dtype() == DType::BFloat16 ? 0x1p-7
+                                                    : std::numeric_limits<float>::epsilon();
   Tensor y = mul(x, rsqrt(add(mean(mul(x, x), last_dims(x.dim(), shape.size()), true), eps.value_or(small))));
   if (weight.defined()) y = mul(y, weight);
   return to_dtype(y, input.dtype());
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-     .composite = kernel<&layer_norm>(), .autocast = Autocast::Float32},
-    {.schema = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-     .meta = kernel<&layer_norm_meta>(), .decomposition = kernel<&layer_norm_parts>(),
-     .saves = "input normalized_shape weight eps result1 result2", .grad = layer_norm_grad},
-    {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, "
+    {.schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+               "eps=1e-05, bool cudnn_enable=True) -> Tensor",
+     .composite = kernel<&layer_norm>(),
+     .autocast = Autocast::Float32},
+    {.schema = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
+               "(Tensor, Tensor, Tensor)",
+     .meta = kernel<&layer_norm_meta>(),
+     .decomposition = kernel<&layer_norm_parts>(),
+     .saves = "input normalized_shape weight eps result1 result2",
+     .grad = layer_norm_grad},
+    {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor "
+               "rstd, Tensor? weight, Tensor? bias, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-     .meta = kernel<&layer_norm_backward_meta>(), .decomposition = kernel<&layer_norm_backward_parts>()},
-    {.schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, "
+     .meta = kernel<&layer_norm_backward_meta>(),
+     .decomposition = kernel<&layer_norm_backward_parts>()},
+    {.schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+               "training, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
      .composite = kernel<&batch_norm>()},
-    {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) "
+    {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+               "running_var, bool training, float momentum, float eps) "
                "-> (Tensor, Tensor, Tensor)",
-     .meta = kernel<&batch_norm_meta>(), .decomposition = kernel<&batch_norm_parts>(),
-     .saves = "input weight running_mean running_var training eps result1 result2", .grad = batch_norm_grad},
-    {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, "
+     .meta = kernel<&batch_norm_meta>(),
+     .decomposition = kernel<&batch_norm_parts>(),
+     .saves = "input weight running_mean running_var training eps result1 result2",
+     .grad = batch_norm_grad},
+    {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
+               "Tensor? running_var, Tensor? save_mean, "
                "Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-     .meta = kernel<&batch_norm_backward_meta>(), .decomposition = kernel<&batch_norm_backward_parts>()},
-    {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, "
+     .meta = kernel<&batch_norm_backward_meta>(),
+     .decomposition = kernel<&batch_norm_backward_parts>()},
+    {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+               "bool use_input_stats, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
      .composite = kernel<&instance_norm>()},
-    {.schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-     .composite = kernel<&group_norm>(), .autocast = Autocast::Float32},
-    {.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
-     .meta = kernel<&group_norm_meta>(), .decomposition = kernel<&group_norm_parts>(),
-     .saves = "input weight N C HxW group eps result1 result2", .grad = group_norm_grad},
-    {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, "
+    {.schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
+               "cudnn_enabled=True) -> Tensor",
+     .composite = kernel<&group_norm>(),
+     .autocast = Autocast::Float32},
+    {.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float "
+               "eps) -> (Tensor, Tensor, Tensor)",
+     .meta = kernel<&group_norm_meta>(),
+     .decomposition = kernel<&group_norm_parts>(),
+     .saves = "input weight N C HxW group eps result1 result2",
+     .grad = group_norm_grad},
+    {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
+               "int N, int C, int HxW, int group, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-     .meta = kernel<&group_norm_backward_meta>(), .decomposition = kernel<&group_norm_backward_parts>()},
-    {.schema = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", .composite = kernel<&rms_norm>()},
+     .meta = kernel<&group_norm_backward_meta>(),
+     .decomposition = kernel<&group_norm_backward_parts>()},
+    {.schema = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+     .composite = kernel<&rms_norm>()},
 };
 
 }  // namespace

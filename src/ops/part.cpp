@@ -20,8 +20,8 @@ Tensor select_kernel(const Tensor& self, int64_t dim, int64_t index) {
   FC_CHECK_AS(IndexError, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   size_t d = static_cast<size_t>(wrap_dim(dim, self.dim(), "select"));
   int64_t size = self.sizes()[d];
-  FC_CHECK_AS(IndexError, index >= -size && index < size, "select(): index ", index, " is out of bounds for dimension ", d,
-              " with size ", size);
+  FC_CHECK_AS(IndexError, index >= -size && index < size, "select(): index ", index, " is out of bounds for dimension ",
+              d, " with size ", size);
   if (index < 0) index += size;
   Dims sizes(self.sizes()), strides(self.strides());
   sizes.erase(d);
@@ -29,7 +29,8 @@ Tensor select_kernel(const Tensor& self, int64_t dim, int64_t index) {
   return make_view(self, sizes, strides, self.offset() + index * self.strides()[d]);
 }
 
-Tensor slice_kernel(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+Tensor slice_kernel(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                    int64_t step) {
   FC_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
   FC_CHECK(step > 0, "slice step must be positive, got ", step);
   size_t d = static_cast<size_t>(wrap_dim(dim, self.dim(), "slice"));
@@ -45,10 +46,11 @@ Tensor narrow_kernel(const Tensor& self, int64_t dim, int64_t start, int64_t len
   FC_CHECK(length >= 0, "narrow(): length must be non-negative, got ", length);
   dim = wrap_dim(dim, self.dim(), "narrow");
   int64_t size = self.size(dim);
-  FC_CHECK_AS(IndexError, start >= -size && start <= size, "narrow: start out of range (expected to be in range of [", -size, ", ", size,
-              "], but got ", start, ")");
+  FC_CHECK_AS(IndexError, start >= -size && start <= size, "narrow: start out of range (expected to be in range of [",
+              -size, ", ", size, "], but got ", start, ")");
   if (start < 0) start += size;
-  FC_CHECK(length <= size - start, "narrow: start (", start, ") + length (", length, ") exceeds dimension size (", size, ").");
+  FC_CHECK(length <= size - start, "narrow: start (", start, ") + length (", length, ") exceeds dimension size (", size,
+           ").");
   return slice(self, dim, start, start + length);
 }
 Tensor narrow_at(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
@@ -56,7 +58,9 @@ Tensor narrow_at(const Tensor& self, int64_t dim, const Tensor& start, int64_t l
   return narrow_kernel(self, dim, call<"aten::_local_scalar_dense", Scalar>(start).to_int(), length);
 }
 
-Tensor zeros_with(const Tensor& gradient, IntSpan sizes) { return zero_(empty_tensor(sizes, gradient.dtype(), gradient.device())); }
+Tensor zeros_with(const Tensor& gradient, IntSpan sizes) {
+  return zero_(empty_tensor(sizes, gradient.dtype(), gradient.device()));
+}
 
 Tensor select_backward(const Tensor& grad, IntSpan sizes, int64_t dim, int64_t index) {
   Tensor all = zeros_with(grad, sizes);
@@ -72,11 +76,14 @@ Tensor slice_backward(const Tensor& grad, IntSpan sizes, int64_t dim, int64_t st
 // --- diagonals
 
 Tensor diagonal_kernel(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-  FC_CHECK_AS(IndexError, self.dim() >= 2, "diagonal: Dimension out of range: expected a tensor with at least 2 dimensions, got ", self.dim());
-  size_t a = static_cast<size_t>(wrap_dim(dim1, self.dim(), "diagonal")), b = static_cast<size_t>(wrap_dim(dim2, self.dim(), "diagonal"));
+  FC_CHECK_AS(IndexError, self.dim() >= 2,
+              "diagonal: Dimension out of range: expected a tensor with at least 2 dimensions, got ", self.dim());
+  size_t a = static_cast<size_t>(wrap_dim(dim1, self.dim(), "diagonal")),
+         b = static_cast<size_t>(wrap_dim(dim2, self.dim(), "diagonal"));
   FC_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   int64_t rows = self.sizes()[a], columns = self.sizes()[b];
-  int64_t length = std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
+  int64_t length =
+      std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
   int64_t start = self.offset();
   if (length > 0) start += offset >= 0 ? offset * self.strides()[b] : -offset * self.strides()[a];
   Dims sizes(self.sizes()), strides(self.strides());
@@ -121,14 +128,14 @@ Tensor unfold_backward(const Tensor& grad, IntSpan sizes, int64_t dim, int64_t s
   if (sizes.empty()) return size == 0 ? all : copy_(all, select(grad, -1, 0));
   dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "unfold_backward");
   int64_t windows = grad.size(dim);
-  for (int64_t i = 0; i < size; ++i)
-    add_(slice(all, dim, i, i + (windows - 1) * step + 1, step), select(grad, -1, i));
+  for (int64_t i = 0; i < size; ++i) add_(slice(all, dim, i, i + (windows - 1) * step + 1, step), select(grad, -1, i));
   return all;
 }
 
 // --- any strides
 
-Tensor as_strided_kernel(const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset, IntSpan, int64_t) {
+Tensor as_strided_kernel(const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset, IntSpan,
+                         int64_t) {
   int64_t start = offset.value_or(self.offset());
   check_in_storage("as_strided", size, stride, start, self.dtype(), self.impl().storage()->bytes());
   return make_view(self, size, stride, start);
@@ -136,7 +143,8 @@ Tensor as_strided_kernel(const Tensor& self, IntSpan size, IntSpan stride, std::
 
 // The derivative needs to know how self itself lies in memory, so the recorded operator is told.
 Tensor as_strided_public(const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset) {
-  return call<"aten::_as_strided", Tensor>(self, size, stride, offset.value_or(self.offset()), self.strides(), self.offset());
+  return call<"aten::_as_strided", Tensor>(self, size, stride, offset.value_or(self.offset()), self.strides(),
+                                           self.offset());
 }
 
 Tensor as_strided_in_place(const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset) {
@@ -166,7 +174,8 @@ void as_strided_grad(Grad& g) {
   auto index_add = [](const Tensor& to, const Tensor& index, const Tensor& what) {
     return call<"aten::index_add", Tensor>(to, 0, index, what, Scalar(1));
   };
-  if (G.numel() > 0) memory = index_add(memory, places(span, size, stride, offset - first, G.device()), reshape(G, Dims{-1}));
+  if (G.numel() > 0)
+    memory = index_add(memory, places(span, size, stride, offset - first, G.device()), reshape(G, Dims{-1}));
   Tensor mine = places(span, self_size, self_stride, self_offset - first, G.device());
   Tensor one = full(Dims{1}, 1, G.dtype(), G.device());
   Tensor shares = index_add(zeros(Dims{span}, G.dtype(), G.device()), mine, expand(one, mine.sizes()));
@@ -210,11 +219,12 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, IntSpan sizes, int64_t 
   int64_t n = self.size(dim), sum = 0;
   bool overflow = false;
   for (int64_t s : sizes) {
-    FC_CHECK(s >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", sizes);
+    FC_CHECK(s >= 0,
+             "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", sizes);
     overflow |= __builtin_add_overflow(sum, s, &sum);
   }
-  FC_CHECK(sum == n && !overflow, "split_with_sizes expects split_sizes to sum exactly to ", n, " (input tensor's size at dimension ",
-           dim, "), but got split_sizes=", sizes);
+  FC_CHECK(sum == n && !overflow, "split_with_sizes expects split_sizes to sum exactly to ", n,
+           " (input tensor's size at dimension ", dim, "), but got split_sizes=", sizes);
   return pieces(self, sizes, dim);
 }
 std::vector<Tensor> split_sizes(const Tensor& self, IntSpan sizes, int64_t dim) {
@@ -252,16 +262,19 @@ std::vector<Tensor> split_sections(const Tensor& self, int64_t sections, int64_t
   return split_at(self, cuts, dim);
 }
 std::vector<Tensor> split_by_tensor(const Tensor& self, const Tensor& where, int64_t dim) {
-  FC_CHECK(where.dtype() == DType::Int64 && where.dim() <= 1, "tensor_split expected tensor_indices_or_sections to be a zero- or one-dimensional int64 tensor, got ",
+  FC_CHECK(where.dtype() == DType::Int64 && where.dim() <= 1,
+           "tensor_split expected tensor_indices_or_sections to be a zero- or one-dimensional int64 tensor, got ",
            where.dtype(), " with ", where.dim(), " dims");
-  Tensor host = contiguous(call<"aten::to.device", Tensor>(where, Device{}, DType::Int64, false, false, std::optional<MemoryFormat>()));
+  Tensor host = contiguous(
+      call<"aten::to.device", Tensor>(where, Device{}, DType::Int64, false, false, std::optional<MemoryFormat>()));
   const auto* v = host.data_as<int64_t>();
   return where.dim() == 0 ? split_sections(self, *v, dim) : split_at(self, {v, static_cast<size_t>(host.numel())}, dim);
 }
 
 // hsplit, vsplit, dsplit: equal parts along one fixed dimension.
 int64_t split_dim(const char* op, const Tensor& self, int64_t least, int64_t dim) {
-  FC_CHECK(self.dim() >= least, op, " requires a tensor with at least ", least, " dimension but got a tensor with ", self.dim(), " dimensions!");
+  FC_CHECK(self.dim() >= least, op, " requires a tensor with at least ", least, " dimension but got a tensor with ",
+           self.dim(), " dimensions!");
   return self.dim() == 1 ? 0 : dim;
 }
 std::vector<Tensor> equal_sections(const char* op, const Tensor& self, int64_t sections, int64_t dim) {
@@ -269,12 +282,24 @@ std::vector<Tensor> equal_sections(const char* op, const Tensor& self, int64_t s
            ", but the size of the dimension ", self.size(dim), " is not divisible by the split_size ", sections, "!");
   return split_sections(self, sections, dim);
 }
-std::vector<Tensor> hsplit(const Tensor& self, int64_t n) { return equal_sections("torch.hsplit", self, n, split_dim("torch.hsplit", self, 1, 1)); }
-std::vector<Tensor> vsplit(const Tensor& self, int64_t n) { return equal_sections("torch.vsplit", self, n, split_dim("torch.vsplit", self, 2, 0)); }
-std::vector<Tensor> dsplit(const Tensor& self, int64_t n) { return equal_sections("torch.dsplit", self, n, split_dim("torch.dsplit", self, 3, 2)); }
-std::vector<Tensor> hsplit_at(const Tensor& self, IntSpan at) { return split_at(self, at, split_dim("torch.hsplit", self, 1, 1)); }
-std::vector<Tensor> vsplit_at(const Tensor& self, IntSpan at) { return split_at(self, at, split_dim("torch.vsplit", self, 2, 0)); }
-std::vector<Tensor> dsplit_at(const Tensor& self, IntSpan at) { return split_at(self, at, split_dim("torch.dsplit", self, 3, 2)); }
+std::vector<Tensor> hsplit(const Tensor& self, int64_t n) {
+  return equal_sections("torch.hsplit", self, n, split_dim("torch.hsplit", self, 1, 1));
+}
+std::vector<Tensor> vsplit(const Tensor& self, int64_t n) {
+  return equal_sections("torch.vsplit", self, n, split_dim("torch.vsplit", self, 2, 0));
+}
+std::vector<Tensor> dsplit(const Tensor& self, int64_t n) {
+  return equal_sections("torch.dsplit", self, n, split_dim("torch.dsplit", self, 3, 2));
+}
+std::vector<Tensor> hsplit_at(const Tensor& self, IntSpan at) {
+  return split_at(self, at, split_dim("torch.hsplit", self, 1, 1));
+}
+std::vector<Tensor> vsplit_at(const Tensor& self, IntSpan at) {
+  return split_at(self, at, split_dim("torch.vsplit", self, 2, 0));
+}
+std::vector<Tensor> dsplit_at(const Tensor& self, IntSpan at) {
+  return split_at(self, at, split_dim("torch.dsplit", self, 3, 2));
+}
 
 std::vector<Tensor> unbind_kernel(const Tensor& self, int64_t dim) {
   FC_CHECK_AS(IndexError, self.dim() > 0, "unbind: Dimension specified as ", dim, " but tensor has no dimensions");
@@ -306,67 +331,108 @@ void join_grad(Grad& g, IntSpan sizes, int64_t dim) {
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", .all = kernel<&select_kernel>(), .saves = "dim index",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::select_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer()));
-     }},
+    {.schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)",
+     .all = kernel<&select_kernel>(),
+     .saves = "dim index",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::select_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer()));
+         }},
     {.schema = "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
-     .all = kernel<&select_backward>(), .saves = "dim index",
-     .grad = [](Grad& g) { g.set(0, select(G, g.arg(2).integer(), g.arg(3).integer())); }, .hidden = true},
+     .all = kernel<&select_backward>(),
+     .saves = "dim index",
+     .grad = [](Grad& g) { g.set(0, select(G, g.arg(2).integer(), g.arg(3).integer())); },
+     .hidden = true},
     {.schema = "slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
-     .all = kernel<&slice_kernel>(), .saves = "dim start end step",
-     .grad = [](Grad& g) {
-       int64_t dim = g.arg(1).integer(), size = g.sizes(0)[static_cast<size_t>(wrap_dim(dim, static_cast<int64_t>(g.sizes(0).size())))];
-       int64_t start = g.arg(2).is_none() ? 0 : g.arg(2).integer(), end = g.arg(3).is_none() ? size : g.arg(3).integer();
-       g.set(0, call<"aten::slice_backward", Tensor>(G, g.sizes(0), dim, start, end, g.arg(4).integer()));
-     }, .hidden = true},
+     .all = kernel<&slice_kernel>(),
+     .saves = "dim start end step",
+     .grad =
+         [](Grad& g) {
+           int64_t dim = g.arg(1).integer(),
+                   size = g.sizes(0)[static_cast<size_t>(wrap_dim(dim, static_cast<int64_t>(g.sizes(0).size())))];
+           int64_t start = g.arg(2).is_none() ? 0 : g.arg(2).integer(),
+                   end = g.arg(3).is_none() ? size : g.arg(3).integer();
+           g.set(0, call<"aten::slice_backward", Tensor>(G, g.sizes(0), dim, start, end, g.arg(4).integer()));
+         },
+     .hidden = true},
     {.schema = "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
-     .all = kernel<&slice_backward>(), .saves = "dim start end step",
-     .grad = [](Grad& g) { g.set(0, slice(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer(), g.arg(5).integer())); }, .hidden = true},
-    {.schema = "narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)", .composite = kernel<&narrow_kernel>()},
-    {.schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)", .composite = kernel<&narrow_at>()},
+     .all = kernel<&slice_backward>(),
+     .saves = "dim start end step",
+     .grad =
+         [](Grad& g) {
+           g.set(0, slice(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer(), g.arg(5).integer()));
+         },
+     .hidden = true},
+    {.schema = "narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
+     .composite = kernel<&narrow_kernel>()},
+    {.schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
+     .composite = kernel<&narrow_at>()},
 
-    {.schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", .all = kernel<&diagonal_kernel>(),
+    {.schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+     .all = kernel<&diagonal_kernel>(),
      .saves = "offset dim1 dim2",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::diagonal_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(), g.arg(3).integer()));
-     }},
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::diagonal_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(),
+                                                            g.arg(3).integer()));
+         }},
     {.schema = "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
-     .all = kernel<&diagonal_backward>(), .saves = "offset dim1 dim2",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::diagonal", Tensor>(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer()));
-     }, .hidden = true},
-    {.schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", .all = kernel<&unfold_kernel>(),
+     .all = kernel<&diagonal_backward>(),
+     .saves = "offset dim1 dim2",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::diagonal", Tensor>(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer()));
+         },
+     .hidden = true},
+    {.schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+     .all = kernel<&unfold_kernel>(),
      .saves = "dimension size step",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::unfold_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(), g.arg(3).integer()));
-     }},
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::unfold_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(),
+                                                          g.arg(3).integer()));
+         }},
     {.schema = "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
-     .all = kernel<&unfold_backward>(), .saves = "dim size step",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::unfold", Tensor>(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer()));
-     }, .hidden = true},
+     .all = kernel<&unfold_backward>(),
+     .saves = "dim size step",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::unfold", Tensor>(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer()));
+         },
+     .hidden = true},
     {.schema = "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
      .composite = kernel<&as_strided_public>()},
-    {.schema = "_as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset, int[] self_stride, int self_offset) -> Tensor(a)",
-     .all = kernel<&as_strided_kernel>(), .saves = "size stride storage_offset self_stride self_offset", .grad = as_strided_grad, .hidden = true},
+    {.schema = "_as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset, int[] self_stride, int "
+               "self_offset) -> Tensor(a)",
+     .all = kernel<&as_strided_kernel>(),
+     .saves = "size stride storage_offset self_stride self_offset",
+     .grad = as_strided_grad,
+     .hidden = true},
     {.schema = "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
-     .all = kernel<&as_strided_in_place>(), .differentiable = false},
+     .all = kernel<&as_strided_in_place>(),
+     .differentiable = false},
 
-    {.schema = "split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]", .all = kernel<&split_kernel>(),
+    {.schema = "split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]",
+     .all = kernel<&split_kernel>(),
      .saves = "split_size dim",
-     .grad = [](Grad& g) {
-       int64_t dim = wrap_dim(g.arg(2).integer(), static_cast<int64_t>(g.sizes(0).size()));
-       join_grad(g, equal_pieces(g.sizes(0)[static_cast<size_t>(dim)], g.arg(1).integer()), dim);
-     }},
+     .grad =
+         [](Grad& g) {
+           int64_t dim = wrap_dim(g.arg(2).integer(), static_cast<int64_t>(g.sizes(0).size()));
+           join_grad(g, equal_pieces(g.sizes(0)[static_cast<size_t>(dim)], g.arg(1).integer()), dim);
+         }},
     {.schema = "split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-     .all = kernel<&split_with_sizes>(), .saves = "split_sizes dim",
+     .all = kernel<&split_with_sizes>(),
+     .saves = "split_sizes dim",
      .grad = [](Grad& g) { join_grad(g, g.arg(1).ints(), g.arg(2).integer()); }},
-    {.schema = "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]", .composite = kernel<&split_sizes>()},
+    {.schema = "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
+     .composite = kernel<&split_sizes>()},
     {.schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", .composite = kernel<&chunk>()},
-    {.schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]", .composite = kernel<&split_sections>()},
-    {.schema = "tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]", .composite = kernel<&split_at>()},
-    {.schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+    {.schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]",
+     .composite = kernel<&split_sections>()},
+    {.schema = "tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]",
+     .composite = kernel<&split_at>()},
+    {.schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
+               "dim=0) -> Tensor(a)[]",
      .composite = kernel<&split_by_tensor>()},
     {.schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", .composite = kernel<&hsplit>()},
     {.schema = "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", .composite = kernel<&hsplit_at>()},
@@ -374,16 +440,20 @@ constexpr OpDef defs[] = {
     {.schema = "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", .composite = kernel<&vsplit_at>()},
     {.schema = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", .composite = kernel<&dsplit>()},
     {.schema = "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", .composite = kernel<&dsplit_at>()},
-    {.schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", .all = kernel<&unbind_kernel>(), .saves = "dim",
-     .grad = [](Grad& g) {
-       Dims shape(g.sizes(0));
-       size_t dim = static_cast<size_t>(wrap_dim(g.arg(1).integer(), static_cast<int64_t>(shape.size())));
-       int64_t n = shape[dim];
-       shape.erase(dim);
-       std::vector<Tensor> parts;
-       for (int i = 0; i < n; ++i) parts.push_back(g.out(i).defined() ? g.out(i) : zeros(shape, g.dtype(0), g.device(0)));
-       g.set(0, stack(parts, static_cast<int64_t>(dim)));
-     }},
+    {.schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+     .all = kernel<&unbind_kernel>(),
+     .saves = "dim",
+     .grad =
+         [](Grad& g) {
+           Dims shape(g.sizes(0));
+           size_t dim = static_cast<size_t>(wrap_dim(g.arg(1).integer(), static_cast<int64_t>(shape.size())));
+           int64_t n = shape[dim];
+           shape.erase(dim);
+           std::vector<Tensor> parts;
+           for (int i = 0; i < n; ++i)
+             parts.push_back(g.out(i).defined() ? g.out(i) : zeros(shape, g.dtype(0), g.device(0)));
+           g.set(0, stack(parts, static_cast<int64_t>(dim)));
+         }},
     {.schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]", .composite = kernel<&broadcast_tensors>()},
 };
 #undef G

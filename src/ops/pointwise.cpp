@@ -40,14 +40,16 @@ DType number_type(const Scalar& s) {
 [[noreturn, gnu::cold]] void not_broadcastable(const char* op, IntSpan a, IntSpan b, size_t from_end) {
   size_t n = std::max(a.size(), b.size());
   raise<Error>(op, ": The size of tensor a (", a[a.size() - 1 - from_end], ") must match the size of tensor b (",
-               b[b.size() - 1 - from_end], ") at non-singleton dimension ", n - 1 - from_end, ": a is ", a, ", b is ", b);
+               b[b.size() - 1 - from_end], ") at non-singleton dimension ", n - 1 - from_end, ": a is ", a, ", b is ",
+               b);
 }
 
 // Does writing `out` disturb reading `in`? Exactly the same elements in the same order is fine.
 void check_overlap(const char* op, const Tensor& out, const Tensor& in, bool partial_only) {
   if (out.same(in) || out.impl().storage().get() != in.impl().storage().get()) return;
   if (out.numel() == 0 || in.numel() == 0) return;
-  bool same = out.offset() == in.offset() && Dims::same(out.sizes(), in.sizes()) && Dims::same(out.strides(), in.strides());
+  bool same =
+      out.offset() == in.offset() && Dims::same(out.sizes(), in.sizes()) && Dims::same(out.strides(), in.strides());
   if (same && partial_only) return;
   auto range = [](const Tensor& t) {
     int64_t item = static_cast<int64_t>(item_size(t.dtype())), lo = t.offset() * item, hi = lo + item;
@@ -58,8 +60,9 @@ void check_overlap(const char* op, const Tensor& out, const Tensor& in, bool par
   auto [c, d] = range(in);
   if (b <= c || d <= a) return;
   if (!out.impl().is_dense() || !in.impl().is_dense()) return;  // undecided: PyTorch lets these pass as well
-  raise<Error>(op, ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-                   "single memory location. Please clone() the tensor before performing the operation.");
+  raise<Error>(op,
+               ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+               "single memory location. Please clone() the tensor before performing the operation.");
 }
 
 void check_internal_overlap(const char* op, const Tensor& out) {
@@ -304,8 +307,12 @@ void run_map_row(void* context, const Operator& op, const Arg* args, Value* resu
   for (size_t i = 0; i < n_params; ++i) params[i] = args[n_in + i].scalar();
   DType common = result_type({in, n_in});
   check_kind(name, row.refuses, common);
-  MapRequest r{.op = name, .opcode = row.opcode, .promote = row.promote, .inputs = {in, n_in},
-               .params = {params, n_params}, .compute = common};
+  MapRequest r{.op = name,
+               .opcode = row.opcode,
+               .promote = row.promote,
+               .inputs = {in, n_in},
+               .params = {params, n_params},
+               .compute = common};
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
 }
@@ -314,8 +321,14 @@ void run_map_row(void* context, const Operator& op, const Arg* args, Value* resu
 
 void define_map_rows(std::span<const MapRow> rows) {
   for (const MapRow& row : rows)
-    define({.schema = row.schema, .all = {run_map_row, const_cast<MapRow*>(&row)}, .saves = row.saves, .grad = row.grad,
-            .differentiable = row.grad != nullptr, .in_place = row.in_place, .out = row.out, .own_forms = true,
+    define({.schema = row.schema,
+            .all = {run_map_row, const_cast<MapRow*>(&row)},
+            .saves = row.saves,
+            .grad = row.grad,
+            .differentiable = row.grad != nullptr,
+            .in_place = row.in_place,
+            .out = row.out,
+            .own_forms = true,
             .hidden = row.hidden});
 }
 

@@ -15,22 +15,22 @@ struct MapInput {
 };
 
 enum class Promote : uint8_t {
-  Same,      // computed and returned in the promoted type
-  Float,     // integers become the default float type
-  Compare,   // computed in the promoted type, returns bool
-  Predicate, // unary test: computed in the input's type, returns bool
-  Real,      // abs, angle, real, imag: complex gives its real type
-  RealFloat, // the same, integers become the default float type
+  Same,       // computed and returned in the promoted type
+  Float,      // integers become the default float type
+  Compare,    // computed in the promoted type, returns bool
+  Predicate,  // unary test: computed in the input's type, returns bool
+  Real,       // abs, angle, real, imag: complex gives its real type
+  RealFloat,  // the same, integers become the default float type
 };
 
 struct MapRequest {
-  const char* op;                 // for messages: "add"
+  const char* op;  // for messages: "add"
   int opcode;
   Promote promote = Promote::Same;
   std::span<const MapInput> inputs;
   std::span<const Scalar> params = {};
-  const Tensor* out = nullptr;    // write here (in-place or out=); its shape is checked or resized
-  bool in_place = false;          // out is the first input and must not change shape
+  const Tensor* out = nullptr;       // write here (in-place or out=); its shape is checked or resized
+  bool in_place = false;             // out is the first input and must not change shape
   DType compute = DType::Undefined;  // overrides promotion when set
 };
 

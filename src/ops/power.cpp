@@ -33,7 +33,8 @@ void run_pow(void*, const Operator& op, const Arg* args, Value* results) {
   MapRequest r{.op = "pow", .opcode = FC_MAP_pow, .inputs = in, .compute = common};
   if (!in[1].tensor) {
     const Scalar& e = in[1].number;
-    FC_CHECK(!is_integral(common, true) || e.to_int() >= 0, "Integers to negative integer powers are not allowed: pow: exponent is ", to_string(e));
+    FC_CHECK(!is_integral(common, true) || e.to_int() >= 0,
+             "Integers to negative integer powers are not allowed: pow: exponent is ", to_string(e));
     if (int opcode = common == DType::Bool ? -1 : short_form(e, common); opcode >= 0) {
       r.opcode = opcode;
       r.inputs = {in, 1};
@@ -55,27 +56,45 @@ void grad_exponent(Grad& g, int at, const Tensor& base, const Tensor& exponent) 
 
 constexpr OpDef defs[] = {
     {.schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-     .all = {run_pow}, .saves = "self exponent result:exponent", .grad = [](Grad& g) {
-       Tensor exponent = g.in(1);
-       if (g.needs(0)) grad_base_tensor(g, 0, exponent);
-       if (g.needs(1)) grad_exponent(g, 1, g.in(0), exponent);
-     },
-     .in_place = true, .out = true, .own_forms = true, .autocast = Autocast::Float32},
+     .all = {run_pow},
+     .saves = "self exponent result:exponent",
+     .grad =
+         [](Grad& g) {
+           Tensor exponent = g.in(1);
+           if (g.needs(0)) grad_base_tensor(g, 0, exponent);
+           if (g.needs(1)) grad_exponent(g, 1, g.in(0), exponent);
+         },
+     .in_place = true,
+     .out = true,
+     .own_forms = true,
+     .autocast = Autocast::Float32},
     {.schema = "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-     .all = {run_pow}, .saves = "self exponent", .grad = [](Grad& g) {
-       const Scalar e = g.arg(1).scalar();
-       if (e.is_zero()) {
-         g.set(0, zeros_like(G));
-         return;
-       }
-       ComplexDouble c = e.to_complex();
-       Scalar less = e.is_complex() ? Scalar(ComplexDouble{c.re - 1, c.im}) : e.is_integral(true) ? Scalar(e.to_int() - 1) : Scalar(e.to_double() - 1);
-       g.set(0, mul(G, conj(mul(pow(g.in(0), less), e))));
-     },
-     .in_place = true, .out = true, .own_forms = true, .autocast = Autocast::Float32},
+     .all = {run_pow},
+     .saves = "self exponent",
+     .grad =
+         [](Grad& g) {
+           const Scalar e = g.arg(1).scalar();
+           if (e.is_zero()) {
+             g.set(0, zeros_like(G));
+             return;
+           }
+           ComplexDouble c = e.to_complex();
+           Scalar less = e.is_complex()        ? Scalar(ComplexDouble{c.re - 1, c.im})
+                         : e.is_integral(true) ? Scalar(e.to_int() - 1)
+                                               : Scalar(e.to_double() - 1);
+           g.set(0, mul(G, conj(mul(pow(g.in(0), less), e))));
+         },
+     .in_place = true,
+     .out = true,
+     .own_forms = true,
+     .autocast = Autocast::Float32},
     {.schema = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-     .all = {run_pow}, .saves = "self exponent result", .grad = [](Grad& g) { grad_exponent(g, 1, g.in(0), g.in(1)); },
-     .out = true, .own_forms = true, .autocast = Autocast::Float32},
+     .all = {run_pow},
+     .saves = "self exponent result",
+     .grad = [](Grad& g) { grad_exponent(g, 1, g.in(0), g.in(1)); },
+     .out = true,
+     .own_forms = true,
+     .autocast = Autocast::Float32},
 };
 
 #undef G
@@ -101,9 +120,17 @@ Tensor float_power_base(const Scalar& self, const Tensor& exponent) {
 }
 
 constexpr OpDef float_powers[] = {
-    {.schema = "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", .composite = kernel<&float_power_tensors>(), .in_place = true, .out = true},
-    {.schema = "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", .composite = kernel<&float_power_number>(), .in_place = true, .out = true},
-    {.schema = "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", .composite = kernel<&float_power_base>(), .out = true},
+    {.schema = "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+     .composite = kernel<&float_power_tensors>(),
+     .in_place = true,
+     .out = true},
+    {.schema = "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+     .composite = kernel<&float_power_number>(),
+     .in_place = true,
+     .out = true},
+    {.schema = "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
+     .composite = kernel<&float_power_base>(),
+     .out = true},
 };
 
 }  // namespace

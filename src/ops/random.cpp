@@ -48,7 +48,8 @@ const Tensor& fill(const char* op, const Tensor& self, RandomFill what, Generato
     if (!p.device().is_cpu()) p = call<"aten::to.device", Tensor>(p, Device{}, p.dtype(), false, false, OptFormat());
     what.p = &p;
   }
-  Tensor target = ordered.is_contiguous() && self.device().is_cpu() ? ordered : empty_tensor(sizes, self.dtype(), Device{});
+  Tensor target =
+      ordered.is_contiguous() && self.device().is_cpu() ? ordered : empty_tensor(sizes, self.dtype(), Device{});
   Tensor flat = target;
   if (is_complex(self.dtype())) {  // section 2: as real numbers, twice as many
     Dims pairs{2 * target.numel()}, one{1};
@@ -60,9 +61,7 @@ const Tensor& fill(const char* op, const Tensor& self, RandomFill what, Generato
   return self;
 }
 
-void need_floating(const char* op, DType t, bool complex_too = false) {
-  check_kind(op, complex_too ? "bi" : "bic", t);
-}
+void need_floating(const char* op, DType t, bool complex_too = false) { check_kind(op, complex_too ? "bi" : "bic", t); }
 
 // --- uniform and normal
 Tensor uniform_(const Tensor& self, double from, double to, Generator* g) {
@@ -77,7 +76,8 @@ Tensor normal_(const Tensor& self, double mean, double std, Generator* g) {
   const bool complex = is_complex(self.dtype());
   const int64_t n = complex ? 2 * self.numel() : self.numel();
   if (complex) std *= std::sqrt(0.5);
-  return fill("normal_", self, {n >= 16 && self.is_contiguous() ? RandomFill::Normal : RandomFill::NormalPairs, mean, std}, g);
+  return fill("normal_", self,
+              {n >= 16 && self.is_contiguous() ? RandomFill::Normal : RandomFill::NormalPairs, mean, std}, g);
 }
 
 // --- integers (section 5)
@@ -103,7 +103,8 @@ void check_in_range(int64_t v, const char* what, DType t) {
     hi = (int64_t{1} << bits) - 1;
     lo = is_signed(t) ? -hi - 1 : 0;
   } else if (t == DType::Float16) hi = 65504, lo = -hi;
-  FC_CHECK(v >= lo && v <= hi, "random_: ", what, " is out of bounds for ", t, ": ", v, " is not in [", lo, ", ", hi, "]");
+  FC_CHECK(v >= lo && v <= hi, "random_: ", what, " is out of bounds for ", t, ": ", v, " is not in [", lo, ", ", hi,
+           "]");
 }
 
 Tensor random_between(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* g) {
@@ -119,7 +120,9 @@ Tensor random_between(const Tensor& self, int64_t from, std::optional<int64_t> t
         if (int64_t r = round_to_digits(low + 1, t); r < low) low = r + step_at(low + 1, t);
       }
       if (int64_t r = round_to_digits(high - 1, t); r >= high) high = r - step_at(high - 1, t);
-      FC_CHECK(low < high, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=", low, " >= to=", high);
+      FC_CHECK(low < high,
+               "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=", low,
+               " >= to=", high);
     }
     check_in_range(low, "from", t);
     check_in_range(high - 1, "to - 1", t);
@@ -128,14 +131,18 @@ Tensor random_between(const Tensor& self, int64_t from, std::optional<int64_t> t
     if (what.range < (uint64_t{1} << 28)) what.kind = RandomFill::Integer;
   } else if (from != INT64_MIN) {
     check_in_range(from, "from", t);
-    const uint64_t top = t == DType::Bool ? 1 : is_floating(t) ? uint64_t{1} << digits(t) : item_size(t) == 8 ? INT64_MAX
-                         : (uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0))) - 1;
+    const uint64_t top = t == DType::Bool    ? 1
+                         : is_floating(t)    ? uint64_t{1} << digits(t)
+                         : item_size(t) == 8 ? INT64_MAX
+                                             : (uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0))) - 1;
     what.range = top - static_cast<uint64_t>(from) + 1;
     if (what.range < (uint64_t{1} << 28)) what.kind = RandomFill::Integer;
   }
   return fill("random_", self, what, g);
 }
-Tensor random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* g) { return random_between(self, from, to, g); }
+Tensor random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* g) {
+  return random_between(self, from, to, g);
+}
 Tensor random_to(const Tensor& self, int64_t to, Generator* g) { return random_between(self, 0, to, g); }
 Tensor random_all(const Tensor& self, Generator* g) {
   const DType t = self.dtype();
@@ -162,7 +169,8 @@ Tensor bernoulli_tensor(const Tensor& self, const Tensor& p, Generator* g) {
   if (p.numel() != 0 && !p.device().is_meta()) {
     Tensor valid = logical_and(ge(p, 0), le(p, 1));
     FC_CHECK(all_true(valid),
-             "bernoulli_: Expected p_in >= 0 && p_in <= 1 to be true for every probability, but got a value outside of [0, 1]");
+             "bernoulli_: Expected p_in >= 0 && p_in <= 1 to be true for every probability, but got a value outside of "
+             "[0, 1]");
   }
   Tensor wide = is_reduced(p.dtype()) ? to_dtype(p, DType::Float32) : p;
   RandomFill what{RandomFill::Bernoulli};
@@ -194,7 +202,8 @@ Tensor geometric_(const Tensor& self, double p, Generator* g) {
 Tensor fresh(IntSpan size, OptType dtype, DType otherwise, OptDevice device) {
   return empty_tensor(size, dtype.value_or(otherwise), device.value_or(Device{}));
 }
-Tensor fresh_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+Tensor fresh_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin,
+                  OptFormat format) {
   return call<"aten::empty_like", Tensor>(self, dtype, layout, device, pin, format);
 }
 
@@ -213,25 +222,31 @@ Tensor randn_with(IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevic
 Tensor randn(IntSpan size, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
   return randn_with(size, nullptr, dtype, layout, device, pin);
 }
-Tensor randn_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+Tensor randn_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin,
+                  OptFormat format) {
   return normal_(fresh_like(self, dtype, layout, device, pin, format), 0, 1, nullptr);
 }
-Tensor randint_low_with(int64_t low, int64_t high, IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevice device, OptBool) {
+Tensor randint_low_with(int64_t low, int64_t high, IntSpan size, Generator* g, OptType dtype, OptLayout,
+                        OptDevice device, OptBool) {
   return random_between(fresh(size, dtype, DType::Int64, device), low, high, g);
 }
-Tensor randint_low(int64_t low, int64_t high, IntSpan size, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+Tensor randint_low(int64_t low, int64_t high, IntSpan size, OptType dtype, OptLayout layout, OptDevice device,
+                   OptBool pin) {
   return randint_low_with(low, high, size, nullptr, dtype, layout, device, pin);
 }
-Tensor randint_with(int64_t high, IntSpan size, Generator* g, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
+Tensor randint_with(int64_t high, IntSpan size, Generator* g, OptType dtype, OptLayout layout, OptDevice device,
+                    OptBool pin) {
   return randint_low_with(0, high, size, g, dtype, layout, device, pin);
 }
 Tensor randint(int64_t high, IntSpan size, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
   return randint_low_with(0, high, size, nullptr, dtype, layout, device, pin);
 }
-Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, OptType dtype, OptLayout layout,
+                        OptDevice device, OptBool pin, OptFormat format) {
   return random_between(fresh_like(self, dtype, layout, device, pin, format), low, high, nullptr);
 }
-Tensor randint_like(const Tensor& self, int64_t high, OptType dtype, OptLayout layout, OptDevice device, OptBool pin, OptFormat format) {
+Tensor randint_like(const Tensor& self, int64_t high, OptType dtype, OptLayout layout, OptDevice device, OptBool pin,
+                    OptFormat format) {
   return randint_like_low(self, 0, high, dtype, layout, device, pin, format);
 }
 
@@ -240,8 +255,11 @@ Tensor randperm_with(int64_t n, Generator* generator, OptType dtype, OptLayout, 
   const DType t = dtype.value_or(DType::Int64);
   const Device d = device.value_or(Device{});
   check_kind("randperm", "bc", t);
-  const uint64_t top = is_floating(t) ? uint64_t{1} << digits(t) : item_size(t) == 8 ? INT64_MAX : (uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0))) - 1;
-  FC_CHECK(static_cast<uint64_t>(n) <= top + (is_floating(t) ? 0 : 1), "n is too large for result tensor type: '", t, "': n is ", n);
+  const uint64_t top = is_floating(t)      ? uint64_t{1} << digits(t)
+                       : item_size(t) == 8 ? INT64_MAX
+                                           : (uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0))) - 1;
+  FC_CHECK(static_cast<uint64_t>(n) <= top + (is_floating(t) ? 0 : 1), "n is too large for result tensor type: '", t,
+           "': n is ", n);
   Dims shape{n};
   if (d.is_meta()) return empty_tensor(shape, t, d);
   Tensor out = empty_tensor(shape, DType::Int64, Device{});
@@ -251,7 +269,8 @@ Tensor randperm_with(int64_t n, Generator* generator, OptType dtype, OptLayout, 
   {
     std::lock_guard lock(g.mutex);
     if (n < 214748364) {
-      for (int64_t i = 0; i + 1 < n; ++i) std::swap(r[i], r[i + static_cast<int64_t>(g.random() % static_cast<uint64_t>(n - i))]);
+      for (int64_t i = 0; i + 1 < n; ++i)
+        std::swap(r[i], r[i + static_cast<int64_t>(g.random() % static_cast<uint64_t>(n - i))]);
     } else {
       for (int64_t i = 0; i < n; ++i) {
         const auto z = static_cast<int64_t>(g.random64() % static_cast<uint64_t>(i + 1));
@@ -274,7 +293,9 @@ Tensor bernoulli_p(const Tensor& self, double p, Generator* g) {
 }
 
 // Section 6.3.
-Tensor scaled_normal(IntSpan sizes, DType t, Device device, Generator* g) { return normal_(empty_tensor(sizes, t, device), 0, 1, g); }
+Tensor scaled_normal(IntSpan sizes, DType t, Device device, Generator* g) {
+  return normal_(empty_tensor(sizes, t, device), 0, 1, g);
+}
 void check_std(const Tensor& std) {
   FC_CHECK(!is_complex(std.dtype()), "normal expects standard deviation to be non-complex");
   if (std.numel() == 0 || std.device().is_meta()) return;
@@ -293,7 +314,8 @@ Tensor normal_std(double mean, const Tensor& std, Generator* g) {
   check_std(std);
   return add(mul(scaled_normal(std.sizes(), std.dtype(), std.device(), g), std), mean);
 }
-Tensor normal_numbers(double mean, double std, IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevice device, OptBool) {
+Tensor normal_numbers(double mean, double std, IntSpan size, Generator* g, OptType dtype, OptLayout, OptDevice device,
+                      OptBool) {
   return normal_(fresh(size, dtype, default_dtype(), device), mean, std, g);
 }
 
@@ -310,7 +332,8 @@ void draw_with_replacement(const Tensor& weights, Tensor& out, int64_t samples, 
     for (Real& s : sums) s /= sum;
     for (int64_t i = 0; i < samples; ++i) {
       const double u = static_cast<double>(g.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
-      auto at = std::lower_bound(sums.begin(), sums.end(), u, [](Real s, double v) { return static_cast<double>(s) < v; });
+      auto at =
+          std::lower_bound(sums.begin(), sums.end(), u, [](Real s, double v) { return static_cast<double>(s) < v; });
       out.data_as<int64_t>()[row * samples + i] = std::min<int64_t>(at - sums.begin(), categories - 1);
     }
   }
@@ -324,23 +347,28 @@ void draw_by_race(const Tensor& weights, Tensor& out, int64_t samples, Generator
   for (int64_t row = 0; row < rows; ++row) {
     const double* x = race.data_as<double>() + row * categories;
     for (int64_t i = 0; i < categories; ++i) order[static_cast<size_t>(i)] = i;
-    std::partial_sort(order.begin(), order.begin() + samples, order.end(), [&](int64_t a, int64_t b) { return x[a] != x[b] ? x[a] > x[b] : a < b; });
+    std::partial_sort(order.begin(), order.begin() + samples, order.end(),
+                      [&](int64_t a, int64_t b) { return x[a] != x[b] ? x[a] > x[b] : a < b; });
     std::copy_n(order.begin(), samples, out.data_as<int64_t>() + row * samples);
   }
 }
 
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
   FC_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim, got a tensor of shape ", self.sizes());
-  FC_CHECK(is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: ", info(self.dtype()).legacy);
+  FC_CHECK(is_floating(self.dtype()),
+           "multinomial only supports floating-point dtypes for input, got: ", info(self.dtype()).legacy);
   FC_CHECK(samples > 0, "cannot sample n_sample <= 0 samples: num_samples is ", samples);
-  FC_CHECK(replacement || samples <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement: num_samples is ",
-           samples, ", categories are ", self.size(-1));
+  FC_CHECK(replacement || samples <= self.size(-1),
+           "cannot sample n_sample > prob_dist.size(-1) samples without replacement: num_samples is ", samples,
+           ", categories are ", self.size(-1));
   Dims shape(self.sizes());
   shape.back() = samples;
   if (self.device().is_meta()) return empty_tensor(shape, DType::Int64, self.device());
   Tensor out = empty_tensor(shape, DType::Int64, Device{});
   if (out.numel() > 0) {
-    Tensor weights = call<"aten::contiguous", Tensor>(call<"aten::to.device", Tensor>(self, Device{}, self.dtype(), false, false, OptFormat()), MemoryFormat::Contiguous);
+    Tensor weights = call<"aten::contiguous", Tensor>(
+        call<"aten::to.device", Tensor>(self, Device{}, self.dtype(), false, false, OptFormat()),
+        MemoryFormat::Contiguous);
     Tensor wide = to_dtype(weights, DType::Float64);
     const int64_t categories = self.size(-1);
     FC_CHECK(categories > 0, "multinomial: there are no categories to sample from");
@@ -348,23 +376,29 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
       double sum = 0;
       for (int64_t i = 0; i < categories; ++i) {
         const double w = wide.data_as<double>()[row * categories + i];
-        FC_CHECK(w >= 0 && w <= 0x1.FFFFFFFFFFFFFp1023, "probability tensor contains either `inf`, `nan` or element < 0: ", w, " at row ", row, ", category ", i);
+        FC_CHECK(w >= 0 && w <= 0x1.FFFFFFFFFFFFFp1023,
+                 "probability tensor contains either `inf`, `nan` or element < 0: ", w, " at row ", row, ", category ",
+                 i);
         sum += w;
       }
       FC_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0) in row ", row);
     }
     if (!replacement || samples == 1) draw_by_race(weights, out, samples, g);
-    else if (self.dtype() == DType::Float64) draw_with_replacement<double>(weights, out, samples, g ? *g : default_generator());
+    else if (self.dtype() == DType::Float64)
+      draw_with_replacement<double>(weights, out, samples, g ? *g : default_generator());
     else draw_with_replacement<float>(to_dtype(weights, DType::Float32), out, samples, g ? *g : default_generator());
   }
   return call<"aten::to.device", Tensor>(out, self.device(), DType::Int64, false, false, OptFormat());
 }
 
 // --- dropout
-void check_dropout(double p) { FC_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p); }
+void check_dropout(double p) {
+  FC_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+}
 
 Tensor dropout_noise(const Tensor& like, IntSpan sizes, double p) {
-  Tensor noise = Dims::same(like.sizes(), sizes) ? fresh_like(like, {}, {}, {}, {}, {}) : empty_tensor(sizes, like.dtype(), like.device());
+  Tensor noise = Dims::same(like.sizes(), sizes) ? fresh_like(like, {}, {}, {}, {}, {})
+                                                 : empty_tensor(sizes, like.dtype(), like.device());
   return call<"aten::bernoulli_.float", Tensor>(noise, 1 - p, static_cast<Generator*>(nullptr));
 }
 Tensor dropout(const Tensor& input, double p, bool train) {
@@ -412,7 +446,9 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   bernoulli_number(mask, 1 - p, nullptr);
   return {mul(mul(input, mask), p == 1 ? 0 : 1 / (1 - p)), mask};
 }
-Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) { return mul(mul(grad, mask), scale); }
+Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
+  return mul(mul(grad, mask), scale);
+}
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LONG_OPTIONS "ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -421,20 +457,32 @@ Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double sc
 
 constexpr auto forget = [](Grad& g) { g.set(0, zeros_like(g.out())); };  // what was there before has no influence
 
-constexpr OpDef OVERWRITES(const char* schema, Kernel k) { return {.schema = schema, .all = k, .grad = forget, .random = true}; }
-constexpr OpDef MAKES(const char* schema, Kernel k) { return {.schema = schema, .all = k, .differentiable = false, .random = true}; }
+constexpr OpDef OVERWRITES(const char* schema, Kernel k) {
+  return {.schema = schema, .all = k, .grad = forget, .random = true};
+}
+constexpr OpDef MAKES(const char* schema, Kernel k) {
+  return {.schema = schema, .all = k, .differentiable = false, .random = true};
+}
 
 constexpr OpDef defs[] = {
-    OVERWRITES("uniform_(Tensor(a!) self, float from=0, float to=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&uniform_>()),
-    OVERWRITES("normal_(Tensor(a!) self, float mean=0, float std=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&normal_>()),
-    OVERWRITES("random_.from(Tensor(a!) self, int from, int? to, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_from>()),
+    OVERWRITES("uniform_(Tensor(a!) self, float from=0, float to=1, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&uniform_>()),
+    OVERWRITES("normal_(Tensor(a!) self, float mean=0, float std=1, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&normal_>()),
+    OVERWRITES("random_.from(Tensor(a!) self, int from, int? to, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&random_from>()),
     OVERWRITES("random_.to(Tensor(a!) self, int to, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_to>()),
     OVERWRITES("random_(Tensor(a!) self, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_all>()),
-    OVERWRITES("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&bernoulli_tensor>()),
-    OVERWRITES("bernoulli_.float(Tensor(a!) self, float p=0.5, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&bernoulli_number>()),
-    OVERWRITES("exponential_(Tensor(a!) self, float lambd=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&exponential_>()),
-    OVERWRITES("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&cauchy_>()),
-    OVERWRITES("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&log_normal_>()),
+    OVERWRITES("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&bernoulli_tensor>()),
+    OVERWRITES("bernoulli_.float(Tensor(a!) self, float p=0.5, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&bernoulli_number>()),
+    OVERWRITES("exponential_(Tensor(a!) self, float lambd=1, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&exponential_>()),
+    OVERWRITES("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&cauchy_>()),
+    OVERWRITES("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, " GENERATOR "=None) -> Tensor(a!)",
+               kernel<&log_normal_>()),
     OVERWRITES("geometric_(Tensor(a!) self, float p, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&geometric_>()),
     MAKES("rand(int[] size, *, " OPTIONS ") -> Tensor", kernel<&rand>()),
     MAKES("rand.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&rand_with>()),
@@ -443,37 +491,83 @@ constexpr OpDef defs[] = {
     MAKES("randn.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&randn_with>()),
     MAKES("randn_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randn_like>()),
     MAKES("randint(int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint>()),
-    MAKES("randint.generator(int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randint_with>()),
+    MAKES("randint.generator(int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor",
+          kernel<&randint_with>()),
     MAKES("randint.low(int low, int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint_low>()),
-    MAKES("randint.low_generator(int low, int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randint_low_with>()),
+    MAKES("randint.low_generator(int low, int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor",
+          kernel<&randint_low_with>()),
     MAKES("randint_like(Tensor self, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like>()),
-    MAKES("randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like_low>()),
+    MAKES("randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", " FORMAT ") -> Tensor",
+          kernel<&randint_like_low>()),
     MAKES("randperm(int n, *, " LONG_OPTIONS ") -> Tensor", kernel<&randperm>()),
     MAKES("randperm.generator(int n, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randperm_with>()),
-    {.schema = "bernoulli(Tensor self, *, " GENERATOR "=None) -> Tensor", .all = kernel<&bernoulli>(), .grad = forget, .out = true, .random = true},
-    {.schema = "bernoulli.p(Tensor self, float p, *, " GENERATOR "=None) -> Tensor", .all = kernel<&bernoulli_p>(), .grad = forget, .random = true},
-    {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, " GENERATOR "=None) -> Tensor", .all = kernel<&normal_tensors>(),
-     .grad = [](Grad& g) {
-       if (g.needs(0)) g.set(0, zeros_like(g.out()));
-       if (g.needs(1)) g.set(1, zeros_like(g.out()));
-     }, .out = true, .random = true},
-    {.schema = "normal.Tensor_float(Tensor mean, float std=1, *, " GENERATOR "=None) -> Tensor", .all = kernel<&normal_mean>(), .grad = forget, .out = true, .random = true},
-    {.schema = "normal.float_Tensor(float mean, Tensor std, *, " GENERATOR "=None) -> Tensor", .all = kernel<&normal_std>(),
-     .grad = [](Grad& g) { g.set(1, zeros_like(g.out())); }, .out = true, .random = true},
-    MAKES("normal.float_float(float mean, float std, int[] size, *, " GENERATOR "=None, " OPTIONS ") -> Tensor", kernel<&normal_numbers>()),
+    {.schema = "bernoulli(Tensor self, *, " GENERATOR "=None) -> Tensor",
+     .all = kernel<&bernoulli>(),
+     .grad = forget,
+     .out = true,
+     .random = true},
+    {.schema = "bernoulli.p(Tensor self, float p, *, " GENERATOR "=None) -> Tensor",
+     .all = kernel<&bernoulli_p>(),
+     .grad = forget,
+     .random = true},
+    {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, " GENERATOR "=None) -> Tensor",
+     .all = kernel<&normal_tensors>(),
+     .grad =
+         [](Grad& g) {
+           if (g.needs(0)) g.set(0, zeros_like(g.out()));
+           if (g.needs(1)) g.set(1, zeros_like(g.out()));
+         },
+     .out = true,
+     .random = true},
+    {.schema = "normal.Tensor_float(Tensor mean, float std=1, *, " GENERATOR "=None) -> Tensor",
+     .all = kernel<&normal_mean>(),
+     .grad = forget,
+     .out = true,
+     .random = true},
+    {.schema = "normal.float_Tensor(float mean, Tensor std, *, " GENERATOR "=None) -> Tensor",
+     .all = kernel<&normal_std>(),
+     .grad = [](Grad& g) { g.set(1, zeros_like(g.out())); },
+     .out = true,
+     .random = true},
+    MAKES("normal.float_float(float mean, float std, int[] size, *, " GENERATOR "=None, " OPTIONS ") -> Tensor",
+          kernel<&normal_numbers>()),
     {.schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, " GENERATOR "=None) -> Tensor",
-     .all = kernel<&multinomial>(), .differentiable = false, .out = true, .random = true},
-    {.schema = "dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&dropout>(), .in_place = true, .random = true},
-    {.schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&feature_dropout>(), .in_place = true, .random = true},
-    {.schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&alpha_dropout>(), .in_place = true, .random = true},
-    {.schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", .composite = kernel<&feature_alpha_dropout>(), .in_place = true, .random = true},
-    {.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", .all = kernel<&native_dropout>(),
-     .saves = "p train result1", .grad = [](Grad& g) {
-       const double p = g.arg(1).real();
-       const bool train = g.arg(2).is_none() || g.arg(2).boolean();
-       g.set(0, call<"aten::native_dropout_backward", Tensor>(g.out(), g.result(1), !train ? 1.0 : p == 1 ? 0.0 : 1 / (1 - p)));
-     }, .random = true},
-    {.schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", .composite = kernel<&native_dropout_backward>(), .hidden = true},
+     .all = kernel<&multinomial>(),
+     .differentiable = false,
+     .out = true,
+     .random = true},
+    {.schema = "dropout(Tensor input, float p, bool train) -> Tensor",
+     .composite = kernel<&dropout>(),
+     .in_place = true,
+     .random = true},
+    {.schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor",
+     .composite = kernel<&feature_dropout>(),
+     .in_place = true,
+     .random = true},
+    {.schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .composite = kernel<&alpha_dropout>(),
+     .in_place = true,
+     .random = true},
+    {.schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .composite = kernel<&feature_alpha_dropout>(),
+     .in_place = true,
+     .random = true},
+    {.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+     .all = kernel<&native_dropout>(),
+     .saves = "p train result1",
+     .grad =
+         [](Grad& g) {
+           const double p = g.arg(1).real();
+           const bool train = g.arg(2).is_none() || g.arg(2).boolean();
+           g.set(0, call<"aten::native_dropout_backward", Tensor>(g.out(), g.result(1),
+                                                                  !train   ? 1.0
+                                                                  : p == 1 ? 0.0
+                                                                           : 1 / (1 - p)));
+         },
+     .random = true},
+    {.schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+     .composite = kernel<&native_dropout_backward>(),
+     .hidden = true},
 };
 #undef OPTIONS
 #undef LONG_OPTIONS

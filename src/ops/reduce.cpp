@@ -135,7 +135,7 @@ enum class Result : uint8_t {
   Sum,   // integers and bool become int64; dtype= decides otherwise
   Mean,  // floating and complex; dtype= decides otherwise
   Same,
-  Truth, // bool; uint8 stays uint8
+  Truth,  // bool; uint8 stays uint8
 };
 
 struct ReduceRow {
@@ -157,7 +157,8 @@ void share(Grad& g, const Arg& dim, bool keepdim) {
   Tensor x = X, y = restore_dims(Y, dim, keepdim, n);
   Tensor both_nan = call<"aten::logical_and", Tensor>(call<"aten::isnan", Tensor>(x), call<"aten::isnan", Tensor>(y));
   Tensor mask = to_dtype(call<"aten::logical_or", Tensor>(eq(x, y), both_nan), G.dtype());
-  Tensor count = dim.is_none() ? sum(mask) : call<"aten::sum.dim_IntList", Tensor>(mask, dim, true, std::optional<DType>());
+  Tensor count =
+      dim.is_none() ? sum(mask) : call<"aten::sum.dim_IntList", Tensor>(mask, dim, true, std::optional<DType>());
   g.set(0, mul(mask, div(restore_dims(G, dim, keepdim, n), count)));
 }
 
@@ -193,9 +194,11 @@ bool has_zero(const Tensor& x) {
 void prod_grad(Grad& g, const Arg& dim, bool keepdim) {
   Tensor x = to_dtype(X, G.dtype());
   if (x.dim() == 0) g.set(0, G);
-  else if (!has_zero(x)) g.set(0, mul(restore_dims(G, dim, keepdim, x.dim()), conj(div(restore_dims(Y, dim, keepdim, x.dim()), x))));
+  else if (!has_zero(x))
+    g.set(0, mul(restore_dims(G, dim, keepdim, x.dim()), conj(div(restore_dims(Y, dim, keepdim, x.dim()), x))));
   else if (dim.is_none()) g.set(0, mul(G, conj(reshape(product_of_others(reshape(x, Dims{-1}), 0), x.sizes()))));
-  else g.set(0, mul(restore_dims(G, dim, keepdim, x.dim()), conj(product_of_others(x, wrap_dim(dim.integer(), x.dim())))));
+  else
+    g.set(0, mul(restore_dims(G, dim, keepdim, x.dim()), conj(product_of_others(x, wrap_dim(dim.integer(), x.dim())))));
 }
 
 #define DTYPE "*, ScalarType? dtype=None"
@@ -203,52 +206,61 @@ void prod_grad(Grad& g, const Arg& dim, bool keepdim) {
 constexpr ReduceRow rows[] = {
     {"sum(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_SUM, Result::Sum, -1, -1, 1, true, "",
      [](Grad& g) { g.set(0, expand(G, g.sizes(0))); }},
-    {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_SUM, Result::Sum, 1, 2, 3, true,
-     "dim keepdim", [](Grad& g) { g.set(0, expand(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), g.sizes(0))); }},
-    {"nansum(Tensor self, int[1]? dim=None, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_NANSUM, Result::Sum, 1, 2, 3, true,
-     "self dim keepdim", [](Grad& g) {
+    {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_SUM, Result::Sum,
+     1, 2, 3, true, "dim keepdim",
+     [](Grad& g) { g.set(0, expand(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), g.sizes(0))); }},
+    {"nansum(Tensor self, int[1]? dim=None, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_NANSUM, Result::Sum, 1,
+     2, 3, true, "self dim keepdim",
+     [](Grad& g) {
        Tensor x = X;
        g.set(0, mul(expand(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), g.sizes(0)), eq(x, x)));
      }},
-    {"mean(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_MEAN, Result::Mean, -1, -1, 1, true, "", [](Grad& g) {
-       g.set(0, expand(div(G, static_cast<int64_t>(checked_numel(g.sizes(0)))), g.sizes(0)));
-     }},
-    {"mean.dim(Tensor self, int[1]? dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_MEAN, Result::Mean, 1, 2, 3, true,
-     "dim keepdim", [](Grad& g) {
+    {"mean(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_MEAN, Result::Mean, -1, -1, 1, true, "",
+     [](Grad& g) { g.set(0, expand(div(G, static_cast<int64_t>(checked_numel(g.sizes(0)))), g.sizes(0))); }},
+    {"mean.dim(Tensor self, int[1]? dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_MEAN, Result::Mean, 1, 2,
+     3, true, "dim keepdim",
+     [](Grad& g) {
        int64_t n = reduced_numel(g.sizes(0), reduced_dims("mean", g.arg(1), rank(g)));
        g.set(0, expand(div(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), n), g.sizes(0)));
      }},
     {"prod(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_PROD, Result::Sum, -1, -1, 1, true, "self result",
      [](Grad& g) { prod_grad(g, Arg(), false); }},
-    {"prod.dim_int(Tensor self, int dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_PROD, Result::Sum, 1, 2, 3, true,
-     "self dim keepdim result", [](Grad& g) { prod_grad(g, g.arg(1), flag(g, 2)); }},
+    {"prod.dim_int(Tensor self, int dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_PROD, Result::Sum, 1, 2,
+     3, true, "self dim keepdim result", [](Grad& g) { prod_grad(g, g.arg(1), flag(g, 2)); }},
     // --- extremes
     {"amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", FC_REDUCE_MAX, Result::Same, 1, 2, -1, true,
      "self dim keepdim result", [](Grad& g) { share(g, g.arg(1), flag(g, 2)); }},
     {"amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", FC_REDUCE_MIN, Result::Same, 1, 2, -1, true,
      "self dim keepdim result", [](Grad& g) { share(g, g.arg(1), flag(g, 2)); }},
-    {"max(Tensor self) -> Tensor", FC_REDUCE_MAX, Result::Same, -1, -1, -1, true, "self result", [](Grad& g) { share(g, Arg(), false); }},
-    {"min(Tensor self) -> Tensor", FC_REDUCE_MIN, Result::Same, -1, -1, -1, true, "self result", [](Grad& g) { share(g, Arg(), false); }},
-    {"max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MAX, Result::Same, 1, 2, -1, true,
-     "dim keepdim result1", select_grad},
-    {"min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MIN, Result::Same, 1, 2, -1, true,
-     "dim keepdim result1", select_grad},
-    {"argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ARGMAX, Result::Same, 1, 2, -1, true},
-    {"argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ARGMIN, Result::Same, 1, 2, -1, true},
+    {"max(Tensor self) -> Tensor", FC_REDUCE_MAX, Result::Same, -1, -1, -1, true, "self result",
+     [](Grad& g) { share(g, Arg(), false); }},
+    {"min(Tensor self) -> Tensor", FC_REDUCE_MIN, Result::Same, -1, -1, -1, true, "self result",
+     [](Grad& g) { share(g, Arg(), false); }},
+    {"max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MAX,
+     Result::Same, 1, 2, -1, true, "dim keepdim result1", select_grad},
+    {"min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MIN,
+     Result::Same, 1, 2, -1, true, "dim keepdim result1", select_grad},
+    {"argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ARGMAX, Result::Same, 1, 2, -1,
+     true},
+    {"argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ARGMIN, Result::Same, 1, 2, -1,
+     true},
     // --- truth
     {"any(Tensor self) -> Tensor", FC_REDUCE_ANY, Result::Truth, -1, -1, -1, true},
     {"any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", FC_REDUCE_ANY, Result::Truth, 1, 2, -1, true},
-    {"any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ANY, Result::Truth, 1, 2, -1, true},
+    {"any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ANY, Result::Truth, 1, 2, -1,
+     true},
     {"all(Tensor self) -> Tensor", FC_REDUCE_ALL, Result::Truth, -1, -1, -1, true},
     {"all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", FC_REDUCE_ALL, Result::Truth, 1, 2, -1, true},
-    {"all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ALL, Result::Truth, 1, 2, -1, true},
+    {"all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", FC_REDUCE_ALL, Result::Truth, 1, 2, -1,
+     true},
 };
 
 #undef G
 #undef X
 #undef Y
 
-void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const Arg& dtype, DType& compute, DType& result) {
+void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const Arg& dtype, DType& compute,
+                  DType& result) {
   result = dtype.is_none() ? in.dtype() : dtype.dtype();
   switch (row.result) {
     case Result::Sum:
@@ -257,7 +269,8 @@ void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const 
       return;
     case Result::Mean:
       FC_CHECK(is_floating(result) || is_complex(result), op, "(): could not infer output dtype. ",
-               dtype.is_none() ? "Input dtype" : "Optional dtype", " must be either a floating point or complex dtype. Got: ", info(result).legacy);
+               dtype.is_none() ? "Input dtype" : "Optional dtype",
+               " must be either a floating point or complex dtype. Got: ", info(result).legacy);
       compute = compute_type(result);
       return;
     case Result::Same: compute = compute_type(result); return;
@@ -269,9 +282,12 @@ void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const 
 }
 
 void refuse_empty(const char* op, const Tensor& in, DimSet dims, bool whole) {
-  FC_CHECK(!whole, op, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
+  FC_CHECK(!whole, op,
+           "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+           "'dim' argument.");
   for (int64_t d = 0; d < in.dim(); ++d)
-    FC_CHECK_AS(IndexError, !(dims >> d & 1) || in.size(d) != 0, op, "(): Expected reduction dim ", d, " to have non-zero size.");
+    FC_CHECK_AS(IndexError, !(dims >> d & 1) || in.size(d) != 0, op, "(): Expected reduction dim ", d,
+                " to have non-zero size.");
 }
 
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
@@ -284,9 +300,11 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const bool arg_only = row.opcode == FC_REDUCE_ARGMAX || row.opcode == FC_REDUCE_ARGMIN;
   DimSet dims = reduced_dims(name, dim, in.dim());
   if (row.result == Result::Truth && dim.tag() == Tag::IntList && dim.ints().empty()) dims = 0;  // as PyTorch has it
-  if (extreme && in.numel() == 0) refuse_empty(name, in, dims, dim.is_none() || (dim.tag() == Tag::IntList && dim.ints().empty()));
+  if (extreme && in.numel() == 0)
+    refuse_empty(name, in, dims, dim.is_none() || (dim.tag() == Tag::IntList && dim.ints().empty()));
   Tensor values, indices;
-  ReduceRequest r{.op = name, .opcode = row.opcode, .in = in, .dims = dims, .keepdim = keepdim, .compute = {}, .result = {}};
+  ReduceRequest r{
+      .op = name, .opcode = row.opcode, .in = in, .dims = dims, .keepdim = keepdim, .compute = {}, .result = {}};
   choose_types(row, name, in, row.dtype < 0 ? Arg() : args[row.dtype], r.compute, r.result);
   if (row.opcode == FC_REDUCE_NANSUM && r.compute == DType::Int64) r.opcode = FC_REDUCE_SUM;
   if (arg_only || op.num_results() == 2) r.indices = &indices;

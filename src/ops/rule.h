@@ -16,16 +16,16 @@ namespace fc {
 
 class Grad {
  public:
-  virtual const Tensor& out(int i = 0) = 0;   // gradient of result i; undefined if nothing flows there
-  virtual bool needs(int arg) = 0;            // does argument `arg` (schema position) want a gradient?
-  virtual Tensor in(int arg) = 0;             // a saved argument as a tensor; a saved number as a wrapped number
-  virtual TensorSpan list(int arg) = 0;       // a saved tensor list
-  virtual Tensor result(int i = 0) = 0;       // a saved result
-  virtual Arg arg(int arg) = 0;               // a saved argument that is no tensor
+  virtual const Tensor& out(int i = 0) = 0;          // gradient of result i; undefined if nothing flows there
+  virtual bool needs(int arg) = 0;                   // does argument `arg` (schema position) want a gradient?
+  virtual Tensor in(int arg) = 0;                    // a saved argument as a tensor; a saved number as a wrapped number
+  virtual TensorSpan list(int arg) = 0;              // a saved tensor list
+  virtual Tensor result(int i = 0) = 0;              // a saved result
+  virtual Arg arg(int arg) = 0;                      // a saved argument that is no tensor
   virtual IntSpan sizes(int arg, int item = 0) = 0;  // of an input that needs a gradient, or of any in a list
   virtual DType dtype(int arg, int item = 0) = 0;
   virtual Device device(int arg, int item = 0) = 0;
-  virtual int list_size(int arg) = 0;         // tensors in a list argument
+  virtual int list_size(int arg) = 0;  // tensors in a list argument
   virtual void set(int arg, Tensor gradient, int item = 0) = 0;
 
  protected:
@@ -35,8 +35,8 @@ using GradFormula = void (*)(Grad&);
 
 struct GradRule {
   struct Save {
-    int8_t arg = -1;     // schema position, or
-    int8_t result = -1;  // result number
+    int8_t arg = -1;               // schema position, or
+    int8_t result = -1;            // result number
     uint64_t when = ~uint64_t{0};  // bits of arguments: save if any of these needs a gradient
   };
   GradFormula formula = nullptr;

@@ -70,7 +70,8 @@ void extreme(void*, const Operator& op, const Arg* args, Value* results) {  // (
 void logcumsumexp(void*, const Operator& op, const Arg* args, Value* results) {
   const Tensor& self = args[0].tensor();
   int64_t dim = wrap_dim(args[1].integer(), self.dim(), "logcumsumexp");
-  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()), "\"logcumsumexp\" not implemented for '", info(self.dtype()).legacy, "'");
+  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()), "\"logcumsumexp\" not implemented for '",
+              info(self.dtype()).legacy, "'");
   Tensor result;
   if (try_scan(FC_SCAN_LOGSUMEXP, self, dim, self.dtype(), result, nullptr)) results[0] = Value(std::move(result));
   else run_on_cpu(op, op.pick_device(args), args, results);
@@ -89,7 +90,8 @@ void cumprod_grad(Grad& g) {  // (self, dim, *, dtype)
     g.set(0, go);
     return;
   }
-  bool zeros = x.device().is_meta() || call<"aten::_local_scalar_dense", Scalar>(call<"aten::any", Tensor>(eq(x, 0))).to_bool();
+  bool zeros =
+      x.device().is_meta() || call<"aten::_local_scalar_dense", Scalar>(call<"aten::any", Tensor>(eq(x, 0))).to_bool();
   if (!zeros) {
     g.set(0, div(reverse_cumsum(mul(go, conj(g.result())), dim), conj(x)));
     return;
@@ -98,7 +100,8 @@ void cumprod_grad(Grad& g) {  // (self, dim, *, dtype)
   const int64_t n = x.size(dim);
   std::vector<Tensor> parts;
   for (int64_t k = 0; k < n; ++k) {
-    Tensor rest = narrow(x, dim, k + 1, n - k - 1), before = call<"aten::prod.dim_int", Tensor>(narrow(x, dim, 0, k), dim, true, OptType());
+    Tensor rest = narrow(x, dim, k + 1, n - k - 1),
+           before = call<"aten::prod.dim_int", Tensor>(narrow(x, dim, 0, k), dim, true, OptType());
     const Tensor line[] = {before, rest};
     Tensor products = call<"aten::cumprod", Tensor>(cat(line, dim), dim, OptType());
     parts.push_back(sum(mul(narrow(go, dim, k, n - k), conj(products)), Dims{dim}, true));
@@ -108,7 +111,9 @@ void cumprod_grad(Grad& g) {  // (self, dim, *, dtype)
 
 void extreme_grad(Grad& g) {
   if (g.sizes(0).empty()) g.set(0, g.out());
-  else g.set(0, call<"aten::scatter_add", Tensor>(zeros(g.sizes(0), g.out().dtype(), g.out().device()), g.arg(1).integer(), g.result(1), g.out()));
+  else
+    g.set(0, call<"aten::scatter_add", Tensor>(zeros(g.sizes(0), g.out().dtype(), g.out().device()), g.arg(1).integer(),
+                                               g.result(1), g.out()));
 }
 
 // In logarithms, so that nothing overflows; positive and negative gradients apart.
@@ -145,14 +150,38 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .all = {sum_like<FC_SCAN_SUM>}, .saves = "dim",
-     .grad = [](Grad& g) { g.set(0, reverse_cumsum(g.out(), g.arg(1).integer())); }, .in_place = true, .out = true, .autocast = Autocast::Float32},
-    {.schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .all = {sum_like<FC_SCAN_PROD>}, .saves = "self dim result",
-     .grad = cumprod_grad, .in_place = true, .out = true, .autocast = Autocast::Float32},
-    {.schema = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", .all = {extreme<FC_SCAN_MAX>}, .saves = "dim result1", .grad = extreme_grad, .out = true},
-    {.schema = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", .all = {extreme<FC_SCAN_MIN>}, .saves = "dim result1", .grad = extreme_grad, .out = true},
-    {.schema = "logcumsumexp(Tensor self, int dim) -> Tensor", .all = {logcumsumexp}, .saves = "self dim result", .grad = logcumsumexp_grad, .out = true},
-    {.schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", .composite = kernel<&diff>(), .out = true},
+    {.schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .all = {sum_like<FC_SCAN_SUM>},
+     .saves = "dim",
+     .grad = [](Grad& g) { g.set(0, reverse_cumsum(g.out(), g.arg(1).integer())); },
+     .in_place = true,
+     .out = true,
+     .autocast = Autocast::Float32},
+    {.schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .all = {sum_like<FC_SCAN_PROD>},
+     .saves = "self dim result",
+     .grad = cumprod_grad,
+     .in_place = true,
+     .out = true,
+     .autocast = Autocast::Float32},
+    {.schema = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+     .all = {extreme<FC_SCAN_MAX>},
+     .saves = "dim result1",
+     .grad = extreme_grad,
+     .out = true},
+    {.schema = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+     .all = {extreme<FC_SCAN_MIN>},
+     .saves = "dim result1",
+     .grad = extreme_grad,
+     .out = true},
+    {.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
+     .all = {logcumsumexp},
+     .saves = "self dim result",
+     .grad = logcumsumexp_grad,
+     .out = true},
+    {.schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+     .composite = kernel<&diff>(),
+     .out = true},
 };
 
 }  // namespace

@@ -45,13 +45,16 @@ Tensor join(const char* op, TensorSpan tensors, int64_t dim) {
   shape[d] = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    FC_CHECK(t.device() == lead->device(), op, ": all input tensors must be on the same device. Received ", lead->device(), " and ", t.device());
+    FC_CHECK(t.device() == lead->device(), op, ": all input tensors must be on the same device. Received ",
+             lead->device(), " and ", t.device());
     if (counts_for_nothing(t)) continue;
-    FC_CHECK(t.dim() == lead->dim(), op, ": Tensors must have same number of dimensions: got ", lead->dim(), " and ", t.dim());
+    FC_CHECK(t.dim() == lead->dim(), op, ": Tensors must have same number of dimensions: got ", lead->dim(), " and ",
+             t.dim());
     for (size_t k = 0; k < shape.size(); ++k)
-      FC_CHECK(k == d || t.sizes()[k] == shape[k], op, ": Sizes of tensors must match except in dimension ", d, ". Expected size ", shape[k],
-               " but got size ", t.sizes()[k], " for tensor number ", i, " in the list.");
-    FC_CHECK(!__builtin_add_overflow(shape[d], t.sizes()[d], &shape[d]), op, ": the joined dimension ", d, " is too large");
+      FC_CHECK(k == d || t.sizes()[k] == shape[k], op, ": Sizes of tensors must match except in dimension ", d,
+               ". Expected size ", shape[k], " but got size ", t.sizes()[k], " for tensor number ", i, " in the list.");
+    FC_CHECK(!__builtin_add_overflow(shape[d], t.sizes()[d], &shape[d]), op, ": the joined dimension ", d,
+             " is too large");
   }
   Tensor out = empty_tensor(shape, dtype, lead->device(), common_format(tensors));
   if (out.numel() == 0 || out.device().is_meta()) return out;
@@ -94,8 +97,8 @@ Tensor stack_kernel(TensorSpan tensors, int64_t dim) {
   wide.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    FC_CHECK(Dims::same(t.sizes(), first.sizes()), "stack expects each tensor to be equal size, but got ", first.sizes(), " at entry 0 and ",
-             t.sizes(), " at entry ", i);
+    FC_CHECK(Dims::same(t.sizes(), first.sizes()), "stack expects each tensor to be equal size, but got ",
+             first.sizes(), " at entry 0 and ", t.sizes(), " at entry ", i);
     Dims sizes(t.sizes()), strides(t.strides());
     sizes.insert(d, 1);
     strides.insert(d, d < t.sizes().size() ? scale_stride(t.strides()[d], t.sizes()[d]) : 1);
@@ -161,7 +164,8 @@ Tensor roll_kernel(const Tensor& self, IntSpan shifts, IntSpan dims) {
     Tensor flat = roll_kernel(reshape(self, Dims{-1}), shifts, Dims{0});
     return view(contiguous(flat), self.sizes());
   }
-  FC_CHECK(shifts.size() == dims.size(), "roll: shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  FC_CHECK(shifts.size() == dims.size(), "roll: shifts and dimensions must align. shifts: ", shifts.size(),
+           ", dims:", dims.size());
   Tensor out = self;
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t dim = wrap_dim(dims[i], self.dim(), "roll"), size = self.dim() ? self.size(dim) : 1;
@@ -195,13 +199,16 @@ struct Repeated {
   Dims copies;  // dimensions of `apart` that are repetitions
 };
 Repeated repeated(IntSpan sizes, IntSpan repeats) {
-  FC_CHECK(repeats.size() >= sizes.size(), "repeat: Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: repeats ",
-           repeats, ", sizes ", sizes);
+  FC_CHECK(
+      repeats.size() >= sizes.size(),
+      "repeat: Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: repeats ",
+      repeats, ", sizes ", sizes);
   Repeated r;
   size_t lead = repeats.size() - sizes.size();
   for (size_t d = 0; d < repeats.size(); ++d) {
     int64_t size = d < lead ? 1 : sizes[d - lead], all;
-    FC_CHECK(!__builtin_mul_overflow(size, repeats[d], &all), "repeat: dimension ", d, " of size ", size, " is too large to repeat ", repeats[d], " times");
+    FC_CHECK(!__builtin_mul_overflow(size, repeats[d], &all), "repeat: dimension ", d, " of size ", size,
+             " is too large to repeat ", repeats[d], " times");
     r.sizes.push_back(all);
     if (repeats[d] != 1) {
       r.copies.push_back(static_cast<int64_t>(r.apart.size()));
@@ -233,7 +240,8 @@ Tensor tile(const Tensor& self, IntSpan repeats) {
   return call<"aten::repeat", Tensor>(self, all);
 }
 
-Tensor repeat_interleave_int(const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
+Tensor repeat_interleave_int(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
+                             std::optional<int64_t> output_size) {
   FC_CHECK(repeats >= 0, "repeat_interleave: Repeats must be non-negative, got ", repeats);
   Tensor x = dim ? self : reshape(self, Dims{-1});
   if (x.dim() == 0) x = reshape(x, Dims{1});
@@ -242,34 +250,41 @@ Tensor repeat_interleave_int(const Tensor& self, int64_t repeats, std::optional<
   shape.insert(static_cast<size_t>(d) + 1, repeats);
   Dims flat(x.sizes());
   int64_t& length = flat[static_cast<size_t>(d)];
-  FC_CHECK(!__builtin_mul_overflow(length, repeats, &length), "repeat_interleave: dimension ", d, " is too large to repeat ", repeats, " times");
-  FC_CHECK(!output_size || *output_size == length, "repeat_interleave: allocated size does not match required size: output_size is ",
-           output_size.value_or(0), ", the result has ", length);
+  FC_CHECK(!__builtin_mul_overflow(length, repeats, &length), "repeat_interleave: dimension ", d,
+           " is too large to repeat ", repeats, " times");
+  FC_CHECK(!output_size || *output_size == length,
+           "repeat_interleave: allocated size does not match required size: output_size is ", output_size.value_or(0),
+           ", the result has ", length);
   return view(clone(expand(unsqueeze(x, d + 1), shape), MemoryFormat::Contiguous), flat);
 }
 
-Tensor repeat_interleave_each(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
+Tensor repeat_interleave_each(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
+                              std::optional<int64_t> output_size) {
   Tensor x = dim ? self : reshape(self, Dims{-1});
   if (x.dim() == 0) x = reshape(x, Dims{1});
   int64_t d = wrap_dim(dim.value_or(0), x.dim(), "repeat_interleave");
   Tensor each = repeats;
   if (each.dim() == 0 || (each.dim() == 1 && each.size(0) == 1)) each = expand(reshape(each, Dims{1}), Dims{x.size(d)});
   else
-    FC_CHECK(each.dim() == 1 && each.size(0) == x.size(d), "repeat_interleave: repeats must have the same size as input along dim, but got repeats of size ",
+    FC_CHECK(each.dim() == 1 && each.size(0) == x.size(d),
+             "repeat_interleave: repeats must have the same size as input along dim, but got repeats of size ",
              each.sizes(), " and input.size(", d, ") = ", x.size(d));
   return call<"aten::index_select", Tensor>(x, d, call<"aten::repeat_interleave.Tensor", Tensor>(each, output_size));
 }
 
 std::vector<Tensor> meshgrid_indexing(TensorSpan tensors, std::string_view indexing) {
   FC_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
-  FC_CHECK(indexing == "ij" || indexing == "xy", "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+  FC_CHECK(indexing == "ij" || indexing == "xy",
+           "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
   std::vector<Tensor> axes(tensors.begin(), tensors.end()), out;
   bool swap = indexing == "xy" && axes.size() > 1;
   if (swap) std::swap(axes[0], axes[1]);
   Dims shape;
   for (const Tensor& t : axes) {
-    FC_CHECK(t.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor of sizes ", t.sizes());
-    FC_CHECK(t.dtype() == axes[0].dtype() && t.device() == axes[0].device(), "torch.meshgrid expects all tensors to have the same dtype and device");
+    FC_CHECK(t.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor of sizes ",
+             t.sizes());
+    FC_CHECK(t.dtype() == axes[0].dtype() && t.device() == axes[0].device(),
+             "torch.meshgrid expects all tensors to have the same dtype and device");
     shape.push_back(t.numel());
   }
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -283,7 +298,8 @@ std::vector<Tensor> meshgrid_indexing(TensorSpan tensors, std::string_view index
 std::vector<Tensor> meshgrid(TensorSpan tensors) { return meshgrid_indexing(tensors, "ij"); }
 
 Tensor cartesian_prod(TensorSpan tensors) {
-  for (const Tensor& t : tensors) FC_CHECK(t.dim() == 1, "cartesian_prod: Expect a 1D vector, but got shape ", t.sizes());
+  for (const Tensor& t : tensors)
+    FC_CHECK(t.dim() == 1, "cartesian_prod: Expect a 1D vector, but got shape ", t.sizes());
   if (tensors.size() == 1) return tensors[0];
   std::vector<Tensor> grid = meshgrid(tensors);
   for (Tensor& t : grid) t = reshape(t, Dims{-1});
@@ -325,14 +341,18 @@ Tensor triangle_shape(const Tensor& self, int64_t) {
 Tensor constant_pad_kernel(const Tensor& self, IntSpan pad, const Scalar& value) {
   size_t n = self.sizes().size(), padded = pad.size() / 2;
   FC_CHECK(pad.size() % 2 == 0, "constant_pad_nd: Length of pad must be even but instead it equals ", pad.size());
-  FC_CHECK(padded <= n, "constant_pad_nd: Length of pad should be no more than twice the number of dimensions of the input. Pad length is ",
+  FC_CHECK(padded <= n,
+           "constant_pad_nd: Length of pad should be no more than twice the number of dimensions of the input. Pad "
+           "length is ",
            pad.size(), " while the input has ", n, " dimensions.");
   Dims shape(self.sizes()), from(n), to(n), length(self.sizes());
   for (size_t i = 0; i < padded; ++i) {
     size_t d = n - 1 - i;
     int64_t before = pad[2 * i], after = pad[2 * i + 1];
-    bool overflow = __builtin_add_overflow(shape[d], before, &shape[d]) | __builtin_add_overflow(shape[d], after, &shape[d]);
-    FC_CHECK(!overflow && shape[d] >= 0, "constant_pad_nd: The input size ", self.sizes()[d], ", plus negative padding ", before, " and ", after,
+    bool overflow =
+        __builtin_add_overflow(shape[d], before, &shape[d]) | __builtin_add_overflow(shape[d], after, &shape[d]);
+    FC_CHECK(!overflow && shape[d] >= 0, "constant_pad_nd: The input size ", self.sizes()[d],
+             ", plus negative padding ", before, " and ", after,
              ", resulted in a negative output size, which is invalid. Check dimension ", d, " of your input.");
     from[d] = std::max<int64_t>(-before, 0);
     to[d] = std::max<int64_t>(before, 0);
@@ -355,20 +375,23 @@ enum class PadMode { Reflect, Replicate, Circular };
 Tensor pad_by_index(const char* op, const Tensor& self, IntSpan pad, PadMode mode) {
   FC_CHECK(pad.size() % 2 == 0, op, ": Length of pad must be even but instead it equals ", pad.size());
   int64_t n = self.dim(), padded = static_cast<int64_t>(pad.size() / 2);
-  FC_CHECK(n == padded + 1 || n == padded + 2, op, ": Expected ", padded + 1, "D or ", padded + 2, "D input for a pad of length ", pad.size(),
-           ", but got input of size: ", self.sizes());
+  FC_CHECK(n == padded + 1 || n == padded + 2, op, ": Expected ", padded + 1, "D or ", padded + 2,
+           "D input for a pad of length ", pad.size(), ", but got input of size: ", self.sizes());
   Tensor out = self;
   for (int64_t i = 0; i < padded; ++i) {
-    int64_t dim = n - 1 - i, size = self.size(dim), before = pad[static_cast<size_t>(2 * i)], after = pad[static_cast<size_t>(2 * i + 1)];
+    int64_t dim = n - 1 - i, size = self.size(dim), before = pad[static_cast<size_t>(2 * i)],
+            after = pad[static_cast<size_t>(2 * i + 1)];
     if (before == 0 && after == 0) continue;
     int64_t most = mode == PadMode::Reflect ? size - 1 : mode == PadMode::Circular ? size : INT64_MAX / 4;
-    FC_CHECK(size > 0, op, ": Expected a non-empty dimension ", dim, " of the input to pad, but got input of size ", self.sizes());
+    FC_CHECK(size > 0, op, ": Expected a non-empty dimension ", dim, " of the input to pad, but got input of size ",
+             self.sizes());
     if (mode == PadMode::Circular)
       FC_CHECK(before <= most && after <= most, op, ": Padding value causes wrapping around more than once.");
-    FC_CHECK(before <= most && after <= most, op, ": Padding size should be less than the corresponding input dimension, but got: padding (",
-             before, ", ", after, ") at dimension ", dim, " of input ", self.sizes());
-    FC_CHECK(before >= -size && after >= -size && size + before + after >= 0, op, ": negative padding (", before, ", ", after, ") removes more than dimension ",
-             dim, " of input ", self.sizes(), " has");
+    FC_CHECK(before <= most && after <= most, op,
+             ": Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ",
+             after, ") at dimension ", dim, " of input ", self.sizes());
+    FC_CHECK(before >= -size && after >= -size && size + before + after >= 0, op, ": negative padding (", before, ", ",
+             after, ") removes more than dimension ", dim, " of input ", self.sizes(), " has");
     Tensor index = empty_tensor(Dims{size + before + after}, DType::Int64, Device{});
     auto* at = index.data_as<int64_t>();
     for (int64_t k = 0; k < index.numel(); ++k) {
@@ -380,7 +403,8 @@ Tensor pad_by_index(const char* op, const Tensor& self, IntSpan pad, PadMode mod
       }
       at[k] = j;
     }
-    if (!self.device().is_cpu()) index = call<"aten::to.device", Tensor>(index, self.device(), DType::Int64, false, false, nullptr);
+    if (!self.device().is_cpu())
+      index = call<"aten::to.device", Tensor>(index, self.device(), DType::Int64, false, false, nullptr);
     out = call<"aten::index_select", Tensor>(out, dim, index);
   }
   return out.same(self) ? clone(self) : out;
@@ -388,7 +412,10 @@ Tensor pad_by_index(const char* op, const Tensor& self, IntSpan pad, PadMode mod
 
 template <PadMode mode>
 Tensor pad_kernel(const Tensor& self, IntSpan pad) {
-  return pad_by_index(mode == PadMode::Reflect ? "reflection_pad" : mode == PadMode::Replicate ? "replication_pad" : "_pad_circular", self, pad, mode);
+  return pad_by_index(mode == PadMode::Reflect     ? "reflection_pad"
+                      : mode == PadMode::Replicate ? "replication_pad"
+                                                   : "_pad_circular",
+                      self, pad, mode);
 }
 
 Tensor pad_any(const Tensor& self, IntSpan pad, std::string_view mode, std::optional<double> value) {
@@ -398,87 +425,141 @@ Tensor pad_any(const Tensor& self, IntSpan pad, std::string_view mode, std::opti
   FC_CHECK_AS(NotImplementedError, known, "pad: Unrecognised padding mode ", mode);
   int64_t more = self.dim() - static_cast<int64_t>(pad.size() / 2);
   FC_CHECK_AS(NotImplementedError, (pad.size() == 2 || pad.size() == 4 || pad.size() == 6) && (more == 1 || more == 2),
-              "pad: Padding size ", pad.size(), " is not supported for ", self.dim(), "D input tensor. Non-constant padding pads the last 1, 2 or 3 "
+              "pad: Padding size ", pad.size(), " is not supported for ", self.dim(),
+              "D input tensor. Non-constant padding pads the last 1, 2 or 3 "
               "dimensions, before which the input has one or two more.");
-  return pad_by_index("pad", self, pad, mode == "reflect" ? PadMode::Reflect : mode == "replicate" ? PadMode::Replicate : PadMode::Circular);
+  return pad_by_index("pad", self, pad,
+                      mode == "reflect"     ? PadMode::Reflect
+                      : mode == "replicate" ? PadMode::Replicate
+                                            : PadMode::Circular);
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor", .all = kernel<&cat_kernel>(), .saves = "dim", .grad = cat_grad, .out = true,
+    {.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor",
+     .all = kernel<&cat_kernel>(),
+     .saves = "dim",
+     .grad = cat_grad,
+     .out = true,
      .autocast = Autocast::Promote},
     {.schema = "concat(Tensor[] tensors, int dim=0) -> Tensor", .composite = kernel<&concat>(), .out = true},
     {.schema = "concatenate(Tensor[] tensors, int dim=0) -> Tensor", .composite = kernel<&concat>(), .out = true},
-    {.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor", .all = kernel<&stack_kernel>(), .saves = "dim",
-     .grad = [](Grad& g) {
-       for (int i = 0; i < g.list_size(0); ++i) g.set(0, select(G, g.arg(1).integer(), i), i);
-     },
-     .out = true, .autocast = Autocast::Promote},
+    {.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor",
+     .all = kernel<&stack_kernel>(),
+     .saves = "dim",
+     .grad =
+         [](Grad& g) {
+           for (int i = 0; i < g.list_size(0); ++i) g.set(0, select(G, g.arg(1).integer(), i), i);
+         },
+     .out = true,
+     .autocast = Autocast::Promote},
     {.schema = "hstack(Tensor[] tensors) -> Tensor", .composite = kernel<&join_at_least<1>>(), .out = true},
     {.schema = "vstack(Tensor[] tensors) -> Tensor", .composite = kernel<&join_at_least<2>>(), .out = true},
     {.schema = "row_stack(Tensor[] tensors) -> Tensor", .composite = kernel<&join_at_least<2>>(), .out = true},
     {.schema = "dstack(Tensor[] tensors) -> Tensor", .composite = kernel<&join_at_least<3>>(), .out = true},
     {.schema = "column_stack(Tensor[] tensors) -> Tensor", .composite = kernel<&column_stack>(), .out = true},
 
-    {.schema = "flip(Tensor self, int[] dims) -> Tensor", .cpu = kernel<&flip_kernel>(), .meta = kernel<&flip_kernel>(), .saves = "dims",
-     .grad = [](Grad& g) { g.set(0, flip(G, g.arg(1).ints())); }, .out = true},
+    {.schema = "flip(Tensor self, int[] dims) -> Tensor",
+     .cpu = kernel<&flip_kernel>(),
+     .meta = kernel<&flip_kernel>(),
+     .saves = "dims",
+     .grad = [](Grad& g) { g.set(0, flip(G, g.arg(1).ints())); },
+     .out = true},
     {.schema = "fliplr(Tensor self) -> Tensor", .composite = kernel<&fliplr>()},
     {.schema = "flipud(Tensor self) -> Tensor", .composite = kernel<&flipud>()},
-    {.schema = "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", .all = kernel<&roll_kernel>(), .saves = "shifts dims",
-     .grad = [](Grad& g) {
-       Dims back(g.arg(1).ints());
-       IntSpan dims = g.arg(2).ints();
-       for (size_t i = 0; i < back.size(); ++i) {
-         int64_t size = dims.empty() ? G.numel() : G.dim() ? G.size(dims[i]) : 1;
-         back[i] = size ? -(back[i] % size) : 0;
-       }
-       g.set(0, call<"aten::roll", Tensor>(G, back, dims));
-     },
+    {.schema = "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
+     .all = kernel<&roll_kernel>(),
+     .saves = "shifts dims",
+     .grad =
+         [](Grad& g) {
+           Dims back(g.arg(1).ints());
+           IntSpan dims = g.arg(2).ints();
+           for (size_t i = 0; i < back.size(); ++i) {
+             int64_t size = dims.empty() ? G.numel() : G.dim() ? G.size(dims[i]) : 1;
+             back[i] = size ? -(back[i] % size) : 0;
+           }
+           g.set(0, call<"aten::roll", Tensor>(G, back, dims));
+         },
      .out = true},
     {.schema = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", .composite = kernel<&rot90>(), .out = true},
 
-    {.schema = "repeat(Tensor self, int[] repeats) -> Tensor", .all = kernel<&repeat_kernel>(), .saves = "repeats",
-     .grad = [](Grad& g) {
-       Repeated r = repeated(g.sizes(0), g.arg(1).ints());
-       Tensor t = reshape(G, r.apart);
-       g.set(0, reshape(r.copies.empty() ? t : sum(t, r.copies), g.sizes(0)));
-     },
+    {.schema = "repeat(Tensor self, int[] repeats) -> Tensor",
+     .all = kernel<&repeat_kernel>(),
+     .saves = "repeats",
+     .grad =
+         [](Grad& g) {
+           Repeated r = repeated(g.sizes(0), g.arg(1).ints());
+           Tensor t = reshape(G, r.apart);
+           g.set(0, reshape(r.copies.empty() ? t : sum(t, r.copies), g.sizes(0)));
+         },
      .out = true},
     {.schema = "tile(Tensor self, int[] dims) -> Tensor", .composite = kernel<&tile>()},
-    {.schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    {.schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
+               "Tensor",
      .composite = kernel<&repeat_interleave_each>()},
-    {.schema = "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    {.schema =
+         "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
      .composite = kernel<&repeat_interleave_int>()},
     {.schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", .differentiable = false},
-    {.schema = "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]", .composite = kernel<&meshgrid_indexing>()},
+    {.schema = "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
+     .composite = kernel<&meshgrid_indexing>()},
     {.schema = "meshgrid(Tensor[] tensors) -> Tensor[]", .composite = kernel<&meshgrid>()},
     {.schema = "cartesian_prod(Tensor[] tensors) -> Tensor", .composite = kernel<&cartesian_prod>()},
 
-    {.schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", .all = kernel<&diag_embed>(), .saves = "offset dim1 dim2",
-     .grad = [](Grad& g) {
-       g.set(0, call<"aten::diagonal", Tensor>(G, g.arg(1).integer(), g.arg(2).integer(), g.arg(3).integer()));
-     },
+    {.schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+     .all = kernel<&diag_embed>(),
+     .saves = "offset dim1 dim2",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::diagonal", Tensor>(G, g.arg(1).integer(), g.arg(2).integer(), g.arg(3).integer()));
+         },
      .out = true},
     {.schema = "diag(Tensor self, int diagonal=0) -> Tensor", .composite = kernel<&diag>(), .out = true},
-    {.schema = "tril(Tensor self, int diagonal=0) -> Tensor", .meta = kernel<&triangle_shape<true>>(), .saves = "diagonal",
-     .grad = [](Grad& g) { g.set(0, call<"aten::tril", Tensor>(G, g.arg(1).integer())); }, .in_place = true, .out = true},
-    {.schema = "triu(Tensor self, int diagonal=0) -> Tensor", .meta = kernel<&triangle_shape<false>>(), .saves = "diagonal",
-     .grad = [](Grad& g) { g.set(0, call<"aten::triu", Tensor>(G, g.arg(1).integer())); }, .in_place = true, .out = true},
-
-    {.schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", .all = kernel<&constant_pad_kernel>(), .saves = "pad",
-     .grad = [](Grad& g) {
-       Dims back(g.arg(1).ints());
-       for (int64_t& p : back) p = -p;
-       g.set(0, call<"aten::constant_pad_nd", Tensor>(G, back, Scalar(0)));
-     },
+    {.schema = "tril(Tensor self, int diagonal=0) -> Tensor",
+     .meta = kernel<&triangle_shape<true>>(),
+     .saves = "diagonal",
+     .grad = [](Grad& g) { g.set(0, call<"aten::tril", Tensor>(G, g.arg(1).integer())); },
+     .in_place = true,
      .out = true},
-    {.schema = "reflection_pad1d(Tensor self, int[2] padding) -> Tensor", .composite = kernel<&pad_kernel<PadMode::Reflect>>(), .out = true},
-    {.schema = "reflection_pad2d(Tensor self, int[4] padding) -> Tensor", .composite = kernel<&pad_kernel<PadMode::Reflect>>(), .out = true},
-    {.schema = "reflection_pad3d(Tensor self, int[6] padding) -> Tensor", .composite = kernel<&pad_kernel<PadMode::Reflect>>(), .out = true},
-    {.schema = "replication_pad1d(Tensor self, int[2] padding) -> Tensor", .composite = kernel<&pad_kernel<PadMode::Replicate>>(), .out = true},
-    {.schema = "replication_pad2d(Tensor self, int[4] padding) -> Tensor", .composite = kernel<&pad_kernel<PadMode::Replicate>>(), .out = true},
-    {.schema = "replication_pad3d(Tensor self, int[6] padding) -> Tensor", .composite = kernel<&pad_kernel<PadMode::Replicate>>(), .out = true},
-    {.schema = "_pad_circular(Tensor self, int[] pad) -> Tensor", .composite = kernel<&pad_kernel<PadMode::Circular>>(), .hidden = true},
-    {.schema = "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor", .composite = kernel<&pad_any>()},
+    {.schema = "triu(Tensor self, int diagonal=0) -> Tensor",
+     .meta = kernel<&triangle_shape<false>>(),
+     .saves = "diagonal",
+     .grad = [](Grad& g) { g.set(0, call<"aten::triu", Tensor>(G, g.arg(1).integer())); },
+     .in_place = true,
+     .out = true},
+
+    {.schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
+     .all = kernel<&constant_pad_kernel>(),
+     .saves = "pad",
+     .grad =
+         [](Grad& g) {
+           Dims back(g.arg(1).ints());
+           for (int64_t& p : back) p = -p;
+           g.set(0, call<"aten::constant_pad_nd", Tensor>(G, back, Scalar(0)));
+         },
+     .out = true},
+    {.schema = "reflection_pad1d(Tensor self, int[2] padding) -> Tensor",
+     .composite = kernel<&pad_kernel<PadMode::Reflect>>(),
+     .out = true},
+    {.schema = "reflection_pad2d(Tensor self, int[4] padding) -> Tensor",
+     .composite = kernel<&pad_kernel<PadMode::Reflect>>(),
+     .out = true},
+    {.schema = "reflection_pad3d(Tensor self, int[6] padding) -> Tensor",
+     .composite = kernel<&pad_kernel<PadMode::Reflect>>(),
+     .out = true},
+    {.schema = "replication_pad1d(Tensor self, int[2] padding) -> Tensor",
+     .composite = kernel<&pad_kernel<PadMode::Replicate>>(),
+     .out = true},
+    {.schema = "replication_pad2d(Tensor self, int[4] padding) -> Tensor",
+     .composite = kernel<&pad_kernel<PadMode::Replicate>>(),
+     .out = true},
+    {.schema = "replication_pad3d(Tensor self, int[6] padding) -> Tensor",
+     .composite = kernel<&pad_kernel<PadMode::Replicate>>(),
+     .out = true},
+    {.schema = "_pad_circular(Tensor self, int[] pad) -> Tensor",
+     .composite = kernel<&pad_kernel<PadMode::Circular>>(),
+     .hidden = true},
+    {.schema = "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+     .composite = kernel<&pad_any>()},
 };
 #undef G
 

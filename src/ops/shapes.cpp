@@ -33,7 +33,8 @@ Dims infer_shape(const char* op, IntSpan shape, int64_t numel) {
     return out;
   }
   bool zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
-  FC_CHECK((zero ? 0 : known) == numel && (zero || !overflow), op, ": shape '", shape, "' is invalid for input of size ", numel);
+  FC_CHECK((zero ? 0 : known) == numel && (zero || !overflow), op, ": shape '", shape,
+           "' is invalid for input of size ", numel);
   return out;
 }
 
@@ -78,7 +79,8 @@ uint64_t dim_bits(const char* op, IntSpan dims, int64_t ndim) {
 }
 
 void check_in_storage(const char* op, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype, size_t bytes) {
-  FC_CHECK(sizes.size() == strides.size(), op, ": mismatch in length of strides and shape: shape is ", sizes, ", strides are ", strides);
+  FC_CHECK(sizes.size() == strides.size(), op, ": mismatch in length of strides and shape: shape is ", sizes,
+           ", strides are ", strides);
   for (int64_t s : strides)
     FC_CHECK(s >= 0, op, ": negative strides are not supported at the moment, got strides: ", strides);
   FC_CHECK(offset >= 0, op, ": storage offset must be non-negative, got ", offset);

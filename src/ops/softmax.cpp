@@ -61,21 +61,45 @@ void log_softmax_double_backward(Grad& g) {
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .composite = kernel<&softmax_int>(), .out = true, .autocast = Autocast::Float32},
-    {.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .composite = kernel<&log_softmax_int>(), .out = true, .autocast = Autocast::Float32},
-    {.schema = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .composite = kernel<&softmax_int>()},
-    {.schema = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .composite = kernel<&log_softmax_int>()},
+    {.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .composite = kernel<&softmax_int>(),
+     .out = true,
+     .autocast = Autocast::Float32},
+    {.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .composite = kernel<&log_softmax_int>(),
+     .out = true,
+     .autocast = Autocast::Float32},
+    {.schema = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .composite = kernel<&softmax_int>()},
+    {.schema = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .composite = kernel<&log_softmax_int>()},
     {.schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-     .meta = kernel<&like_input>(), .decomposition = kernel<&softmax_parts>(), .saves = "dim result",
-     .grad = [](Grad& g) { g.set(0, call<"aten::_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0))); }},
+     .meta = kernel<&like_input>(),
+     .decomposition = kernel<&softmax_parts>(),
+     .saves = "dim result",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"aten::_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0)));
+         }},
     {.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-     .meta = kernel<&like_input>(), .decomposition = kernel<&log_softmax_parts>(), .saves = "dim result",
-     .grad = [](Grad& g) { g.set(0, call<"aten::_log_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0))); }},
+     .meta = kernel<&like_input>(),
+     .decomposition = kernel<&log_softmax_parts>(),
+     .saves = "dim result",
+     .grad =
+         [](Grad& g) {
+           g.set(0,
+                 call<"aten::_log_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0)));
+         }},
     {.schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-     .meta = kernel<&like_gradient>(), .decomposition = kernel<&softmax_backward_parts>(), .saves = "grad_output output dim",
+     .meta = kernel<&like_gradient>(),
+     .decomposition = kernel<&softmax_backward_parts>(),
+     .saves = "grad_output output dim",
      .grad = softmax_double_backward},
-    {.schema = "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-     .meta = kernel<&like_gradient>(), .decomposition = kernel<&log_softmax_backward_parts>(), .saves = "grad_output output dim",
+    {.schema =
+         "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+     .meta = kernel<&like_gradient>(),
+     .decomposition = kernel<&log_softmax_backward_parts>(),
+     .saves = "grad_output output dim",
      .grad = log_softmax_double_backward},
 };
 

@@ -31,25 +31,44 @@ Tensor part_of(const Tensor& z, int64_t which) {
 double correction_of(const OptScalar& c) { return c ? c->to_double() : 1; }
 
 // Two passes, mean and then squared deviations from it: no cancellation, whatever the mean.
-Pair variance(const char* op, const Tensor& self, const OptDims& dim, const OptScalar& correction, bool keepdim, bool root, bool want_mean) {
-  FC_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()), op, ": std and var only support floating point and complex dtypes");
+Pair variance(const char* op, const Tensor& self, const OptDims& dim, const OptScalar& correction, bool keepdim,
+              bool root, bool want_mean) {
+  FC_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()), op,
+           ": std and var only support floating point and complex dtypes");
   DimSet dims = reduced_dims(op, dims_arg(dim), self.dim());
-  const double count = static_cast<double>(reduced_numel(self.sizes(), dims)), freedom = count - correction_of(correction);
+  const double count = static_cast<double>(reduced_numel(self.sizes(), dims)),
+               freedom = count - correction_of(correction);
   if (freedom <= 0)
-    warn(str(op, "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output numel)."));
+    warn(str(op,
+             "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+             "numel divided by output numel)."));
   DType compute = compute_type(self.dtype());
   Tensor mean, total;
-  ReduceRequest r{.op = op, .opcode = FC_REDUCE_MEAN, .in = self, .dims = dims, .keepdim = true, .compute = compute, .result = compute};
+  ReduceRequest r{.op = op,
+                  .opcode = FC_REDUCE_MEAN,
+                  .in = self,
+                  .dims = dims,
+                  .keepdim = true,
+                  .compute = compute,
+                  .result = compute};
   if (!try_reduce(r, mean)) mean = to_dtype(fc::mean(self, reduced_list(dims, self.dim()), true), compute);
   auto deviations = [&](const Tensor& x, const Tensor& center) {
     Tensor out;
-    ReduceRequest q{.op = op, .opcode = FC_REDUCE_SUM_DEVIATIONS, .in = x, .dims = dims, .keepdim = keepdim,
-                    .compute = real_of(compute), .result = real_of(compute), .shift = &center};
+    ReduceRequest q{.op = op,
+                    .opcode = FC_REDUCE_SUM_DEVIATIONS,
+                    .in = x,
+                    .dims = dims,
+                    .keepdim = keepdim,
+                    .compute = real_of(compute),
+                    .result = real_of(compute),
+                    .shift = &center};
     if (!try_reduce(q, out)) out = sum(square(sub(x, center)), reduced_list(dims, x.dim()), keepdim);
     return out;
   };
   if (!is_complex(self.dtype())) total = deviations(self, mean);
-  else total = add(deviations(part_of(self, 0), clone(part_of(mean, 0))), deviations(part_of(self, 1), clone(part_of(mean, 1))));
+  else
+    total = add(deviations(part_of(self, 0), clone(part_of(mean, 0))),
+                deviations(part_of(self, 1), clone(part_of(mean, 1))));
   Tensor var = div(total, std::max(freedom, 0.0));
   if (root) var = sqrt(var);
   if (!want_mean) return {to_dtype(var, real_of(self.dtype())), Tensor()};
@@ -94,7 +113,9 @@ void var_mean_grad(Grad& g) {
 // The forms with `unbiased` name the correction 1 or 0.
 template <FixedString op, class R>
 struct Unbiased {
-  static R whole(const Tensor& self, bool unbiased) { return call<op, R>(self, OptDims(), OptScalar(unbiased ? 1 : 0), false); }
+  static R whole(const Tensor& self, bool unbiased) {
+    return call<op, R>(self, OptDims(), OptScalar(unbiased ? 1 : 0), false);
+  }
   static R dims(const Tensor& self, OptDims dim, bool unbiased, bool keepdim) {
     return call<op, R>(self, dim, OptScalar(unbiased ? 1 : 0), keepdim);
   }
@@ -115,8 +136,10 @@ Tensor logsumexp_kernel(const Tensor& self, IntSpan dim, bool keepdim) {
 Tensor vector_norm(const Tensor& self, const Scalar& ord, OptDims dim, bool keepdim, OptType dtype) {
   const char* op = "linalg.vector_norm";
   DType type = self.dtype();
-  FC_CHECK(is_floating(type) || is_complex(type), op, ": Expected a floating point or complex tensor as input of norm. Got ", info(type).legacy);
-  FC_CHECK(!dtype || is_floating(*dtype) || is_complex(*dtype), op, ": dtype should be floating point or complex. Got ", info(*dtype).legacy);
+  FC_CHECK(is_floating(type) || is_complex(type), op,
+           ": Expected a floating point or complex tensor as input of norm. Got ", info(type).legacy);
+  FC_CHECK(!dtype || is_floating(*dtype) || is_complex(*dtype), op, ": dtype should be floating point or complex. Got ",
+           info(*dtype).legacy);
   Tensor x = self;
   if (dtype && *dtype != type) x = to_dtype(x, *dtype);
   DType result = real_of(x.dtype());
@@ -125,10 +148,17 @@ Tensor vector_norm(const Tensor& self, const Scalar& ord, OptDims dim, bool keep
   DimSet bits = reduced_dims(op, dims_arg(dim), x.dim());
   Dims dims = reduced_list(bits, x.dim());
   if (reduced_numel(x.sizes(), bits) == 0 && (p < 0 || p == std::numeric_limits<double>::infinity()))
-    raise<Error>(op, " cannot compute the ", ord, " norm on an empty tensor because the operation does not have an identity");
+    raise<Error>(op, " cannot compute the ", ord,
+                 " norm on an empty tensor because the operation does not have an identity");
   auto fold = [&](int opcode) {
     Tensor out;
-    ReduceRequest r{.op = "norm", .opcode = opcode, .in = x, .dims = bits, .keepdim = keepdim, .compute = compute_type(result), .result = result};
+    ReduceRequest r{.op = "norm",
+                    .opcode = opcode,
+                    .in = x,
+                    .dims = bits,
+                    .keepdim = keepdim,
+                    .compute = compute_type(result),
+                    .result = result};
     bool root = opcode == FC_REDUCE_SUM_SQUARES;
     if (root) r.result = compute_type(result);
     if (!try_reduce(r, out)) out = sum(root ? square(x) : abs(x), dims, keepdim);
@@ -145,7 +175,8 @@ Tensor vector_norm(const Tensor& self, const Scalar& ord, OptDims dim, bool keep
 void vector_norm_grad(Grad& g) {
   Tensor x = g.in(0);
   const double p = g.arg(1).real();
-  Tensor grad = restore_dims(g.out(), g.arg(2), flag(g, 3), rank(g)), norm = restore_dims(g.result(), g.arg(2), flag(g, 3), rank(g));
+  Tensor grad = restore_dims(g.out(), g.arg(2), flag(g, 3), rank(g)),
+         norm = restore_dims(g.result(), g.arg(2), flag(g, 3), rank(g));
   auto at_zero = [&](const Tensor& t) { return masked_fill(t, eq(norm, 0), 0); };
   if (p == 0) {
     g.set(0, zeros_like(x));
@@ -168,13 +199,18 @@ void vector_norm_grad(Grad& g) {
 
 Tensor norm_of(const Tensor& self, const OptScalar& p, OptDims dim, bool keepdim, OptType dtype) {
   DType type = self.dtype();
-  FC_CHECK(is_floating(type) || is_complex(type), "norm(): input dtype should be either floating point or complex. Got ", info(type).legacy, " instead.");
+  FC_CHECK(is_floating(type) || is_complex(type),
+           "norm(): input dtype should be either floating point or complex. Got ", info(type).legacy, " instead.");
   return call<"aten::linalg_vector_norm", Tensor>(self, p.value_or(Scalar(2)), dim, keepdim, dtype);
 }
 Tensor norm_whole(const Tensor& self, const Scalar& p) { return norm_of(self, p, {}, false, {}); }
 Tensor norm_whole_dtype(const Tensor& self, OptScalar p, DType dtype) { return norm_of(self, p, {}, false, dtype); }
-Tensor norm_dims(const Tensor& self, OptScalar p, IntSpan dim, bool keepdim) { return norm_of(self, p, dim, keepdim, {}); }
-Tensor norm_dims_dtype(const Tensor& self, OptScalar p, IntSpan dim, bool keepdim, DType dtype) { return norm_of(self, p, dim, keepdim, dtype); }
+Tensor norm_dims(const Tensor& self, OptScalar p, IntSpan dim, bool keepdim) {
+  return norm_of(self, p, dim, keepdim, {});
+}
+Tensor norm_dims_dtype(const Tensor& self, OptScalar p, IntSpan dim, bool keepdim, DType dtype) {
+  return norm_of(self, p, dim, keepdim, dtype);
+}
 
 Tensor dist(const Tensor& a, const Tensor& b, const Scalar& p) { return norm_of(sub(a, b), p, {}, false, {}); }
 
@@ -182,56 +218,89 @@ Tensor dist(const Tensor& a, const Tensor& b, const Scalar& p) { return norm_of(
 Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   Dims dims;
   if (dim) dims.push_back(*dim);
-  FC_CHECK(dim || self.numel() != 0, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+  FC_CHECK(dim || self.numel() != 0,
+           "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
   return {amin(self, dims, keepdim), amax(self, dims, keepdim)};
 }
 
 Tensor nanmean(const Tensor& self, OptDims dim, bool keepdim, OptType dtype) {
-  FC_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got ", info(self.dtype()).legacy);
+  FC_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()),
+           "nanmean(): expected input to have floating point or complex dtype but got ", info(self.dtype()).legacy);
   Tensor count = call<"aten::sum.dim_IntList", Tensor>(eq(self, self), dim, keepdim, OptType());
   return div(call<"aten::nansum", Tensor>(self, dim, keepdim, dtype), count);
 }
 
-#define VAR_ROWS(name, results)                                                                                        \
-  {.schema = name "(Tensor self, bool unbiased=True) -> " results, .composite = kernel<&Unbiased<"aten::" name ".correction", ResultOf<sizeof(results)>>::whole>()}, \
-  {.schema = name ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " results,               \
-   .composite = kernel<&Unbiased<"aten::" name ".correction", ResultOf<sizeof(results)>>::dims>(), .out = sizeof(results) == sizeof("Tensor")}
+#define VAR_ROWS(name, results)                                                                          \
+  {.schema = name "(Tensor self, bool unbiased=True) -> " results,                                       \
+   .composite = kernel<&Unbiased<"aten::" name ".correction", ResultOf<sizeof(results)>>::whole>()},     \
+  {                                                                                                      \
+    .schema = name ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " results, \
+    .composite = kernel<&Unbiased<"aten::" name ".correction", ResultOf<sizeof(results)>>::dims>(),      \
+    .out = sizeof(results) == sizeof("Tensor")                                                           \
+  }
 template <size_t n>
 using ResultOf = std::conditional_t<n == sizeof("Tensor"), Tensor, Pair>;
 
 constexpr OpDef defs[] = {
     VAR_ROWS("var", "Tensor"),
-    {.schema = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-     .all = kernel<&var_kernel>(), .saves = "self dim correction keepdim",
-     .grad = [](Grad& g) { g.set(0, var_grad(g, g.out())); }, .out = true},
+    {.schema =
+         "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+     .all = kernel<&var_kernel>(),
+     .saves = "self dim correction keepdim",
+     .grad = [](Grad& g) { g.set(0, var_grad(g, g.out())); },
+     .out = true},
     VAR_ROWS("std", "Tensor"),
-    {.schema = "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-     .all = kernel<&std_kernel>(), .saves = "self dim correction keepdim result",
-     .grad = [](Grad& g) { g.set(0, var_grad(g, var_grad_of_std(g))); }, .out = true},
+    {.schema =
+         "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+     .all = kernel<&std_kernel>(),
+     .saves = "self dim correction keepdim result",
+     .grad = [](Grad& g) { g.set(0, var_grad(g, var_grad_of_std(g))); },
+     .out = true},
     VAR_ROWS("var_mean", "(Tensor, Tensor)"),
-    {.schema = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
-     .all = kernel<&var_mean_kernel>(), .saves = "self dim correction keepdim", .grad = var_mean_grad<false>},
+    {.schema = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+               "(Tensor, Tensor)",
+     .all = kernel<&var_mean_kernel>(),
+     .saves = "self dim correction keepdim",
+     .grad = var_mean_grad<false>},
     VAR_ROWS("std_mean", "(Tensor, Tensor)"),
-    {.schema = "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
-     .all = kernel<&std_mean_kernel>(), .saves = "self dim correction keepdim result", .grad = var_mean_grad<true>},
+    {.schema = "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+               "(Tensor, Tensor)",
+     .all = kernel<&std_mean_kernel>(),
+     .saves = "self dim correction keepdim result",
+     .grad = var_mean_grad<true>},
     {.schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     .all = kernel<&logsumexp_kernel>(), .saves = "self dim keepdim result",
-     .grad = [](Grad& g) {
-       Tensor y = restore_dims(g.result(), g.arg(1), flag(g, 2), rank(g));
-       g.set(0, mul(restore_dims(g.out(), g.arg(1), flag(g, 2), rank(g)), exp(sub(g.in(0), y))));
-     },
-     .out = true, .autocast = Autocast::Float32},
-    {.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     .all = kernel<&vector_norm>(), .saves = "self ord dim keepdim result", .grad = vector_norm_grad, .out = true},
-    {.schema = "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", .composite = kernel<&norm_whole_dtype>()},
+     .all = kernel<&logsumexp_kernel>(),
+     .saves = "self dim keepdim result",
+     .grad =
+         [](Grad& g) {
+           Tensor y = restore_dims(g.result(), g.arg(1), flag(g, 2), rank(g));
+           g.set(0, mul(restore_dims(g.out(), g.arg(1), flag(g, 2), rank(g)), exp(sub(g.in(0), y))));
+         },
+     .out = true,
+     .autocast = Autocast::Float32},
+    {.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+               "dtype=None) -> Tensor",
+     .all = kernel<&vector_norm>(),
+     .saves = "self ord dim keepdim result",
+     .grad = vector_norm_grad,
+     .out = true},
+    {.schema = "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+     .composite = kernel<&norm_whole_dtype>()},
     {.schema = "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", .composite = kernel<&norm_whole>()},
-    {.schema = "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
-     .composite = kernel<&norm_dims_dtype>(), .out = true},
+    {.schema =
+         "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
+     .composite = kernel<&norm_dims_dtype>(),
+     .out = true},
     {.schema = "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
-     .composite = kernel<&norm_dims>(), .out = true},
+     .composite = kernel<&norm_dims>(),
+     .out = true},
     {.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", .composite = kernel<&dist>()},
-    {.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", .composite = kernel<&aminmax>(), .out = true},
-    {.schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", .composite = kernel<&nanmean>(), .out = true},
+    {.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+     .composite = kernel<&aminmax>(),
+     .out = true},
+    {.schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     .composite = kernel<&nanmean>(),
+     .out = true},
 };
 #undef VAR_ROWS
 

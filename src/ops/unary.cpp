@@ -123,10 +123,15 @@ void define_unary() {
   for (const UnaryRow& row : rows) {
     auto has = [&](char form) { return std::string_view(row.forms).find(form) != std::string_view::npos; };
     std::string schema = str(row.name, "(Tensor self) -> Tensor");
-    define({.schema = schema.c_str(), .all = {run, const_cast<UnaryRow*>(&row)}, .saves = row.saves, .grad = row.grad,
-            .differentiable = row.grad != nullptr, .in_place = has('i'),
+    define({.schema = schema.c_str(),
+            .all = {run, const_cast<UnaryRow*>(&row)},
+            .saves = row.saves,
+            .grad = row.grad,
+            .differentiable = row.grad != nullptr,
+            .in_place = has('i'),
             .out = has('o'),
-            .own_forms = true, .autocast = row.autocast});
+            .own_forms = true,
+            .autocast = row.autocast});
   }
 }
 

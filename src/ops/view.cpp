@@ -17,16 +17,19 @@ struct Geometry {
   Dims sizes, strides;
 };
 
-Tensor with_strides(const Tensor& t, IntSpan sizes, IntSpan strides) { return make_view(t, sizes, strides, t.offset()); }
+Tensor with_strides(const Tensor& t, IntSpan sizes, IntSpan strides) {
+  return make_view(t, sizes, strides, t.offset());
+}
 
 // --- other sizes, same elements
 
 Tensor view_kernel(const Tensor& self, IntSpan size) {
   Dims shape = infer_shape("view", size, self.numel());
   std::optional<Dims> strides = view_strides(self.sizes(), self.strides(), shape);
-  FC_CHECK(strides, "view size is not compatible with input tensor's size and stride (at least one dimension spans "
-           "across two contiguous subspaces). Use .reshape(...) instead. view: size ", shape, " of a tensor with sizes ",
-           self.sizes(), " and strides ", self.strides());
+  FC_CHECK(strides,
+           "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+           "across two contiguous subspaces). Use .reshape(...) instead. view: size ",
+           shape, " of a tensor with sizes ", self.sizes(), " and strides ", self.strides());
   return with_strides(self, shape, *strides);
 }
 
@@ -47,7 +50,8 @@ Tensor reshape_as(const Tensor& self, const Tensor& other) { return reshape(self
 Tensor flatten(const Tensor& self, int64_t start, int64_t end) {
   start = wrap_dim(start, self.dim(), "flatten");
   end = wrap_dim(end, self.dim(), "flatten");
-  FC_CHECK(start <= end, "flatten() has invalid args: start_dim cannot come after end_dim: start_dim ", start, ", end_dim ", end);
+  FC_CHECK(start <= end, "flatten() has invalid args: start_dim cannot come after end_dim: start_dim ", start,
+           ", end_dim ", end);
   if (self.dim() == 0) return reshape(self, Dims{1});
   if (start == end) return self;
   Dims shape;
@@ -107,23 +111,30 @@ std::vector<Tensor> at_least_each(TensorSpan tensors) {
 Tensor view_dtype(const Tensor& self, DType dtype) {
   int64_t from = static_cast<int64_t>(item_size(self.dtype())), to = static_cast<int64_t>(item_size(dtype));
   if (from == to) return make_view(self, self.sizes(), self.strides(), self.offset(), dtype);
-  auto what = [&] { return str(" to view ", info(self.dtype()).legacy, " as ", info(dtype).legacy, " (different element sizes)"); };
+  auto what = [&] {
+    return str(" to view ", info(self.dtype()).legacy, " as ", info(dtype).legacy, " (different element sizes)");
+  };
   FC_CHECK(self.dim() > 0, "view: self.dim() cannot be 0", what());
-  FC_CHECK(self.stride(-1) == 1 || self.numel() == 0, "view: self.stride(-1) must be 1", what(), ", but got ", self.stride(-1));
+  FC_CHECK(self.stride(-1) == 1 || self.numel() == 0, "view: self.stride(-1) must be 1", what(), ", but got ",
+           self.stride(-1));
   Dims sizes(self.sizes()), strides(self.strides());
   size_t last = sizes.size() - 1;
   if (from > to) {
     int64_t ratio = from / to;
-    FC_CHECK(!__builtin_mul_overflow(sizes[last], ratio, &sizes[last]), "view: the last dimension is too large", what());
+    FC_CHECK(!__builtin_mul_overflow(sizes[last], ratio, &sizes[last]), "view: the last dimension is too large",
+             what());
     for (size_t d = 0; d < last; ++d) strides[d] = scale_stride(strides[d], ratio);
     return make_view(self, sizes, strides, self.offset() * ratio, dtype);
   }
   int64_t ratio = to / from;
-  FC_CHECK(sizes[last] % ratio == 0, "view: self.size(-1) must be divisible by ", ratio, what(), ", but got ", sizes[last]);
-  FC_CHECK(self.offset() % ratio == 0, "view: self.storage_offset() must be divisible by ", ratio, what(), ", but got ", self.offset());
+  FC_CHECK(sizes[last] % ratio == 0, "view: self.size(-1) must be divisible by ", ratio, what(), ", but got ",
+           sizes[last]);
+  FC_CHECK(self.offset() % ratio == 0, "view: self.storage_offset() must be divisible by ", ratio, what(), ", but got ",
+           self.offset());
   sizes[last] /= ratio;
   for (size_t d = 0; d < last; ++d) {
-    FC_CHECK(strides[d] % ratio == 0, "view: self.stride(", d, ") must be divisible by ", ratio, what(), ", but got ", strides[d]);
+    FC_CHECK(strides[d] % ratio == 0, "view: self.stride(", d, ") must be divisible by ", ratio, what(), ", but got ",
+             strides[d]);
     strides[d] /= ratio;
   }
   return make_view(self, sizes, strides, self.offset() / ratio, dtype);
@@ -140,20 +151,28 @@ Tensor view_as_real(const Tensor& self) {
 
 Tensor view_as_complex(const Tensor& self) {
   FC_CHECK(self.dtype() == DType::Float32 || self.dtype() == DType::Float64,
-           "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: ", info(self.dtype()).legacy);
+           "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: ",
+           info(self.dtype()).legacy);
   FC_CHECK(self.dim() > 0, "view_as_complex: Input tensor must have one or more dimensions");
-  FC_CHECK(self.size(-1) == 2, "view_as_complex: Tensor must have a last dimension of size 2, got sizes ", self.sizes());
-  FC_CHECK(self.stride(-1) == 1, "view_as_complex: Tensor must have a last dimension with stride 1, got strides ", self.strides());
-  FC_CHECK(self.offset() % 2 == 0, "view_as_complex: Tensor must have a storage_offset divisible by 2, got ", self.offset());
+  FC_CHECK(self.size(-1) == 2, "view_as_complex: Tensor must have a last dimension of size 2, got sizes ",
+           self.sizes());
+  FC_CHECK(self.stride(-1) == 1, "view_as_complex: Tensor must have a last dimension with stride 1, got strides ",
+           self.strides());
+  FC_CHECK(self.offset() % 2 == 0, "view_as_complex: Tensor must have a storage_offset divisible by 2, got ",
+           self.offset());
   Dims sizes(self.sizes().first(self.sizes().size() - 1)), strides(self.strides().first(sizes.size()));
   for (int64_t& s : strides) {
-    FC_CHECK(s % 2 == 0, "view_as_complex: Tensor must have a stride divisible by 2 for all but last dimension, got strides ", self.strides());
+    FC_CHECK(s % 2 == 0,
+             "view_as_complex: Tensor must have a stride divisible by 2 for all but last dimension, got strides ",
+             self.strides());
     s /= 2;
   }
   return make_view(self, sizes, strides, self.offset() / 2, complex_of(self.dtype()));
 }
 
-Tensor real_part(const Tensor& self) { return is_complex(self.dtype()) ? select(call<"aten::view_as_real", Tensor>(self), -1, 0) : self; }
+Tensor real_part(const Tensor& self) {
+  return is_complex(self.dtype()) ? select(call<"aten::view_as_real", Tensor>(self), -1, 0) : self;
+}
 Tensor imaginary_part(const Tensor& self) {
   FC_CHECK(is_complex(self.dtype()), "imag is not implemented for tensors with non-complex dtypes.");
   return select(call<"aten::view_as_real", Tensor>(self), -1, 1);
@@ -163,19 +182,22 @@ Tensor imaginary_part(const Tensor& self) {
 
 Tensor expand_kernel(const Tensor& self, IntSpan size, bool) {
   FC_CHECK(size.size() >= self.sizes().size(), "expand: the number of sizes provided (", size.size(),
-           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), "): sizes ", size, ", tensor sizes ", self.sizes());
+           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), "): sizes ", size,
+           ", tensor sizes ", self.sizes());
   Dims sizes(size), strides(size.size());
   size_t lead = size.size() - self.sizes().size();
   for (size_t d = size.size(); d-- > 0;) {
     int64_t have = d >= lead ? self.sizes()[d - lead] : 1;
     int64_t stride = d >= lead ? self.strides()[d - lead] : self.dim() ? scale_stride(strides[d + 1], sizes[d + 1]) : 0;
     if (size[d] == -1) {
-      FC_CHECK(d >= lead, "expand: The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", d);
+      FC_CHECK(d >= lead,
+               "expand: The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", d);
       sizes[d] = have;
     }
     FC_CHECK(sizes[d] >= 0, "expand: invalid size ", sizes[d], " for dimension ", d, " in ", size);
-    FC_CHECK(sizes[d] == have || have == 1, "expand: The expanded size of the tensor (", sizes[d], ") must match the existing size (",
-             have, ") at non-singleton dimension ", d, ".  Target sizes: ", size, ".  Tensor sizes: ", self.sizes());
+    FC_CHECK(sizes[d] == have || have == 1, "expand: The expanded size of the tensor (", sizes[d],
+             ") must match the existing size (", have, ") at non-singleton dimension ", d, ".  Target sizes: ", size,
+             ".  Tensor sizes: ", self.sizes());
     strides[d] = sizes[d] == have ? stride : 0;
   }
   return with_strides(self, sizes, strides);
@@ -194,7 +216,9 @@ Tensor broadcast_to(const Tensor& self, IntSpan size) {
 // --- other orders
 
 Tensor permute_kernel(const Tensor& self, IntSpan dims) {
-  FC_CHECK(dims.size() == self.sizes().size(), "permute: number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = ",
+  FC_CHECK(dims.size() == self.sizes().size(),
+           "permute: number of dimensions in the tensor input does not match the length of the desired ordering of "
+           "dimensions i.e. input.dim() = ",
            self.dim(), " is not equal to len(dims) = ", dims.size());
   Dims order = wrap_dims("permute", dims, self.dim()), sizes(dims.size()), strides(dims.size());
   for (size_t i = 0; i < order.size(); ++i) {
@@ -223,7 +247,9 @@ Tensor transpose_in_place(const Tensor& self, int64_t d0, int64_t d1) {
   self.impl().set_geometry(r.sizes, r.strides, self.offset());
   return self;
 }
-Tensor swap_in_place(const Tensor& self, int64_t d0, int64_t d1) { return call<"aten::transpose_", Tensor>(self, d0, d1); }
+Tensor swap_in_place(const Tensor& self, int64_t d0, int64_t d1) {
+  return call<"aten::transpose_", Tensor>(self, d0, d1);
+}
 Tensor swap_axes(const Tensor& self, int64_t d0, int64_t d1) {
   return transpose(self, wrap_dim(d0, self.dim(), "swapaxes"), wrap_dim(d1, self.dim(), "swapaxes"));
 }
@@ -248,15 +274,18 @@ Tensor numpy_T(const Tensor& self) {
   return permute(self, order);
 }
 Tensor mT(const Tensor& self) {
-  FC_CHECK(self.dim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ", self.dim(), "-D tensor.");
+  FC_CHECK(self.dim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ", self.dim(),
+           "-D tensor.");
   return transpose(self, -2, -1);
 }
 Tensor matrix_H(const Tensor& self) {
-  FC_CHECK(self.dim() == 2 || self.dim() == 0, "tensor.H is only supported on matrices (2-D tensors). Got ", self.dim(), "-D tensor.");
+  FC_CHECK(self.dim() == 2 || self.dim() == 0, "tensor.H is only supported on matrices (2-D tensors). Got ", self.dim(),
+           "-D tensor.");
   return conj(self.dim() ? transpose(self, 0, 1) : self);
 }
 Tensor adjoint(const Tensor& self) {
-  FC_CHECK(self.dim() >= 2, "adjoint: tensor.adjoint() is only supported on matrices or batches of matrices. Got ", self.dim(), "-D tensor.");
+  FC_CHECK(self.dim() >= 2, "adjoint: tensor.adjoint() is only supported on matrices or batches of matrices. Got ",
+           self.dim(), "-D tensor.");
   return conj(transpose(self, -2, -1));
 }
 
@@ -280,10 +309,18 @@ Tensor move(const char* op, const Tensor& self, IntSpan source, IntSpan destinat
   }
   return permute(self, order);
 }
-Tensor movedim(const Tensor& self, IntSpan source, IntSpan destination) { return move("movedim", self, source, destination); }
-Tensor movedim_one(const Tensor& self, int64_t source, int64_t destination) { return move("movedim", self, {&source, 1}, {&destination, 1}); }
-Tensor moveaxis(const Tensor& self, IntSpan source, IntSpan destination) { return move("moveaxis", self, source, destination); }
-Tensor moveaxis_one(const Tensor& self, int64_t source, int64_t destination) { return move("moveaxis", self, {&source, 1}, {&destination, 1}); }
+Tensor movedim(const Tensor& self, IntSpan source, IntSpan destination) {
+  return move("movedim", self, source, destination);
+}
+Tensor movedim_one(const Tensor& self, int64_t source, int64_t destination) {
+  return move("movedim", self, {&source, 1}, {&destination, 1});
+}
+Tensor moveaxis(const Tensor& self, IntSpan source, IntSpan destination) {
+  return move("moveaxis", self, source, destination);
+}
+Tensor moveaxis_one(const Tensor& self, int64_t source, int64_t destination) {
+  return move("moveaxis", self, {&source, 1}, {&destination, 1});
+}
 
 // --- dimensions of size one
 
@@ -306,11 +343,19 @@ Tensor squeeze_bits_in_place(const Tensor& self, uint64_t bits) {
   return self;
 }
 Tensor squeeze_all(const Tensor& self) { return squeeze_bits(self, ~uint64_t{0}); }
-Tensor squeeze_dim(const Tensor& self, int64_t dim) { return squeeze_bits(self, dim_bits("squeeze", {&dim, 1}, self.dim())); }
-Tensor squeeze_dims(const Tensor& self, IntSpan dims) { return squeeze_bits(self, dim_bits("squeeze", dims, self.dim())); }
+Tensor squeeze_dim(const Tensor& self, int64_t dim) {
+  return squeeze_bits(self, dim_bits("squeeze", {&dim, 1}, self.dim()));
+}
+Tensor squeeze_dims(const Tensor& self, IntSpan dims) {
+  return squeeze_bits(self, dim_bits("squeeze", dims, self.dim()));
+}
 Tensor squeeze_all_in_place(const Tensor& self) { return squeeze_bits_in_place(self, ~uint64_t{0}); }
-Tensor squeeze_dim_in_place(const Tensor& self, int64_t dim) { return squeeze_bits_in_place(self, dim_bits("squeeze_", {&dim, 1}, self.dim())); }
-Tensor squeeze_dims_in_place(const Tensor& self, IntSpan dims) { return squeeze_bits_in_place(self, dim_bits("squeeze_", dims, self.dim())); }
+Tensor squeeze_dim_in_place(const Tensor& self, int64_t dim) {
+  return squeeze_bits_in_place(self, dim_bits("squeeze_", {&dim, 1}, self.dim()));
+}
+Tensor squeeze_dims_in_place(const Tensor& self, IntSpan dims) {
+  return squeeze_bits_in_place(self, dim_bits("squeeze_", dims, self.dim()));
+}
 
 Geometry unsqueezed(const char* op, const Tensor& self, int64_t dim) {
   size_t d = static_cast<size_t>(wrap_dim(dim, self.dim() + 1, op));
@@ -371,12 +416,18 @@ Tensor set_tensor(const Tensor& self, const Tensor& source) {
 
 constexpr OpDef defs[] = {
     {.schema = "view(Tensor(a) self, int[] size) -> Tensor(a)", .all = kernel<&view_kernel>(), .grad = reshape_grad},
-    {.schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", .all = kernel<&view_dtype>(), .differentiable = false},
+    {.schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+     .all = kernel<&view_dtype>(),
+     .differentiable = false},
     {.schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)", .composite = kernel<&view_as>()},
-    {.schema = "_unsafe_view(Tensor self, int[] size) -> Tensor", .all = kernel<&unsafe_view>(), .grad = reshape_grad, .hidden = true},
+    {.schema = "_unsafe_view(Tensor self, int[] size) -> Tensor",
+     .all = kernel<&unsafe_view>(),
+     .grad = reshape_grad,
+     .hidden = true},
     {.schema = "reshape(Tensor(a) self, int[] shape) -> Tensor(a)", .composite = kernel<&reshape_kernel>()},
     {.schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", .composite = kernel<&reshape_as>()},
-    {.schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", .composite = kernel<&flatten>()},
+    {.schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+     .composite = kernel<&flatten>()},
     {.schema = "unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)", .composite = kernel<&unflatten>()},
     {.schema = "ravel(Tensor(a) self) -> Tensor(a)", .composite = kernel<&ravel>()},
     {.schema = "atleast_1d(Tensor self) -> Tensor", .composite = kernel<&at_least_one<1>>()},
@@ -386,27 +437,38 @@ constexpr OpDef defs[] = {
     {.schema = "atleast_3d(Tensor self) -> Tensor", .composite = kernel<&at_least_one<3>>()},
     {.schema = "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", .composite = kernel<&at_least_each<3>>()},
 
-    {.schema = "view_as_real(Tensor(a) self) -> Tensor(a)", .all = kernel<&view_as_real>(),
+    {.schema = "view_as_real(Tensor(a) self) -> Tensor(a)",
+     .all = kernel<&view_as_real>(),
      .grad = [](Grad& g) { g.set(0, call<"aten::view_as_complex", Tensor>(contiguous(G))); }},
-    {.schema = "view_as_complex(Tensor(a) self) -> Tensor(a)", .all = kernel<&view_as_complex>(),
+    {.schema = "view_as_complex(Tensor(a) self) -> Tensor(a)",
+     .all = kernel<&view_as_complex>(),
      .grad = [](Grad& g) { g.set(0, call<"aten::view_as_real", Tensor>(G)); }},
     {.schema = "real(Tensor(a) self) -> Tensor(a)", .composite = kernel<&real_part>()},
     {.schema = "imag(Tensor(a) self) -> Tensor(a)", .composite = kernel<&imaginary_part>()},
 
-    {.schema = "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)", .all = kernel<&expand_kernel>(), .grad = same_grad},
+    {.schema = "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
+     .all = kernel<&expand_kernel>(),
+     .grad = same_grad},
     {.schema = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", .composite = kernel<&expand_as>()},
     {.schema = "broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", .composite = kernel<&broadcast_to>()},
 
-    {.schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)", .all = kernel<&permute_kernel>(), .saves = "dims",
-     .grad = [](Grad& g) {
-       Dims order = wrap_dims("permute", g.arg(1).ints(), G.dim()), inverse(order.size());
-       for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-       g.set(0, permute(G, inverse));
-     }},
-    {.schema = "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", .all = kernel<&transpose_kernel>(),
-     .saves = "dim0 dim1", .grad = transpose_grad},
-    {.schema = "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", .all = kernel<&transpose_in_place>(),
-     .saves = "dim0 dim1", .grad = transpose_grad},
+    {.schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+     .all = kernel<&permute_kernel>(),
+     .saves = "dims",
+     .grad =
+         [](Grad& g) {
+           Dims order = wrap_dims("permute", g.arg(1).ints(), G.dim()), inverse(order.size());
+           for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+           g.set(0, permute(G, inverse));
+         }},
+    {.schema = "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+     .all = kernel<&transpose_kernel>(),
+     .saves = "dim0 dim1",
+     .grad = transpose_grad},
+    {.schema = "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+     .all = kernel<&transpose_in_place>(),
+     .saves = "dim0 dim1",
+     .grad = transpose_grad},
     {.schema = "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", .composite = kernel<&swap_axes>()},
     {.schema = "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", .composite = kernel<&swap_dims>()},
     {.schema = "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", .composite = kernel<&swap_in_place>()},
@@ -418,32 +480,54 @@ constexpr OpDef defs[] = {
     {.schema = "matrix_H(Tensor(a) self) -> Tensor(a)", .composite = kernel<&matrix_H>()},
     {.schema = "mH(Tensor(a) self) -> Tensor(a)", .composite = kernel<&adjoint>()},
     {.schema = "adjoint(Tensor(a) self) -> Tensor(a)", .composite = kernel<&adjoint>()},
-    {.schema = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", .composite = kernel<&movedim>()},
-    {.schema = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .composite = kernel<&movedim_one>()},
-    {.schema = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", .composite = kernel<&moveaxis>()},
-    {.schema = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .composite = kernel<&moveaxis_one>()},
+    {.schema = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+     .composite = kernel<&movedim>()},
+    {.schema = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+     .composite = kernel<&movedim_one>()},
+    {.schema = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+     .composite = kernel<&moveaxis>()},
+    {.schema = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+     .composite = kernel<&moveaxis_one>()},
 
     {.schema = "squeeze(Tensor(a) self) -> Tensor(a)", .all = kernel<&squeeze_all>(), .grad = reshape_grad},
-    {.schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", .all = kernel<&squeeze_dim>(), .grad = reshape_grad},
-    {.schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", .all = kernel<&squeeze_dims>(), .grad = reshape_grad},
+    {.schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+     .all = kernel<&squeeze_dim>(),
+     .grad = reshape_grad},
+    {.schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+     .all = kernel<&squeeze_dims>(),
+     .grad = reshape_grad},
     {.schema = "squeeze_(Tensor(a!) self) -> Tensor(a!)", .all = kernel<&squeeze_all_in_place>(), .grad = reshape_grad},
-    {.schema = "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", .all = kernel<&squeeze_dim_in_place>(), .grad = reshape_grad},
-    {.schema = "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", .all = kernel<&squeeze_dims_in_place>(), .grad = reshape_grad},
-    {.schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", .all = kernel<&unsqueeze_kernel>(), .saves = "dim",
+    {.schema = "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)",
+     .all = kernel<&squeeze_dim_in_place>(),
+     .grad = reshape_grad},
+    {.schema = "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)",
+     .all = kernel<&squeeze_dims_in_place>(),
+     .grad = reshape_grad},
+    {.schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+     .all = kernel<&unsqueeze_kernel>(),
+     .saves = "dim",
      .grad = [](Grad& g) { g.set(0, squeeze(G, g.arg(1).integer())); }},
-    {.schema = "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", .all = kernel<&unsqueeze_in_place>(), .saves = "dim",
+    {.schema = "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)",
+     .all = kernel<&unsqueeze_in_place>(),
+     .saves = "dim",
      .grad = [](Grad& g) { g.set(0, squeeze(G, g.arg(1).integer())); }},
 
     {.schema = "alias(Tensor(a) self) -> Tensor(a)", .all = kernel<&alias_kernel>(), .grad = same_grad, .hidden = true},
     {.schema = "detach(Tensor(a) self) -> Tensor(a)", .all = kernel<&alias_kernel>(), .differentiable = false},
     {.schema = "resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-     .all = kernel<&resize_kernel>(), .differentiable = false},
+     .all = kernel<&resize_kernel>(),
+     .differentiable = false},
     {.schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-     .all = kernel<&resize_as>(), .differentiable = false},
+     .all = kernel<&resize_as>(),
+     .differentiable = false},
     {.schema = "set_(Tensor(a!) self) -> Tensor(a!)", .all = kernel<&set_empty>(), .differentiable = false},
-    {.schema = "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", .all = kernel<&set_tensor>(), .differentiable = false},
-    {.schema = "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)",
-     .all = kernel<&set_range>(), .differentiable = false},
+    {.schema = "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+     .all = kernel<&set_tensor>(),
+     .differentiable = false},
+    {.schema = "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, "
+               "int[] stride=[]) -> Tensor(a!)",
+     .all = kernel<&set_range>(),
+     .differentiable = false},
 };
 #undef G
 

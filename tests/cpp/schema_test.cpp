@@ -31,15 +31,14 @@ TEST(Schema, EveryOperatorsSchemaReadsBack) {
 }
 
 TEST(Schema, SaysWhereItFails) {
-  for (const char* text : {"", "add", "add(", "add(Tensor", "add(Tensor self", "add(Tensor self) ->", "add(Foo x) -> Tensor",
-                           "add(Tensor a, Tensor a) -> Tensor", "add(int x=99999999999999999999) -> Tensor", "f(*, *) -> Tensor",
-                           "f(int[0] x) -> Tensor", "f(Tensor x) -> Tensor extra words", "f(str s=\"open) -> Tensor"}) {
+  for (const char* text :
+       {"", "add", "add(", "add(Tensor", "add(Tensor self", "add(Tensor self) ->", "add(Foo x) -> Tensor",
+        "add(Tensor a, Tensor a) -> Tensor", "add(int x=99999999999999999999) -> Tensor", "f(*, *) -> Tensor",
+        "f(int[0] x) -> Tensor", "f(Tensor x) -> Tensor extra words", "f(str s=\"open) -> Tensor"}) {
     try {
       parse_schema(text);
       ADD_FAILURE() << "accepted: " << text;
-    } catch (const ValueError& e) {
-      EXPECT_NE(e.message().find("position"), std::string::npos) << e.message();
-    }
+    } catch (const ValueError& e) { EXPECT_NE(e.message().find("position"), std::string::npos) << e.message(); }
   }
 }
 

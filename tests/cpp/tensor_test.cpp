@@ -48,7 +48,10 @@ TEST_F(TensorTest, ViewsShareTheVersionCounterAndDataDoesNot) {
 
 TEST_F(TensorTest, MemoryIsCountedAndReused) {
   MemoryStats before = cpu_memory_stats();
-  { Tensor t = empty_tensor(Dims{1000}, DType::Float32, {}); EXPECT_EQ(cpu_memory_stats().current - before.current, 4000); }
+  {
+    Tensor t = empty_tensor(Dims{1000}, DType::Float32, {});
+    EXPECT_EQ(cpu_memory_stats().current - before.current, 4000);
+  }
   EXPECT_EQ(cpu_memory_stats().current, before.current);
   EXPECT_EQ(cpu_memory_stats().allocations - before.allocations, 1);
 }
@@ -70,19 +73,17 @@ TEST_F(TensorTest, HalfConversionsRoundToNearestEven) {
   EXPECT_EQ(float_to_half(0x1.8p-25f), 1);
   for (uint32_t h = 0; h < 0x10000; ++h) {
     float f = half_to_float(static_cast<uint16_t>(h));
-    if (f == f) {
-      EXPECT_EQ(float_to_half(f), h);
-    }
+    if (f == f) { EXPECT_EQ(float_to_half(f), h); }
     float b = bfloat_to_float(static_cast<uint16_t>(h));
-    if (b == b) {
-      EXPECT_EQ(float_to_bfloat(b), h);
-    }
+    if (b == b) { EXPECT_EQ(float_to_bfloat(b), h); }
   }
 }
 
 TEST_F(TensorTest, ParallelForCoversTheRangeAndCarriesExceptions) {
   std::vector<int> hits(100000, 0);
-  parallel_for(0, 100000, 100, [&](int64_t a, int64_t b) { for (int64_t i = a; i < b; ++i) ++hits[static_cast<size_t>(i)]; });
+  parallel_for(0, 100000, 100, [&](int64_t a, int64_t b) {
+    for (int64_t i = a; i < b; ++i) ++hits[static_cast<size_t>(i)];
+  });
   for (int h : hits) ASSERT_EQ(h, 1);
   EXPECT_THROW(parallel_for(0, 1000, 1, [](int64_t, int64_t) { raise<ValueError>("inside"); }), ValueError);
 }

@@ -12,7 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     std::string printed = fc::to_string(fc::parse_schema(text));
     if (fc::to_string(fc::parse_schema(printed)) != printed) std::abort();
-  } catch (const fc::ValueError&) {
-  }
+  } catch (const fc::ValueError&) {}
   return 0;
 }

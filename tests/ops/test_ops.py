@@ -558,4 +558,3 @@ def test_live(torch, oracle, device, op):
                 kind = short(w.dtype)
                 bad.check(where, differences(array(torch, g), array(oracle, w), *(op.tol.get(dtype) or TOLERANCE.get(kind, (0, 0)))))
     bad.tell()
-

@@ -31,7 +31,8 @@ int64_t read_index(const char* p) {
 }
 
 // Bytes of the trailing block; nd becomes the number of dimensions before it.
-int64_t trailing_block(int& nd, int dim, const int64_t* shape, const fc_operand& a, const fc_operand& b, const fc_operand& index, int64_t item) {
+int64_t trailing_block(int& nd, int dim, const int64_t* shape, const fc_operand& a, const fc_operand& b,
+                       const fc_operand& index, int64_t item) {
   int64_t block = item;
   while (nd - 1 > dim) {
     int d = nd - 1;
@@ -62,7 +63,8 @@ void gather_row(const GatherRow row) {
       const auto* in = reinterpret_cast<const U*>(r.in);
       const auto* index = reinterpret_cast<const int64_t*>(r.index);
       for (int64_t i = 0; i < r.n; ++i) {
-        if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(r.size)) [[unlikely]] out_of_bounds(index[i], r.dim, r.size);
+        if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(r.size)) [[unlikely]]
+          out_of_bounds(index[i], r.dim, r.size);
         out[i] = in[index[i]];
       }
       return;
@@ -70,7 +72,8 @@ void gather_row(const GatherRow row) {
   }
   for (int64_t i = 0; i < r.n; ++i) {
     int64_t at = read_index(r.index + i * r.index_step);
-    if (at < 0 || at >= r.size) [[unlikely]] out_of_bounds(at, r.dim, r.size);
+    if (at < 0 || at >= r.size) [[unlikely]]
+      out_of_bounds(at, r.dim, r.size);
     const char* from = r.in + i * r.in_step + at * r.in_dim;
     if constexpr (N != 0) std::memcpy(r.out + i * r.out_step, from, N);
     else std::memcpy(r.out + i * r.out_step, from, static_cast<size_t>(r.block));
@@ -142,7 +145,8 @@ void check_indices(const fc_scatter& c) {
       int64_t m = std::min(here.shape[last] - here.index[last], to - from);
       for (int64_t i = 0; i < m; ++i) {
         int64_t v = read_index(here.at[0] + i * here.strides[0][last]);
-        if (v < 0 || v >= c.out_size) [[unlikely]] out_of_bounds(v, c.dim, c.out_size);
+        if (v < 0 || v >= c.out_size) [[unlikely]]
+          out_of_bounds(v, c.dim, c.out_size);
       }
       here.advance(m);
       from += m;
@@ -156,12 +160,12 @@ struct ScatterRun {
   char* out;
   const char* src;
   const char* index;
-  int64_t n, m;                             // positions along dim; lines beside each other
-  int64_t out_dim, src_dim, index_dim;      // bytes per step along dim
-  int64_t out_line, src_line, index_line;   // bytes per line
-  int64_t low, high;                        // destinations that are ours
-  int64_t block;                            // bytes
-  bool along_dim;                           // dim is the inner loop
+  int64_t n, m;                            // positions along dim; lines beside each other
+  int64_t out_dim, src_dim, index_dim;     // bytes per step along dim
+  int64_t out_line, src_line, index_line;  // bytes per line
+  int64_t low, high;                       // destinations that are ours
+  int64_t block;                           // bytes
+  bool along_dim;                          // dim is the inner loop
 };
 
 template <class F>
@@ -182,8 +186,7 @@ template <class F>
 
 template <size_t N>
 void scatter_set(const ScatterRun r) {
-  const size_t bytes = N ? N : static_cast<size_t>(r.block);
-  each_place(r, [bytes](char* to, const char* from) { std::memcpy(to, from, N ? N : bytes); });
+  each_place(r, [&r](char* to, const char* from) { std::memcpy(to, from, N ? N : static_cast<size_t>(r.block)); });
 }
 
 struct Half16 {
@@ -192,17 +195,23 @@ struct Half16 {
 struct BFloat16 {
   uint16_t bits;
 };
-template <class T> T widen(T v) { return v; }
+template <class T>
+T widen(T v) {
+  return v;
+}
 inline float widen(Half16 v) { return half_to_float(v.bits); }
 inline float widen(BFloat16 v) { return bfloat_to_float(v.bits); }
-template <class T, class C> T narrow_to(C v) {
+template <class T, class C>
+T narrow_to(C v) {
   if constexpr (std::is_same_v<T, Half16>) return {float_to_half(v)};
   else if constexpr (std::is_same_v<T, BFloat16>) return {float_to_bfloat(v)};
   else return static_cast<T>(v);
 }
 
-template <class T> constexpr bool is_complex_type = false;
-template <class T> constexpr bool is_complex_type<std::complex<T>> = true;
+template <class T>
+constexpr bool is_complex_type = false;
+template <class T>
+constexpr bool is_complex_type<std::complex<T>> = true;
 
 // Sums and products of integers wrap, so they are computed without sign.
 template <int opcode, class C>
@@ -359,7 +368,8 @@ void scatter(void*, const fc_scatter& c) {
   };
   int64_t work = n * (block / item);  // per line
   if (lines >= 2 * num_threads()) {
-    parallel_for(0, lines, std::max<int64_t>(kGrain / work, 1), [&](int64_t from, int64_t to) { run(from, to, 0, c.out_size); });
+    parallel_for(0, lines, std::max<int64_t>(kGrain / work, 1),
+                 [&](int64_t from, int64_t to) { run(from, to, 0, c.out_size); });
   } else {
     int64_t grain = lines * work < 2 * kGrain ? c.out_size : (c.out_size + num_threads() - 1) / num_threads();
     parallel_for(0, c.out_size, grain, [&](int64_t low, int64_t high) { run(0, lines, low, high); });

@@ -32,7 +32,9 @@ void cat(void* general, const Operator& op, const Arg* args, Value* results) {
   Dims sizes(shape);
   int64_t joined = 0;
   for (const Tensor& t : tensors) {
-    if (!t.is_contiguous() || t.dim() != ndim || t.dtype() != first.dtype() || !t.device().is_cpu() || t.impl().is_channels_last()) return go_general();
+    if (!t.is_contiguous() || t.dim() != ndim || t.dtype() != first.dtype() || !t.device().is_cpu() ||
+        t.impl().is_channels_last())
+      return go_general();
     for (size_t k = 0; k < shape.size(); ++k)
       if (k != d && t.sizes()[k] != shape[k]) return go_general();
     if (__builtin_add_overflow(joined, t.sizes()[d], &joined)) return go_general();
@@ -55,7 +57,8 @@ void cat(void* general, const Operator& op, const Arg* args, Value* results) {
       while (from < end) {
         int64_t r = from / row, column = from % row;
         size_t piece = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), column) - starts.begin()) - 1;
-        int64_t width = starts[piece + 1] - starts[piece], inside = column - starts[piece], n = std::min(width - inside, end - from);
+        int64_t width = starts[piece + 1] - starts[piece], inside = column - starts[piece],
+                n = std::min(width - inside, end - from);
         std::memcpy(to + from, tensors[piece].data_as<char>() + r * width + inside, static_cast<size_t>(n));
         from += n;
       }
@@ -174,8 +177,9 @@ Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sou
   Tensor x = contiguous(self);
   const auto* bits = m.data_as<uint8_t>();
   std::vector<int64_t> starts = count_set(bits, m.numel(), kGrain);
-  FC_CHECK(starts.back() <= src.numel(), "masked_scatter: expected at least as many elements in source as ones in mask: source has ",
-           src.numel(), ", mask has ", starts.back());
+  FC_CHECK(starts.back() <= src.numel(),
+           "masked_scatter: expected at least as many elements in source as ones in mask: source has ", src.numel(),
+           ", mask has ", starts.back());
   size_t item = item_size(self.dtype());
   char* to = x.data_as<char>();
   const char* from = src.data_as<char>();
@@ -198,7 +202,8 @@ Tensor linear_index(TensorSpan indices, IntSpan dims, IntSpan sizes, IntSpan str
     parallel_for(0, out.numel(), kGrain, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         int64_t v = from[i];
-        FC_CHECK_AS(IndexError, v >= -size && v < size, "index ", v, " is out of bounds for dimension ", dims[k], " with size ", size);
+        FC_CHECK_AS(IndexError, v >= -size && v < size, "index ", v, " is out of bounds for dimension ", dims[k],
+                    " with size ", size);
         int64_t part = (v < 0 ? v + size : v) * stride;
         to[i] = k == 0 ? part : to[i] + part;
       }
@@ -208,9 +213,10 @@ Tensor linear_index(TensorSpan indices, IntSpan dims, IntSpan sizes, IntSpan str
 }
 
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
-  FC_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got ", repeats.dim(), " dims");
-  FC_CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, "repeat_interleave: repeats has to be Long or Int tensor, got ",
-           info(repeats.dtype()).legacy);
+  FC_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got ", repeats.dim(),
+           " dims");
+  FC_CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32,
+           "repeat_interleave: repeats has to be Long or Int tensor, got ", info(repeats.dtype()).legacy);
   Tensor counts = contiguous(to_dtype(repeats, DType::Int64));
   const auto* n = counts.data_as<int64_t>();
   int64_t total = 0;
@@ -218,8 +224,9 @@ Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_si
     FC_CHECK(n[i] >= 0, "repeat_interleave: repeats can not be negative, got ", n[i]);
     FC_CHECK(!__builtin_add_overflow(total, n[i], &total), "repeat_interleave: the result is too large");
   }
-  FC_CHECK(!output_size || *output_size == total, "repeat_interleave: allocated size does not match required size: output_size is ",
-           output_size.value_or(0), ", the repeats sum to ", total);
+  FC_CHECK(!output_size || *output_size == total,
+           "repeat_interleave: allocated size does not match required size: output_size is ", output_size.value_or(0),
+           ", the repeats sum to ", total);
   Tensor out = empty_tensor(Dims{total}, DType::Int64, repeats.device());
   auto* to = out.data_as<int64_t>();
   for (int64_t i = 0; i < counts.numel(); ++i) to = std::fill_n(to, n[i], i);
@@ -227,9 +234,11 @@ Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_si
 }
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
-  FC_CHECK(is_integral(self.dtype(), false) && self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
+  FC_CHECK(is_integral(self.dtype(), false) && self.dim() == 1,
+           "bincount only supports 1-d non-negative integral inputs.");
   FC_CHECK(minlength >= 0, "bincount: minlength should be >= 0, got ", minlength);
-  FC_CHECK(!weights.defined() || Dims::same(weights.sizes(), self.sizes()), "bincount: weights should be 1-d and have the same length as input");
+  FC_CHECK(!weights.defined() || Dims::same(weights.sizes(), self.sizes()),
+           "bincount: weights should be 1-d and have the same length as input");
   Tensor x = contiguous(to_dtype(self, DType::Int64));
   const auto* v = x.data_as<int64_t>();
   int64_t most = -1;
@@ -267,7 +276,8 @@ Tensor is_in(const Tensor& elements, const Tensor& tests, bool invert) {
 }
 Tensor isin(const Tensor& elements, const Tensor& tests, bool, bool invert) {
   DType common = promote(elements.dtype(), tests.dtype());
-  FC_CHECK_AS(NotImplementedError, !is_complex(common), "isin: Unsupported input type encountered for isin(): ", common);
+  FC_CHECK_AS(NotImplementedError, !is_complex(common),
+              "isin: Unsupported input type encountered for isin(): ", common);
   // Every type but these two fits into one of them without loss.
   bool real = is_floating(common);
   DType t = real ? DType::Float64 : DType::Int64;

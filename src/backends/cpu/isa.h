@@ -18,16 +18,18 @@ struct MapKernel {
 inline constexpr int64_t kReduceRow = 4096, kReduceRows = 64;
 struct ReduceKernel {
   // out[j] = fold over i < n of in[j * row + i * stride], for j < n_rows
-  void (*rows)(const char* in, int64_t row, int64_t n_rows, int64_t stride, int64_t n, char* out, const char* shift) = nullptr;
+  void (*rows)(const char* in, int64_t row, int64_t n_rows, int64_t stride, int64_t n, char* out,
+               const char* shift) = nullptr;
   // out[j] = fold over i < n of in[i * row + j], for j < m
   void (*columns)(const char* in, int64_t row, int64_t n, int64_t m, char* out, const char* shift) = nullptr;
-  void (*combine)(char* a, const char* b, int64_t m) = nullptr;      // a[j] = a[j] with b[j], for j < m
-  void (*finish)(char* a, int64_t m, int64_t count) = nullptr;       // once at the end, with the number of terms
+  void (*combine)(char* a, const char* b, int64_t m) = nullptr;  // a[j] = a[j] with b[j], for j < m
+  void (*finish)(char* a, int64_t m, int64_t count) = nullptr;   // once at the end, with the number of terms
 };
 // Extremes with their place; base 0 starts afresh, otherwise value and index go on.
 struct ArgReduceKernel {
   void (*row)(const char* in, int64_t stride, int64_t n, int64_t base, char* value, int64_t* index) = nullptr;
-  void (*columns)(const char* in, int64_t row, int64_t n, int64_t m, int64_t base, char* value, int64_t* index) = nullptr;
+  void (*columns)(const char* in, int64_t row, int64_t n, int64_t m, int64_t base, char* value,
+                  int64_t* index) = nullptr;
   void (*combine)(char* value, int64_t* index, const char* later, const int64_t* later_index, int64_t m) = nullptr;
 };
 
@@ -48,16 +50,16 @@ struct KernelTable {
 };
 
 // Each is defined by one build of isa/*.cpp.
-#define FC_DECLARE(isa)                       \
-  namespace isa {                             \
-  void fill_unary(KernelTable& t);            \
-  void fill_math(KernelTable& t);             \
-  void fill_binary(KernelTable& t);           \
-  void fill_compare(KernelTable& t);          \
-  void fill_ternary(KernelTable& t);          \
-  void fill_cast(KernelTable& t);             \
-  void fill_reduce(KernelTable& t);           \
-  void fill_random(KernelTable& t);           \
+#define FC_DECLARE(isa)              \
+  namespace isa {                    \
+  void fill_unary(KernelTable& t);   \
+  void fill_math(KernelTable& t);    \
+  void fill_binary(KernelTable& t);  \
+  void fill_compare(KernelTable& t); \
+  void fill_ternary(KernelTable& t); \
+  void fill_cast(KernelTable& t);    \
+  void fill_reduce(KernelTable& t);  \
+  void fill_random(KernelTable& t);  \
   }
 FC_DECLARE(baseline)
 FC_DECLARE(avx2)

@@ -9,7 +9,9 @@
 namespace fc::cpu {
 namespace {
 
-[[noreturn, gnu::cold]] void out_of_bounds(int64_t target) { raise<IndexError>("nll_loss: Target ", target, " is out of bounds."); }
+[[noreturn, gnu::cold]] void out_of_bounds(int64_t target) {
+  raise<IndexError>("nll_loss: Target ", target, " is out of bounds.");
+}
 
 // Calls f(place in the target, class) for every target that is not ignored.
 template <class F>
@@ -25,7 +27,8 @@ void each_target(const Tensor& target, int64_t classes, int64_t ignore_index, co
 Tensor wide(const Tensor& t, DType type) { return t.defined() ? contiguous(to_dtype(t, type)) : t; }
 
 template <class T>
-void forward(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t ignore_index, T* each, double& total, double& total_weight) {
+void forward(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t ignore_index,
+             T* each, double& total, double& total_weight) {
   const T* values = x.data_as<T>();
   const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
   each_target(target, s.c, ignore_index, [&](int64_t i, int64_t c) {
@@ -36,21 +39,28 @@ void forward(const Tensor& x, const Tensor& target, const Tensor& weight, const 
   });
 }
 
-std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
+std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                       int64_t reduction, int64_t ignore_index) {
   const ClassShape s = check_nll(self, target, weight, reduction);
-  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()), "\"nll_loss_cpu\" not implemented for '", info(self.dtype()).legacy, "'");
+  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()), "\"nll_loss_cpu\" not implemented for '",
+              info(self.dtype()).legacy, "'");
   const DType type = compute_type(self.dtype());
   Tensor x = wide(self, type), t = wide(target, DType::Int64), w = wide(weight, type);
-  Tensor each = reduction == kReduceNone ? zeros(self.dim() > 1 ? Dims(target.sizes()) : Dims{}, type, Device{}) : Tensor();
+  Tensor each =
+      reduction == kReduceNone ? zeros(self.dim() > 1 ? Dims(target.sizes()) : Dims{}, type, Device{}) : Tensor();
   double total = 0, total_weight = 0;
-  if (type == DType::Float64) forward(x, t, w, s, ignore_index, each.defined() ? each.data_as<double>() : nullptr, total, total_weight);
+  if (type == DType::Float64)
+    forward(x, t, w, s, ignore_index, each.defined() ? each.data_as<double>() : nullptr, total, total_weight);
   else forward(x, t, w, s, ignore_index, each.defined() ? each.data_as<float>() : nullptr, total, total_weight);
-  Tensor result = each.defined() ? to_dtype(each, self.dtype()) : full({}, reduction == kReduceMean ? total / total_weight : total, self.dtype(), Device{});
+  Tensor result = each.defined()
+                      ? to_dtype(each, self.dtype())
+                      : full({}, reduction == kReduceMean ? total / total_weight : total, self.dtype(), Device{});
   return {result, full({}, each.defined() ? 0.0 : total_weight, self.dtype(), Device{})};
 }
 
 template <class T>
-void backward(const Tensor& g, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t reduction, int64_t ignore_index, double total_weight, const Tensor& dx) {
+void backward(const Tensor& g, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t reduction,
+              int64_t ignore_index, double total_weight, const Tensor& dx) {
   const T* grad = g.data_as<T>();
   const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
   T* out = dx.data_as<T>();
@@ -60,11 +70,14 @@ void backward(const Tensor& g, const Tensor& target, const Tensor& weight, const
   });
 }
 
-Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
+Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                    int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
   const ClassShape s = check_nll(self, target, weight, reduction);
   const DType type = compute_type(self.dtype());
-  FC_CHECK(grad.numel() == (reduction == kReduceNone ? target.numel() : 1), "nll_loss_backward: grad_output has ", grad.numel(), " elements, the loss has another number");
-  Tensor g = wide(grad, type), t = wide(target, DType::Int64), w = wide(weight, type), dx = zeros(self.sizes(), type, Device{});
+  FC_CHECK(grad.numel() == (reduction == kReduceNone ? target.numel() : 1), "nll_loss_backward: grad_output has ",
+           grad.numel(), " elements, the loss has another number");
+  Tensor g = wide(grad, type), t = wide(target, DType::Int64), w = wide(weight, type),
+         dx = zeros(self.sizes(), type, Device{});
   const double total = call<"aten::_local_scalar_dense", Scalar>(total_weight).to_double();
   if (type == DType::Float64) backward<double>(g, t, w, s, reduction, ignore_index, total, dx);
   else backward<float>(g, t, w, s, reduction, ignore_index, total, dx);
@@ -74,8 +87,10 @@ Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target
 }  // namespace
 
 void register_loss() {
-  for (const char* op : {"aten::nll_loss_forward", "aten::nll_loss2d_forward"}) set_cpu_kernel(op, kernel<&nll_forward>());
-  for (const char* op : {"aten::nll_loss_backward", "aten::nll_loss2d_backward"}) set_cpu_kernel(op, kernel<&nll_backward>());
+  for (const char* op : {"aten::nll_loss_forward", "aten::nll_loss2d_forward"})
+    set_cpu_kernel(op, kernel<&nll_forward>());
+  for (const char* op : {"aten::nll_loss_backward", "aten::nll_loss2d_backward"})
+    set_cpu_kernel(op, kernel<&nll_backward>());
 }
 
 }  // namespace fc::cpu

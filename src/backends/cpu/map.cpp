@@ -19,7 +19,8 @@ constexpr int64_t no_strides[kMaxRank] = {};
 // Writes a host number into memory as an element of type t (which is a compute type or any stored type).
 void store_number(const fc_number& n, DType t, void* at) {
   if (n.category <= 1) cast_fn(DType::Int64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.i), 0, 1);
-  else if (n.category == 2 || !is_complex(t)) cast_fn(DType::Float64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);
+  else if (n.category == 2 || !is_complex(t))
+    cast_fn(DType::Float64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);
   else cast_fn(DType::Complex128, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);
 }
 
@@ -42,7 +43,8 @@ void check_divisor(const fc_map& c, const Walk& w) {
     const char zeros[8] = {};
     for (int64_t j = 0; j < n1; ++j)
       for (int64_t i = 0; i < n0; ++i)
-        if (std::memcmp(ptr[0] + i * s[0] + j * s[1], zeros, static_cast<size_t>(size)) == 0) __atomic_store_n(zero, true, __ATOMIC_RELAXED);
+        if (std::memcmp(ptr[0] + i * s[0] + j * s[1], zeros, static_cast<size_t>(size)) == 0)
+          __atomic_store_n(zero, true, __ATOMIC_RELAXED);
   });
   FC_CHECK(!found, "ZeroDivisionError: ", map_opcode(c.opcode).name, ": integer division by zero");
 }
@@ -50,7 +52,8 @@ void check_divisor(const fc_map& c, const Walk& w) {
 void map(void*, const fc_map& c) {
   DType compute = static_cast<DType>(c.compute);
   const MapKernel& k = kernels().map[c.opcode][c.compute];
-  FC_CHECK_AS(NotImplementedError, k.fn, "\"", map_opcode(c.opcode).name, "_cpu\" not implemented for '", info(compute).legacy, "'");
+  FC_CHECK_AS(NotImplementedError, k.fn, "\"", map_opcode(c.opcode).name, "_cpu\" not implemented for '",
+              info(compute).legacy, "'");
   alignas(16) char numbers[FC_MAX_INPUTS][16];
   alignas(16) char params[FC_MAX_PARAMS * 16];
   for (int i = 0; i < c.n_params; ++i)
@@ -74,11 +77,28 @@ void map(void*, const fc_map& c) {
 // Elements as plain bits of their size, so that fills and reversals of rows are vectorised.
 template <size_t N>
 struct Bits;
-template <> struct Bits<1> { using type = uint8_t; };
-template <> struct Bits<2> { using type = uint16_t; };
-template <> struct Bits<4> { using type = uint32_t; };
-template <> struct Bits<8> { using type = uint64_t; };
-template <> struct Bits<16> { struct type { uint64_t low, high; }; };
+template <>
+struct Bits<1> {
+  using type = uint8_t;
+};
+template <>
+struct Bits<2> {
+  using type = uint16_t;
+};
+template <>
+struct Bits<4> {
+  using type = uint32_t;
+};
+template <>
+struct Bits<8> {
+  using type = uint64_t;
+};
+template <>
+struct Bits<16> {
+  struct type {
+    uint64_t low, high;
+  };
+};
 
 template <size_t N>
 void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1, const void*) {

@@ -25,7 +25,8 @@ constexpr int64_t kGrain = 16384;  // elements per thread at least
 int64_t grain(int64_t per_item) { return std::max<int64_t>(kGrain / std::max<int64_t>(per_item, 1), 1); }
 
 DType checked_type(const char* op, const Tensor& t) {
-  FC_CHECK_AS(NotImplementedError, is_floating(t.dtype()) && !is_barebones(t.dtype()), "\"", op, "_cpu\" not implemented for '", info(t.dtype()).legacy, "'");
+  FC_CHECK_AS(NotImplementedError, is_floating(t.dtype()) && !is_barebones(t.dtype()), "\"", op,
+              "_cpu\" not implemented for '", info(t.dtype()).legacy, "'");
   return compute_type(t.dtype());
 }
 
@@ -36,10 +37,14 @@ Tensor widen(const Tensor& t, DType type) {
 }
 Tensor narrow_to(const Tensor& t, DType type) { return t.dtype() == type ? t : to_dtype(t, type); }
 
-char* at(const Tensor& t, int64_t i) { return static_cast<char*>(t.data()) + i * static_cast<int64_t>(item_size(t.dtype())); }
+char* at(const Tensor& t, int64_t i) {
+  return static_cast<char*>(t.data()) + i * static_cast<int64_t>(item_size(t.dtype()));
+}
 const void* data_or_null(const Tensor& t) { return t.defined() ? t.data() : nullptr; }
 
-double get(const Tensor& t, int64_t i) { return t.dtype() == DType::Float64 ? t.data_as<double>()[i] : static_cast<double>(t.data_as<float>()[i]); }
+double get(const Tensor& t, int64_t i) {
+  return t.dtype() == DType::Float64 ? t.data_as<double>()[i] : static_cast<double>(t.data_as<float>()[i]);
+}
 double get_or(const Tensor& t, int64_t i, double otherwise) { return t.defined() ? get(t, i) : otherwise; }
 void set(const Tensor& t, int64_t i, double v) {
   if (t.dtype() == DType::Float64) t.data_as<double>()[i] = v;
@@ -52,7 +57,8 @@ Three layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const
   const DType type = checked_type("layer_norm", input);
   Dims stats = layer_norm_stat_sizes(input, shape);
   Tensor x = widen(input, type), w = widen(weight, type), b = widen(bias, type);
-  Tensor y = empty_tensor(x.sizes(), type, Device{}), mean = empty_tensor(stats, type, Device{}), rstd = empty_tensor(stats, type, Device{});
+  Tensor y = empty_tensor(x.sizes(), type, Device{}), mean = empty_tensor(stats, type, Device{}),
+         rstd = empty_tensor(stats, type, Device{});
   const int64_t n = x.numel() / std::max<int64_t>(rows, 1);
   const RowKernels& k = row_kernels(type);
   if (n > 0)
@@ -75,17 +81,21 @@ void sum_rows(int64_t rows, int64_t n, DType type, const Tensor& dw, const Tenso
   const int64_t chunk = std::max<int64_t>(16, (rows + 63) / 64), chunks = (rows + chunk - 1) / chunk;
   Tensor partial = zeros(Dims{std::max<int64_t>(chunks, 1), 2, n}, type, Device{});
   parallel_for(0, chunks, grain(chunk * n), [&](int64_t from, int64_t to) {
-    for (int64_t c = from; c < to; ++c) fold(c * chunk, std::min(chunk, rows - c * chunk), at(partial, c * 2 * n), at(partial, (c * 2 + 1) * n));
+    for (int64_t c = from; c < to; ++c)
+      fold(c * chunk, std::min(chunk, rows - c * chunk), at(partial, c * 2 * n), at(partial, (c * 2 + 1) * n));
   });
   Tensor total = sum(partial, Dims{0});
   copy_(dw, make_view(total, Dims{n}, Dims{1}, 0));
   copy_(db, make_view(total, Dims{n}, Dims{1}, n));
 }
 
-Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& mean, const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
+Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& mean,
+                          const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
   const int64_t rows = check_layer_norm(input, shape, weight, Tensor());
-  const DType type = checked_type("layer_norm_backward", input), weight_type = weight.defined() ? weight.dtype() : input.dtype();
-  Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type), s = widen(rstd, type);
+  const DType type = checked_type("layer_norm_backward", input),
+              weight_type = weight.defined() ? weight.dtype() : input.dtype();
+  Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type),
+         s = widen(rstd, type);
   const int64_t n = x.numel() / std::max<int64_t>(rows, 1);
   const RowKernels& k = row_kernels(type);
   Three out;
@@ -96,7 +106,8 @@ Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape
         double sums[2], u = get(m, r), v = get(s, r);
         k.pair_sums(at(g, r * n), at(x, r * n), n, u, data_or_null(w), sums);
         const double b = -v * v * v * sums[1] / static_cast<double>(n);
-        k.affine(at(g, r * n), at(x, r * n), at(dx, r * n), n, v, b, -v * sums[0] / static_cast<double>(n) - b * u, data_or_null(w));
+        k.affine(at(g, r * n), at(x, r * n), at(dx, r * n), n, v, b, -v * sums[0] / static_cast<double>(n) - b * u,
+                 data_or_null(w));
       }
     });
     std::get<0>(out) = narrow_to(dx, input.dtype());
@@ -130,18 +141,21 @@ Tensor widen_as(const Tensor& t, DType type, MemoryFormat format) {
 }
 
 // y = x * a[c] + b[c], or with a second tensor y = g * a[c] + x * b[c] + c[c].
-void per_channel(const RowKernels& k, const Channels& l, const Tensor& g, const Tensor& x, const Tensor& y, const Tensor& a, const Tensor& b, const Tensor& c) {
+void per_channel(const RowKernels& k, const Channels& l, const Tensor& g, const Tensor& x, const Tensor& y,
+                 const Tensor& a, const Tensor& b, const Tensor& c) {
   if (l.last) {
     const int64_t rows = l.n * l.s;
     parallel_for(0, rows, grain(l.c), [&](int64_t from, int64_t to) {
-      k.affine_columns(at(g, from * l.c), x.defined() ? at(x, from * l.c) : nullptr, at(y, from * l.c), to - from, l.c, l.c, a.data(), data_or_null(b), c.data());
+      k.affine_columns(at(g, from * l.c), x.defined() ? at(x, from * l.c) : nullptr, at(y, from * l.c), to - from, l.c,
+                       l.c, a.data(), data_or_null(b), c.data());
     });
     return;
   }
   parallel_for(0, l.n * l.c, grain(l.s), [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) {
       int64_t j = i % l.c;
-      k.affine(at(g, i * l.s), x.defined() ? at(x, i * l.s) : nullptr, at(y, i * l.s), l.s, get(a, j), get_or(b, j, 0), get(c, j), nullptr);
+      k.affine(at(g, i * l.s), x.defined() ? at(x, i * l.s) : nullptr, at(y, i * l.s), l.s, get(a, j), get_or(b, j, 0),
+               get(c, j), nullptr);
     }
   });
 }
@@ -152,14 +166,16 @@ Dims all_but_channels(int64_t ndim) {
   return dims;
 }
 
-Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
+Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                 const Tensor& running_var, bool training, double momentum, double eps) {
   check_batch_norm(input, weight, bias, running_mean, running_var, training);
   const DType type = checked_type("batch_norm", input);
   const Channels l = channels_of(input);
   Tensor x = widen_as(input, type, l.format), w = widen(weight, type), b = widen(bias, type);
   Tensor y = empty_tensor(input.sizes(), type, Device{}, l.format), mean, rstd;
   if (training) {
-    auto [var, center] = call<"aten::var_mean.correction", std::tuple<Tensor, Tensor>>(x, std::optional<IntSpan>(all_but_channels(x.dim())), std::optional<Scalar>(0), false);
+    auto [var, center] = call<"aten::var_mean.correction", std::tuple<Tensor, Tensor>>(
+        x, std::optional<IntSpan>(all_but_channels(x.dim())), std::optional<Scalar>(0), false);
     mean = center;
     rstd = empty_tensor(Dims{l.c}, type, Device{});
     for (int64_t j = 0; j < l.c; ++j) set(rstd, j, 1 / std::sqrt(get(var, j) + eps));
@@ -185,9 +201,11 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
   return {narrow_to(y, input.dtype()), training ? mean : none, training ? rstd : none};
 }
 
-Three batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& running_mean, const Tensor& running_var, const Tensor& save_mean,
-                          const Tensor& save_invstd, bool training, double eps, Mask mask) {
-  const DType type = checked_type("batch_norm_backward", input), weight_type = weight.defined() ? weight.dtype() : input.dtype();
+Three batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
+                          const Tensor& running_var, const Tensor& save_mean, const Tensor& save_invstd, bool training,
+                          double eps, Mask mask) {
+  const DType type = checked_type("batch_norm_backward", input),
+              weight_type = weight.defined() ? weight.dtype() : input.dtype();
   const Channels l = channels_of(input);
   Tensor x = widen_as(input, type, l.format), g = widen_as(grad, type, l.format), w = widen(weight, type);
   const RowKernels& k = row_kernels(type);
@@ -221,7 +239,8 @@ Three batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor&
   Three out;
   if (mask[0]) {
     Tensor dx = empty_tensor(input.sizes(), type, Device{}, l.format);
-    Tensor a = empty_tensor(Dims{l.c}, type, Device{}), b = zeros(Dims{l.c}, type, Device{}), c = zeros(Dims{l.c}, type, Device{});
+    Tensor a = empty_tensor(Dims{l.c}, type, Device{}), b = zeros(Dims{l.c}, type, Device{}),
+           c = zeros(Dims{l.c}, type, Device{});
     const double count = static_cast<double>(l.n * l.s);
     for (int64_t j = 0; j < l.c; ++j) {
       const double r = get(rstd, j), scale = r * get_or(w, j, 1);
@@ -240,11 +259,13 @@ Three batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor&
 }
 
 // --- group norm
-Three group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw, int64_t group, double eps) {
+Three group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
+                 int64_t group, double eps) {
   check_group_norm(input, weight, bias, n, c, hxw, group);
   const DType type = checked_type("group_norm", input);
   Tensor x = widen(input, type), w = widen(weight, type), b = widen(bias, type);
-  Tensor y = empty_tensor(x.sizes(), type, Device{}), mean = empty_tensor(Dims{n, group}, type, Device{}), rstd = empty_tensor(Dims{n, group}, type, Device{});
+  Tensor y = empty_tensor(x.sizes(), type, Device{}), mean = empty_tensor(Dims{n, group}, type, Device{}),
+         rstd = empty_tensor(Dims{n, group}, type, Device{});
   const int64_t per = c / group, size = per * hxw;
   const RowKernels& k = row_kernels(type);
   if (size > 0)
@@ -265,10 +286,13 @@ Three group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
   return {narrow_to(y, input.dtype()), mean, rstd};
 }
 
-Three group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
+Three group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                          const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
   check_group_norm(input, weight, Tensor(), n, c, hxw, group);
-  const DType type = checked_type("group_norm_backward", input), weight_type = weight.defined() ? weight.dtype() : input.dtype();
-  Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type), s = widen(rstd, type);
+  const DType type = checked_type("group_norm_backward", input),
+              weight_type = weight.defined() ? weight.dtype() : input.dtype();
+  Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type),
+         s = widen(rstd, type);
   const int64_t per = c / group;
   const double size = static_cast<double>(per * hxw);
   const RowKernels& k = row_kernels(type);
@@ -293,7 +317,8 @@ Three group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor&
       const double slope = -v * v * v * a1 / size;
       for (int64_t i = 0; i < per; ++i) {
         const int64_t row = r * per + i;
-        k.affine(at(g, row * hxw), at(x, row * hxw), at(std::get<0>(out), row * hxw), hxw, v * get_or(w, row % c, 1), slope, -v * a0 / size - slope * u, nullptr);
+        k.affine(at(g, row * hxw), at(x, row * hxw), at(std::get<0>(out), row * hxw), hxw, v * get_or(w, row % c, 1),
+                 slope, -v * a0 / size - slope * u, nullptr);
       }
     }
   });

@@ -80,8 +80,10 @@ void normal_double(const RandomFill& r, const uint32_t* words, void* out, int64_
 Recipe recipe(const RandomFill& r, DType target) {
   const bool wide = target == DType::Float64;
   switch (r.kind) {
-    case RandomFill::Uniform: return wide ? Recipe{uniform_double, DType::Float64, 2} : Recipe{uniform_float, DType::Float32, 1};
-    case RandomFill::Normal: return wide ? Recipe{normal_double, DType::Float64, 2} : Recipe{normal_float, DType::Float32, 1};
+    case RandomFill::Uniform:
+      return wide ? Recipe{uniform_double, DType::Float64, 2} : Recipe{uniform_float, DType::Float32, 1};
+    case RandomFill::Normal:
+      return wide ? Recipe{normal_double, DType::Float64, 2} : Recipe{normal_float, DType::Float32, 1};
     case RandomFill::Exponential: return {each_double<exponential>, DType::Float64, 2};
     case RandomFill::Cauchy: return {each_double<cauchy>, DType::Float64, 2};
     case RandomFill::Geometric: return {each_double<geometric>, DType::Float64, 2};
@@ -90,7 +92,8 @@ Recipe recipe(const RandomFill& r, DType target) {
     default: break;
   }
   if (!r.p) return {bernoulli, DType::Bool, 2};
-  return r.p->dtype() == DType::Float64 ? Recipe{bernoulli_double, DType::Bool, 2} : Recipe{bernoulli_float, DType::Bool, 1};
+  return r.p->dtype() == DType::Float64 ? Recipe{bernoulli_double, DType::Bool, 2}
+                                        : Recipe{bernoulli_float, DType::Bool, 1};
 }
 
 // Section 4: the upper bound itself, which rounding may reach, becomes the lower one.
@@ -112,7 +115,8 @@ void exclude_upper(const RandomFill& r, DType t, char* x, int64_t n) {
 }
 
 // n numbers from words into memory of the target's type.
-void write(const RandomFill& r, const Recipe& how, DType type, const uint32_t* words, char* out, int64_t n, int64_t first) {
+void write(const RandomFill& r, const Recipe& how, DType type, const uint32_t* words, char* out, int64_t n,
+           int64_t first) {
   const int64_t item = static_cast<int64_t>(item_size(type)), computed = static_cast<int64_t>(item_size(how.compute));
   alignas(64) char buffer[kChunk * 8];
   const CastFn cast = cast_fn(how.compute, type);
@@ -162,7 +166,8 @@ void random_fill(const Tensor& target, const RandomFill& r, Generator& g) {
   // Section 6.2: normal numbers come in blocks of 16; what is left over is drawn again for the last 16 places, after
   // words that only the wide types waste.
   const int64_t whole = r.kind == RandomFill::Normal ? n - n % 16 : n;
-  std::unique_ptr<uint32_t[]> words(new uint32_t[static_cast<size_t>(std::min(std::max<int64_t>(n, 16), kBlock) * how.words)]);
+  std::unique_ptr<uint32_t[]> words(
+      new uint32_t[static_cast<size_t>(std::min(std::max<int64_t>(n, 16), kBlock) * how.words)]);
   for (int64_t i = 0; i < whole; i += kBlock) {
     const int64_t m = std::min(kBlock, whole - i);
     g.random(words.get(), m * how.words);

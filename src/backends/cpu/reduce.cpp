@@ -30,7 +30,8 @@ struct Plan {
 void add_axis(Axis* axes, int& n, const Axis& a) {
   if (n > 0) {
     Axis& last = axes[n - 1];
-    if (a.in == last.in * last.size && a.out == last.out * last.size && a.indices == last.indices * last.size && a.shift == last.shift * last.size) {
+    if (a.in == last.in * last.size && a.out == last.out * last.size && a.indices == last.indices * last.size &&
+        a.shift == last.shift * last.size) {
       last.size *= a.size;
       return;
     }
@@ -44,7 +45,8 @@ Plan make_plan(const fc_reduce& c) {
   for (int d = c.ndim; d-- > 0;)
     if (c.shape[d] != 1) order[n++] = d;
   for (int i = 1; i < n; ++i)
-    for (int j = i; j > 0 && std::abs(c.in.strides[order[j - 1]]) > std::abs(c.in.strides[order[j]]); --j) std::swap(order[j - 1], order[j]);
+    for (int j = i; j > 0 && std::abs(c.in.strides[order[j - 1]]) > std::abs(c.in.strides[order[j]]); --j)
+      std::swap(order[j - 1], order[j]);
   auto stride = [](const fc_operand& o, int d) { return o.data ? o.strides[d] : 0; };
   for (int i = 0; i < n; ++i) {
     int d = order[i];
@@ -134,7 +136,8 @@ class Reducer {
     packed_ = in_type_ == compute_ && (!columns_ || keep.in == item_);
     block_ = columns_ ? (packed_ ? kReduceRows : kPackedRows) : kReduceRow;
     int64_t per_row = columns_ ? 1 : red.size;
-    tile_ = std::min(keep.size, columns_ ? (packed_ ? 1024 : kPackedColumns) : std::clamp<int64_t>(8192 / per_row, 1, 256));
+    tile_ =
+        std::min(keep.size, columns_ ? (packed_ ? 1024 : kPackedColumns) : std::clamp<int64_t>(8192 / per_row, 1, 256));
     if (!packed_ && !columns_) tile_ = 1;
     tiles_per_line_ = (keep.size + tile_ - 1) / tile_;
     tiles_ = p.results / keep.size * tiles_per_line_;
@@ -216,7 +219,8 @@ class Reducer {
     alignas(64) char shifts[1024 * 8];
     const char* shift = nullptr;
     if (c_.shift.data) {  // side by side for the kernels
-      cast_fn(compute_, compute_)(shifts, item_, static_cast<const char*>(c_.shift.data) + o.shift, p_.kept[0].shift, m);
+      cast_fn(compute_, compute_)(shifts, item_, static_cast<const char*>(c_.shift.data) + o.shift, p_.kept[0].shift,
+                                  m);
       shift = shifts;
     }
     const Axis &keep = p_.kept[0], &red = p_.reduced[0];
@@ -244,7 +248,8 @@ class Reducer {
 
   void write(int64_t tile, int64_t m, char* values) const {
     if (k_.finish) k_.finish(values, m, p_.terms);
-    cast_fn(compute_, static_cast<DType>(c_.out.dtype))(static_cast<char*>(c_.out.data) + tile_offsets(tile).out, p_.kept[0].out, values, item_, m);
+    cast_fn(compute_, static_cast<DType>(c_.out.dtype))(static_cast<char*>(c_.out.data) + tile_offsets(tile).out,
+                                                        p_.kept[0].out, values, item_, m);
   }
 
   const fc_reduce& c_;
@@ -262,7 +267,8 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
   DType compute = static_cast<DType>(c.compute), in_type = static_cast<DType>(c.in.dtype);
   const Axis &keep = p.kept[0], &red = p.reduced[0];
   const int64_t item = static_cast<int64_t>(item_size(compute));
-  CastFn to_compute = cast_fn(in_type, compute), from_index = cast_fn(DType::Int64, static_cast<DType>(c.indices.dtype));
+  CastFn to_compute = cast_fn(in_type, compute),
+         from_index = cast_fn(DType::Int64, static_cast<DType>(c.indices.dtype));
   const bool columns = keep.size > 1 && (red.size == 1 || std::abs(keep.in) < std::abs(red.in));
   const bool packed = in_type == compute && (!columns || keep.in == item);
   const int64_t tile = columns ? std::min<int64_t>(keep.size, 256) : 1;
@@ -284,7 +290,8 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
       const char* x = in + i * red.in;
       int64_t stride = red.in;
       if (!packed) {
-        if (columns) for (int64_t r = 0; r < n; ++r) to_compute(pack + r * m * item, item, x + r * red.in, keep.in, m);
+        if (columns)
+          for (int64_t r = 0; r < n; ++r) to_compute(pack + r * m * item, item, x + r * red.in, keep.in, m);
         else to_compute(pack, item, x, red.in, n);
         x = pack;
         stride = columns ? m * item : item;
@@ -304,8 +311,11 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
     return o;
   };
   auto write = [&](const Offsets& o, int64_t m, const Best& best) {
-    if (c.out.data) cast_fn(compute, static_cast<DType>(c.out.dtype))(static_cast<char*>(c.out.data) + o.out, keep.out, best.values, item, m);
-    from_index(static_cast<char*>(c.indices.data) + o.indices, keep.indices, reinterpret_cast<const char*>(best.index), 8, m);
+    if (c.out.data)
+      cast_fn(compute, static_cast<DType>(c.out.dtype))(static_cast<char*>(c.out.data) + o.out, keep.out, best.values,
+                                                        item, m);
+    from_index(static_cast<char*>(c.indices.data) + o.indices, keep.indices, reinterpret_cast<const char*>(best.index),
+               8, m);
   };
   const int64_t work = std::max<int64_t>(p.terms * p.results / std::max<int64_t>(tiles * parts, 1), 1);
   parallel_for(0, tiles * parts, std::max<int64_t>(kGrain / work, 1), [&](int64_t from, int64_t to) {
@@ -336,10 +346,12 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
 void reduce(void*, const fc_reduce& c) {
   Plan plan = make_plan(c);
   if (plan.results == 0) return;
-  constexpr const char* names[] = {"sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "mean", "nansum", "norm", "norm", "var"};
+  constexpr const char* names[] = {"sum", "prod", "max",    "min",  "argmax", "argmin", "any",
+                                   "all", "mean", "nansum", "norm", "norm",   "var"};
   static_assert(std::size(names) == FC_REDUCE_COUNT);
   auto check = [&](bool found) {
-    FC_CHECK_AS(NotImplementedError, found, "\"", names[c.opcode], "_cpu\" not implemented for '", info(static_cast<DType>(c.compute)).legacy, "'");
+    FC_CHECK_AS(NotImplementedError, found, "\"", names[c.opcode], "_cpu\" not implemented for '",
+                info(static_cast<DType>(c.compute)).legacy, "'");
   };
   if (c.indices.data) {
     bool min = c.opcode == FC_REDUCE_MIN || c.opcode == FC_REDUCE_ARGMIN;

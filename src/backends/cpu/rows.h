@@ -13,7 +13,8 @@ struct RowKernels {
   void (*softmax)(const void* x, void* y, int64_t rows, int64_t n, bool log);
   void (*softmax_backward)(const void* g, const void* y, void* dx, int64_t rows, int64_t n, bool log);
   void (*softmax_columns)(const void* x, void* y, int64_t n, int64_t stride, int64_t m, bool log);
-  void (*softmax_columns_backward)(const void* g, const void* y, void* dx, int64_t n, int64_t stride, int64_t m, bool log);
+  void (*softmax_columns_backward)(const void* g, const void* y, void* dx, int64_t n, int64_t stride, int64_t m,
+                                   bool log);
 
   // Mean and sum of squared deviations of a row.
   void (*moments)(const void* x, int64_t n, double* mean, double* deviations);
@@ -24,16 +25,24 @@ struct RowKernels {
   // y[i] = a * g[i] * w[i] + b * x[i] + c; w and x may be null
   void (*affine)(const void* g, const void* x, void* y, int64_t n, double a, double b, double c, const void* weight);
   // the same with a, b, c per column, over rows of m columns; x may be null
-  void (*affine_columns)(const void* g, const void* x, void* y, int64_t n, int64_t stride, int64_t m, const void* a, const void* b, const void* c);
+  void (*affine_columns)(const void* g, const void* x, void* y, int64_t n, int64_t stride, int64_t m, const void* a,
+                         const void* b, const void* c);
   // dw[j] += sum over i of g (x - mean[j or i]) * rstd[i], db[j] += sum over i of g; rstd null: 1, means per column
-  void (*column_sums)(const void* g, const void* x, int64_t n, int64_t stride, int64_t m, const void* mean, const void* rstd, void* dw, void* db);
+  void (*column_sums)(const void* g, const void* x, int64_t n, int64_t stride, int64_t m, const void* mean,
+                      const void* rstd, void* dw, void* db);
 };
 
 const RowKernels& row_kernels(DType t);  // Float32 or Float64
 
 // Each is defined by one build of isa/rows.cpp; index 0 for float32, 1 for float64.
-namespace baseline { extern const RowKernels row_table[2]; }
-namespace avx2 { extern const RowKernels row_table[2]; }
-namespace avx512 { extern const RowKernels row_table[2]; }
+namespace baseline {
+extern const RowKernels row_table[2];
+}
+namespace avx2 {
+extern const RowKernels row_table[2];
+}
+namespace avx512 {
+extern const RowKernels row_table[2];
+}
 
 }  // namespace fc::cpu

@@ -27,7 +27,8 @@ using LinesFn = void (*)(const Lines&);
 struct Add {
   template <class A>
   static A apply(A a, A b) {
-    if constexpr (std::is_same_v<A, int64_t>) return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    if constexpr (std::is_same_v<A, int64_t>)
+      return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     else return a + b;
   }
 };
@@ -106,7 +107,10 @@ LinesFn pick(int opcode, DType t) {
     case FC_SCAN_PROD: return accumulating<Multiply>(t);
     case FC_SCAN_MAX: return comparing<true>(t);
     case FC_SCAN_MIN: return comparing<false>(t);
-    default: return t == DType::Float32 ? scan_lines<LogAdd, float, float> : t == DType::Float64 ? scan_lines<LogAdd, double, double> : nullptr;
+    default:
+      return t == DType::Float32   ? scan_lines<LogAdd, float, float>
+             : t == DType::Float64 ? scan_lines<LogAdd, double, double>
+                                   : nullptr;
   }
 }
 
@@ -127,13 +131,15 @@ void scan(void*, const fc_scan& c) {
   }
   const int64_t n = c.shape[c.dim], width = across < 0 ? 1 : c.shape[across];
   // Along the line when that is contiguous, so that a tile does not stride over memory.
-  const int64_t tile = across >= 0 && std::abs(c.in.strides[across]) < std::abs(c.in.strides[c.dim]) ? std::min(width, kTile) : 1;
+  const int64_t tile =
+      across >= 0 && std::abs(c.in.strides[across]) < std::abs(c.in.strides[c.dim]) ? std::min(width, kTile) : 1;
   const int64_t tiles = (width + tile - 1) / tile;
   auto stride = [](const fc_operand& o, int d) { return o.data && d >= 0 ? o.strides[d] : 0; };
   parallel_for(0, lines / width * tiles, std::max<int64_t>(16384 / (n * tile), 1), [&](int64_t from, int64_t to) {
     for (int64_t k = from; k < to; ++k) {
       int64_t rest = k / tiles, first = k % tiles * tile;
-      int64_t in = first * stride(c.in, across), out = first * stride(c.out, across), index = first * stride(c.indices, across);
+      int64_t in = first * stride(c.in, across), out = first * stride(c.out, across),
+              index = first * stride(c.indices, across);
       for (int d = c.ndim; d-- > 0;) {
         if (d == c.dim || d == across || c.shape[d] == 1) continue;
         int64_t i = rest % c.shape[d];
@@ -142,8 +148,10 @@ void scan(void*, const fc_scan& c) {
         out += i * c.out.strides[d];
         index += i * stride(c.indices, d);
       }
-      fn({static_cast<const char*>(c.in.data) + in, static_cast<char*>(c.out.data) + out, c.indices.data ? static_cast<char*>(c.indices.data) + index : nullptr, n,
-          std::min(tile, width - first), c.in.strides[c.dim], c.out.strides[c.dim], stride(c.indices, c.dim), stride(c.in, across), stride(c.out, across), stride(c.indices, across)});
+      fn({static_cast<const char*>(c.in.data) + in, static_cast<char*>(c.out.data) + out,
+          c.indices.data ? static_cast<char*>(c.indices.data) + index : nullptr, n, std::min(tile, width - first),
+          c.in.strides[c.dim], c.out.strides[c.dim], stride(c.indices, c.dim), stride(c.in, across),
+          stride(c.out, across), stride(c.indices, across)});
     }
   });
 }

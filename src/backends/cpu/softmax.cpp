@@ -15,8 +15,12 @@ const RowKernels& row_kernels(DType t) {
   static const RowKernels* table = [] {
     switch (cpu_level()) {
 #if defined(__x86_64__)
+#if defined(FC_HAVE_AVX512)
       case CpuLevel::AVX512: return avx512::row_table;
+#endif
+#if defined(FC_HAVE_AVX2)
       case CpuLevel::AVX2: return avx2::row_table;
+#endif
 #endif
       default: return baseline::row_table;
     }
@@ -40,25 +44,30 @@ struct Split {
 template <class Rows, class Columns>
 void split_work(const Split& s, const Rows& rows, const Columns& columns) {
   if (s.inner == 1) {
-    parallel_for(0, s.outer, std::max<int64_t>(kGrain / s.n, 1), [&](int64_t from, int64_t to) { rows(from, to - from); });
+    parallel_for(0, s.outer, std::max<int64_t>(kGrain / s.n, 1),
+                 [&](int64_t from, int64_t to) { rows(from, to - from); });
     return;
   }
   const int64_t pieces = (s.inner + kColumns - 1) / kColumns;
-  parallel_for(0, s.outer * pieces, std::max<int64_t>(kGrain / (s.n * std::min(s.inner, kColumns)), 1), [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) {
-      int64_t column = i % pieces * kColumns;
-      columns(i / pieces * s.n * s.inner + column, std::min(kColumns, s.inner - column));
-    }
-  });
+  parallel_for(0, s.outer * pieces, std::max<int64_t>(kGrain / (s.n * std::min(s.inner, kColumns)), 1),
+               [&](int64_t from, int64_t to) {
+                 for (int64_t i = from; i < to; ++i) {
+                   int64_t column = i % pieces * kColumns;
+                   columns(i / pieces * s.n * s.inner + column, std::min(kColumns, s.inner - column));
+                 }
+               });
 }
 
 DType checked_type(const char* op, const Tensor& t) {
-  FC_CHECK_AS(NotImplementedError, is_floating(t.dtype()) && !is_barebones(t.dtype()), "\"", op, "_cpu\" not implemented for '", info(t.dtype()).legacy, "'");
+  FC_CHECK_AS(NotImplementedError, is_floating(t.dtype()) && !is_barebones(t.dtype()), "\"", op,
+              "_cpu\" not implemented for '", info(t.dtype()).legacy, "'");
   return compute_type(t.dtype());
 }
 
 // A contiguous tensor in the compute type.
-Tensor widen(const Tensor& t, DType type) { return t.dtype() == type && t.is_contiguous() ? t : contiguous(to_dtype(t, type)); }
+Tensor widen(const Tensor& t, DType type) {
+  return t.dtype() == type && t.is_contiguous() ? t : contiguous(to_dtype(t, type));
+}
 
 template <bool log>
 Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
@@ -81,7 +90,8 @@ Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
 template <bool log>
 Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
   dim = wrap_dim(dim, grad.dim(), "softmax");
-  FC_CHECK(Dims::same(grad.sizes(), output.sizes()), "softmax backward: grad_output ", grad.sizes(), " and output ", output.sizes(), " differ in shape");
+  FC_CHECK(Dims::same(grad.sizes(), output.sizes()), "softmax backward: grad_output ", grad.sizes(), " and output ",
+           output.sizes(), " differ in shape");
   const DType type = checked_type("softmax_backward", output);
   Tensor g = widen(grad, type), y = widen(output, type), dx = empty_tensor(y.sizes(), type, Device{});
   if (y.numel() == 0) return to_dtype(dx, input_dtype);
@@ -90,7 +100,10 @@ Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, D
   const int64_t item = static_cast<int64_t>(item_size(type));
   auto at = [&](const Tensor& t, int64_t i) { return static_cast<char*>(t.data()) + i * item; };
   split_work(
-      s, [&](int64_t row, int64_t count) { k.softmax_backward(at(g, row * s.n), at(y, row * s.n), at(dx, row * s.n), count, s.n, log); },
+      s,
+      [&](int64_t row, int64_t count) {
+        k.softmax_backward(at(g, row * s.n), at(y, row * s.n), at(dx, row * s.n), count, s.n, log);
+      },
       [&](int64_t i, int64_t m) { k.softmax_columns_backward(at(g, i), at(y, i), at(dx, i), s.n, s.inner, m, log); });
   return dx.dtype() == input_dtype ? dx : to_dtype(dx, input_dtype);
 }

@@ -136,7 +136,8 @@ OrderFn pick(const char* op, DType t) {
 
 // Calls line(i-th line) for all lines along dim.
 template <class F>
-void each_line(const int64_t* shape, int ndim, int dim, const fc_operand& in, const fc_operand& out, const fc_operand& indices, const F& f) {
+void each_line(const int64_t* shape, int ndim, int dim, const fc_operand& in, const fc_operand& out,
+               const fc_operand& indices, const F& f) {
   int64_t lines = 1;
   for (int d = 0; d < ndim; ++d)
     if (d != dim) lines *= shape[d];
@@ -153,7 +154,8 @@ void each_line(const int64_t* shape, int ndim, int dim, const fc_operand& in, co
         b += k * out.strides[d];
         c += k * indices.strides[d];
       }
-      f(Line{static_cast<const char*>(in.data) + a, static_cast<char*>(out.data) + b, reinterpret_cast<int64_t*>(static_cast<char*>(indices.data) + c), n, in.strides[dim], out.strides[dim],
+      f(Line{static_cast<const char*>(in.data) + a, static_cast<char*>(out.data) + b,
+             reinterpret_cast<int64_t*>(static_cast<char*>(indices.data) + c), n, in.strides[dim], out.strides[dim],
              indices.strides[dim]},
         scratch);
     }
@@ -166,7 +168,8 @@ bool widens(DType t) { return t == DType::Float16 || t == DType::BFloat16; }
 std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
   dim = wrap_dim(dim, self.dim(), "topk");
   const int64_t size = self.dim() ? self.size(dim) : 1;
-  FC_CHECK(k >= 0 && k <= size, "topk: selected index k out of range: k is ", k, ", dimension ", dim, " has size ", size);
+  FC_CHECK(k >= 0 && k <= size, "topk: selected index k out of range: k is ", k, ", dimension ", dim, " has size ",
+           size);
   if (widens(self.dtype())) {
     auto [values, indices] = topk(to_dtype(self, DType::Float32), k, dim, largest, sorted);
     return {to_dtype(values, self.dtype()), indices};
@@ -182,7 +185,8 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool
   }
   if (values.numel() == 0) return {values, indices};
   ByteStrides in(self), out(values), places(indices);
-  each_line(self.sizes().data(), static_cast<int>(self.dim()), static_cast<int>(dim), operand(self, in), operand(values, out), operand(indices, places),
+  each_line(self.sizes().data(), static_cast<int>(self.dim()), static_cast<int>(dim), operand(self, in),
+            operand(values, out), operand(indices, places),
             [&](const Line& l, Scratch& s) { fn(l, largest, k, sorted, s); });
   return {values, indices};
 }
@@ -215,24 +219,35 @@ void search(const Tensor& sequence, const Tensor& values, const int64_t* sorter,
   });
 }
 
-Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<std::string_view> side, const Tensor& sorter) {
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,
+                    std::optional<std::string_view> side, const Tensor& sorter) {
   if (side) {
     FC_CHECK(*side == "left" || *side == "right", "searchsorted(): side can only be 'left' or 'right' but got ", *side);
-    FC_CHECK(!right || *side == "right", "searchsorted(): side and right can't be set to opposites, got side of ", *side, " while right was True");
+    FC_CHECK(!right || *side == "right", "searchsorted(): side and right can't be set to opposites, got side of ",
+             *side, " while right was True");
     right = *side == "right";
   }
-  FC_CHECK(sorted_sequence.dim() > 0, "searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but got boundaries of dimension 0");
+  FC_CHECK(sorted_sequence.dim() > 0,
+           "searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but got boundaries "
+           "of dimension 0");
   if (sorted_sequence.dim() != 1) {
     bool fits = self.dim() == sorted_sequence.dim();
     for (int64_t d = 0; fits && d + 1 < self.dim(); ++d) fits = self.size(d) == sorted_sequence.size(d);
-    FC_CHECK(fits, "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor ",
+    FC_CHECK(fits,
+             "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+             "and input value tensor must match, but we got boundaries tensor ",
              sorted_sequence.sizes(), " and input value tensor ", self.sizes());
   }
   if (sorter.defined()) {
-    FC_CHECK(sorter.dtype() == DType::Int64, "searchsorted(): sorter must be a tensor of long dtype but got dtype ", sorter.dtype());
-    FC_CHECK(Dims::same(sorter.sizes(), sorted_sequence.sizes()), "searchsorted(): boundary and sorter must have the same size, but got boundary tensor ", sorted_sequence.sizes(), " and sorter ", sorter.sizes());
+    FC_CHECK(sorter.dtype() == DType::Int64, "searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+             sorter.dtype());
+    FC_CHECK(Dims::same(sorter.sizes(), sorted_sequence.sizes()),
+             "searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+             sorted_sequence.sizes(), " and sorter ", sorter.sizes());
   }
-  FC_CHECK(self.impl().is_wrapped_number() || self.dtype() == sorted_sequence.dtype(), "searchsorted(): torch.searchsorted(): boundary tensor should have same dtype as input value tensor, but got boundary tensor dtype ",
+  FC_CHECK(self.impl().is_wrapped_number() || self.dtype() == sorted_sequence.dtype(),
+           "searchsorted(): torch.searchsorted(): boundary tensor should have same dtype as input value tensor, but "
+           "got boundary tensor dtype ",
            sorted_sequence.dtype(), " and input value tensor dtype ", self.dtype());
   DType type = compute_type(sorted_sequence.dtype());
   if (type == DType::Bool) type = DType::UInt8;
@@ -242,7 +257,8 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
   if (order.defined()) {
     const int64_t* p = order.data_as<int64_t>();
     for (int64_t i = 0; i < order.numel(); ++i)
-      FC_CHECK_AS(IndexError, p[i] >= 0 && p[i] < sequence.size(-1), "searchsorted(): sorter index out of range: ", p[i]);
+      FC_CHECK_AS(IndexError, p[i] >= 0 && p[i] < sequence.size(-1),
+                  "searchsorted(): sorter index out of range: ", p[i]);
   }
   if (values.numel() == 0) return result;
   auto run = [&]<class T>(T) {
@@ -269,14 +285,17 @@ void sort(void*, const fc_sort& c) {
   DType type = static_cast<DType>(c.in.dtype);
   if (!widens(type)) {
     OrderFn fn = pick("sort", type);
-    each_line(c.shape, c.ndim, c.dim, c.in, c.out, c.indices, [&](const Line& l, Scratch& s) { fn(l, c.descending != 0, -1, true, s); });
+    each_line(c.shape, c.ndim, c.dim, c.in, c.out, c.indices,
+              [&](const Line& l, Scratch& s) { fn(l, c.descending != 0, -1, true, s); });
     return;
   }
   CastFn up = cast_fn(type, DType::Float32), down = cast_fn(DType::Float32, type);
   each_line(c.shape, c.ndim, c.dim, c.in, c.out, c.indices, [&](const Line& l, Scratch& s) {
     std::vector<float> in(static_cast<size_t>(l.n)), out(in.size());
     up(reinterpret_cast<char*>(in.data()), 4, l.in, l.in_step, l.n);
-    order<float>({reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(out.data()), l.indices, l.n, 4, 4, l.index_step}, c.descending != 0, -1, true, s);
+    order<float>({reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(out.data()), l.indices, l.n, 4, 4,
+                  l.index_step},
+                 c.descending != 0, -1, true, s);
     down(l.out, l.out_step, reinterpret_cast<const char*>(out.data()), 4, l.n);
   });
 }

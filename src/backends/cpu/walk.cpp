@@ -149,7 +149,8 @@ class FlatRunner {
   };
 
   // Elements [i, i + n0) of rows [j, j + n1).
-  void piece(char* const* pointers, const bool* direct, Buffers& b, int64_t i, int64_t j, int64_t n0, int64_t n1) const {
+  void piece(char* const* pointers, const bool* direct, Buffers& b, int64_t i, int64_t j, int64_t n0,
+             int64_t n1) const {
     char* at[kMaxOperands] = {};
     char* out = nullptr;
     for (int k = 0; k < w.n_operands; ++k) {
@@ -241,7 +242,8 @@ void run(const Walk& w, Fn fn) {
   Plan plan;
   make_plan(w, plan);
   Runner runner(w, plan, fn);
-  parallel_for(0, total, std::max<int64_t>(kGrain / w.cost, 1), [&](int64_t from, int64_t to) { run_range(w, plan, runner, from, to); });
+  parallel_for(0, total, std::max<int64_t>(kGrain / w.cost, 1),
+               [&](int64_t from, int64_t to) { run_range(w, plan, runner, from, to); });
 }
 
 }  // namespace

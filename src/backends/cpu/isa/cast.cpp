@@ -15,13 +15,23 @@ namespace fc::cpu::FC_ISA {
 namespace {
 
 // Storage types with their conversion to and from a type C++ computes in.
-struct Half { uint16_t bits; };
-struct BFloat { uint16_t bits; };
-struct F8e5m2 { uint8_t bits; };
-struct F8e4m3 { uint8_t bits; };
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+struct F8e5m2 {
+  uint8_t bits;
+};
+struct F8e4m3 {
+  uint8_t bits;
+};
 
 template <class T>
-inline T load(T v) { return v; }
+inline T load(T v) {
+  return v;
+}
 inline float load(Half v) {
 #if defined(__F16C__)
   return _cvtsh_ss(v.bits);
@@ -37,7 +47,8 @@ template <class To, class From>
 inline To convert(From v) {
   if constexpr (std::is_same_v<To, From>) return v;
   else if constexpr (requires { v.real(); }) {
-    if constexpr (requires(To t) { t.real(); }) return To(static_cast<typename To::value_type>(v.real()), static_cast<typename To::value_type>(v.imag()));
+    if constexpr (requires(To t) { t.real(); })
+      return To(static_cast<typename To::value_type>(v.real()), static_cast<typename To::value_type>(v.imag()));
     else if constexpr (std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
     else return convert<To>(v.real());
   } else if constexpr (requires(To t) { t.real(); }) return To(static_cast<typename To::value_type>(v), 0);
@@ -70,18 +81,22 @@ inline To convert(From v) {
 // The compiler does not vectorise the conversion of halves by itself; these do the bulk of a row.
 inline int64_t bulk(float* d, const Half* s, int64_t n) {
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(d + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(s + i))));
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(d + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(s + i))));
   return i;
 }
 inline int64_t bulk(Half* d, const float* s, int64_t n) {
   int64_t i = 0;
   for (; i + 8 <= n; i += 8)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(d + i), _mm256_cvtps_ph(_mm256_loadu_ps(s + i), _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(d + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(s + i), _MM_FROUND_TO_NEAREST_INT));
   return i;
 }
 #endif
 template <class To, class From>
-inline int64_t bulk(To*, const From*, int64_t) { return 0; }
+inline int64_t bulk(To*, const From*, int64_t) {
+  return 0;
+}
 
 template <class From, class To>
 void cast_row(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {

@@ -88,7 +88,8 @@ struct DeviationFold : SumFold {
 };
 
 template <class Fold, class T>
-inline constexpr bool keeps_nan = (std::is_same_v<Fold, MaxFold> || std::is_same_v<Fold, MinFold>) && std::is_floating_point_v<T>;
+inline constexpr bool keeps_nan = (std::is_same_v<Fold, MaxFold> ||
+                                   std::is_same_v<Fold, MinFold>)&&std::is_floating_point_v<T>;
 
 // n >= kLanes<T>.
 template <class Fold, class T>
@@ -152,7 +153,8 @@ T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
 template <class Fold, class T>
 void rows(const char* in, int64_t row, int64_t n_rows, int64_t stride, int64_t n, char* out, const char* shift) {
   for (int64_t j = 0; j < n_rows; ++j)
-    reinterpret_cast<T*>(out)[j] = fold_row<Fold, T>(in + j * row, stride, n, shift ? reinterpret_cast<const T*>(shift)[j] : T());
+    reinterpret_cast<T*>(out)[j] =
+        fold_row<Fold, T>(in + j * row, stride, n, shift ? reinterpret_cast<const T*>(shift)[j] : T());
 }
 
 template <class Fold, class T>
@@ -167,10 +169,14 @@ void columns(const char* in, int64_t row, int64_t n, int64_t m, char* out, const
     const T *a = r(i), *b = r(i + 1), *c = r(i + 2), *d = r(i + 3);
     if constexpr (std::is_same_v<Fold, DeviationFold>) {
       for (int64_t j = 0; j < m; ++j)
-        acc[j] = Fold::join(Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], s[j])), Fold::map(b[j], s[j])), Fold::map(c[j], s[j])), Fold::map(d[j], s[j]));
+        acc[j] = Fold::join(Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], s[j])), Fold::map(b[j], s[j])),
+                                       Fold::map(c[j], s[j])),
+                            Fold::map(d[j], s[j]));
     } else {
       for (int64_t j = 0; j < m; ++j)
-        acc[j] = Fold::join(Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], 0)), Fold::map(b[j], 0)), Fold::map(c[j], 0)), Fold::map(d[j], 0));
+        acc[j] = Fold::join(
+            Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], 0)), Fold::map(b[j], 0)), Fold::map(c[j], 0)),
+            Fold::map(d[j], 0));
     }
   }
   for (; i < n; ++i) {

@@ -140,7 +140,8 @@ void softmax_columns(const void* in, void* out, int64_t n, int64_t stride, int64
 }
 
 template <class T>
-void softmax_columns_backward(const void* grad, const void* result, void* out, int64_t n, int64_t stride, int64_t columns, bool log) {
+void softmax_columns_backward(const void* grad, const void* result, void* out, int64_t n, int64_t stride,
+                              int64_t columns, bool log) {
   for (int64_t start = 0; start < columns; start += kColumns) {
     const int64_t m = columns - start < kColumns ? columns - start : kColumns;
     const T* g = static_cast<const T*>(grad) + start;
@@ -176,7 +177,8 @@ void normalise(const void* in, void* out, int64_t n, double mean, double rstd, c
   const T* b = static_cast<const T*>(bias);
   T* y = static_cast<T*>(out);
   const T m = static_cast<T>(mean), s = static_cast<T>(rstd);
-  if (w && b) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, (get(x + i, k) - m) * s * get(w + i, k) + get(b + i, k), k); });
+  if (w && b)
+    each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, (get(x + i, k) - m) * s * get(w + i, k) + get(b + i, k), k); });
   else
     each<T>(n, [&](int64_t i, auto k) {
       Vec<T> v = (get(x + i, k) - m) * s;
@@ -206,11 +208,13 @@ void affine(const void* grad, const void* in, void* out, int64_t n, double a, do
   const T p = static_cast<T>(a), q = static_cast<T>(b), r = static_cast<T>(c);
   if (!x) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * p + r, k); });
   else if (!w) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * p + get(x + i, k) * q + r, k); });
-  else each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * get(w + i, k) * p + get(x + i, k) * q + r, k); });
+  else
+    each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * get(w + i, k) * p + get(x + i, k) * q + r, k); });
 }
 
 template <class T>
-void affine_columns(const void* grad, const void* in, void* out, int64_t n, int64_t stride, int64_t m, const void* av, const void* bv, const void* cv) {
+void affine_columns(const void* grad, const void* in, void* out, int64_t n, int64_t stride, int64_t m, const void* av,
+                    const void* bv, const void* cv) {
   const T *a = static_cast<const T*>(av), *b = static_cast<const T*>(bv), *c = static_cast<const T*>(cv);
   for (int64_t i = 0; i < n; ++i) {
     const T* g = static_cast<const T*>(grad) + i * stride;
@@ -225,7 +229,8 @@ void affine_columns(const void* grad, const void* in, void* out, int64_t n, int6
 }
 
 template <class T>
-void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, int64_t m, const void* mean, const void* rstd, void* dw, void* db) {
+void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, int64_t m, const void* mean,
+                 const void* rstd, void* dw, void* db) {
   T* __restrict w = static_cast<T*>(dw);
   T* __restrict b = static_cast<T*>(db);
   const T* means = static_cast<const T*>(mean);
@@ -249,8 +254,8 @@ void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, in
 
 template <class T>
 constexpr RowKernels table() {
-  return {softmax<T>, softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>, moments<T>, normalise<T>,
-          pair_sums<T>, affine<T>, affine_columns<T>, column_sums<T>};
+  return {softmax<T>,   softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>, moments<T>,
+          normalise<T>, pair_sums<T>,        affine<T>,          affine_columns<T>,           column_sums<T>};
 }
 
 }  // namespace

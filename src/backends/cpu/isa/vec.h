@@ -90,7 +90,8 @@ inline Vec<T> exp(Vec<T> x) {
   Vec<T> n = t - magic;
   Vec<T> r = fma<T>(n, splat(-ln2_low), fma<T>(n, splat(-ln2_high), x));
   constexpr int degree = single ? 7 : 13;
-  constexpr double factorial[] = {1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800, 39916800, 479001600, 6227020800};
+  constexpr double factorial[] = {1,    1,     2,      6,       24,       120,       720,
+                                  5040, 40320, 362880, 3628800, 39916800, 479001600, 6227020800};
   Vec<T> y = splat(T(1 / factorial[degree]));
 #pragma GCC unroll 16
   for (int k = degree - 1; k >= 0; --k) y = fma<T>(y, r, splat(T(1 / factorial[k])));
