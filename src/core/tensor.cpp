@@ -11,6 +11,18 @@ namespace fc {
 constinit thread_local bool new_tensors_are_inference = false;
 void (*release_python_object)(void*) = nullptr;
 
+namespace {
+
+// The next stride outwards. Bounded even where nothing is stored, so that strides in bytes never overflow.
+int64_t next_stride(int64_t stride, int64_t size, IntSpan sizes) {
+  int64_t next;
+  bool overflow = __builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &next);
+  FC_CHECK(!overflow && next <= std::numeric_limits<int64_t>::max() / 16, "Stride calculation overflowed for sizes ", sizes);
+  return next;
+}
+
+}  // namespace
+
 TensorImpl::~TensorImpl() {
   if (python && owns_python && release_python_object) release_python_object(python);
   delete autograd_;
@@ -53,7 +65,7 @@ void TensorImpl::set_contiguous(IntSpan sizes, MemoryFormat format) {
   for (size_t i = sizes.size(); i-- > 0;) {
     dims_[i] = sizes[i];
     dims_[ndim_ + i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+    step = next_stride(step, sizes[i], sizes);
   }
   offset_ = 0;
   flags_ = static_cast<uint8_t>((flags_ & ~kChannelsLast) | kContiguous | kDense);
@@ -156,7 +168,7 @@ Dims contiguous_strides(IntSpan sizes, MemoryFormat format) {
   int64_t step = 1;
   auto place = [&](size_t d) {
     out[d] = step;
-    step *= std::max<int64_t>(sizes[d], 1);
+    step = next_stride(step, sizes[d], sizes);
   };
   bool last = (format == MemoryFormat::ChannelsLast && n == 4) || (format == MemoryFormat::ChannelsLast3d && n == 5);
   FC_CHECK(last || format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve, "required rank ",

@@ -86,8 +86,12 @@ void check_in_storage(const char* op, IntSpan sizes, IntSpan strides, int64_t of
   FC_CHECK(offset >= 0, op, ": storage offset must be non-negative, got ", offset);
   for (int64_t s : sizes) FC_CHECK(s >= 0, op, ": sizes must be non-negative, got ", sizes);
   checked_numel(sizes);
+  // Also where a dimension is empty: parts of this view are found by the same arithmetic.
   bool small = offset <= kMaxStride;
-  for (int64_t s : strides) small &= s <= kMaxStride;
+  int64_t last = offset, reach;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    small = small && strides[d] <= kMaxStride && !__builtin_mul_overflow(std::max<int64_t>(sizes[d], 1) - 1, strides[d], &reach) &&
+            !__builtin_add_overflow(last, reach, &last) && last <= kMaxStride;
   FC_CHECK(small, op, ": strides ", strides, " or storage offset ", offset, " are beyond what memory can hold");
   size_t need = storage_bytes_needed(sizes, strides, offset, dtype);
   FC_CHECK(need <= bytes, op, ": setStorage: sizes ", sizes, ", strides ", strides, ", storage offset ", offset,

@@ -54,13 +54,10 @@ Tensor flatten(const Tensor& self, int64_t start, int64_t end) {
            ", end_dim ", end);
   if (self.dim() == 0) return reshape(self, Dims{1});
   if (start == end) return self;
-  Dims shape;
-  int64_t merged = 1;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    int64_t n = self.size(d);
-    if (d < start || d > end) shape.push_back(n);
-    else if (merged *= n; d == end) shape.push_back(merged);
-  }
+  size_t first = static_cast<size_t>(start), last = static_cast<size_t>(end);
+  Dims shape(self.sizes().first(first));
+  shape.push_back(checked_numel(self.sizes().subspan(first, last - first + 1)));
+  for (int64_t n : self.sizes().subspan(last + 1)) shape.push_back(n);
   return reshape(self, shape);
 }
 

@@ -95,7 +95,7 @@ GatherFn pick_gather(int64_t block) {
 // Coordinates of a position in row-major order over some dimensions, and where three operands are there.
 struct Cursor {
   int n = 0;
-  int64_t shape[kMaxRank], index[kMaxRank], strides[3][kMaxRank];
+  int64_t shape[kMaxRank + 1], index[kMaxRank + 1], strides[3][kMaxRank + 1];  // one more: callers start with a dimension of one
   char* at[3];
 
   void add(int64_t size, int64_t a, int64_t b, int64_t c) {
