@@ -17,7 +17,8 @@ namespace {
 int64_t next_stride(int64_t stride, int64_t size, IntSpan sizes) {
   int64_t next;
   bool overflow = __builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &next);
-  FC_CHECK(!overflow && next <= std::numeric_limits<int64_t>::max() / 16, "Stride calculation overflowed for sizes ", sizes);
+  FC_CHECK(!overflow && next <= std::numeric_limits<int64_t>::max() / 16, "Stride calculation overflowed for sizes ",
+           sizes);
   return next;
 }
 

@@ -139,6 +139,10 @@ Tensor index_result(const Tensor& self, const IndexPlan& p) {
 }
 
 Tensor index_kernel(const Tensor& self, TensorSpan indices) {
+  if (indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool &&
+      Dims::same(indices[0].sizes(), self.sizes()) && self.is_contiguous() && !self.device().is_meta() &&
+      self.device() == indices[0].device())
+    return call<"aten::masked_select", Tensor>(self, indices[0]);  // the same, without coordinates
   IndexPlan p = plan_index(self, indices);
   Tensor out = index_result(self, p);
   if (!p.where.defined() || out.numel() == 0) return out;

@@ -20,8 +20,9 @@ Tensor select_kernel(const Tensor& self, int64_t dim, int64_t index) {
   FC_CHECK_AS(IndexError, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   size_t d = static_cast<size_t>(wrap_dim(dim, self.dim(), "select"));
   int64_t size = self.sizes()[d];
-  FC_CHECK_AS(IndexError, index >= -size && index < size, "select(): index ", index, " is out of bounds for dimension ",
-              d, " with size ", size);
+  FC_CHECK_AS(IndexError, index >= -size && index < size, "select(): index ", index,
+              " out of range for tensor of size ", self.sizes(), ": it is out of bounds for dimension ", d,
+              " with size ", size);
   if (index < 0) index += size;
   Dims sizes(self.sizes()), strides(self.strides());
   sizes.erase(d);

@@ -90,7 +90,8 @@ void check_in_storage(const char* op, IntSpan sizes, IntSpan strides, int64_t of
   bool small = offset <= kMaxStride;
   int64_t last = offset, reach;
   for (size_t d = 0; d < sizes.size(); ++d)
-    small = small && strides[d] <= kMaxStride && !__builtin_mul_overflow(std::max<int64_t>(sizes[d], 1) - 1, strides[d], &reach) &&
+    small = small && strides[d] <= kMaxStride &&
+            !__builtin_mul_overflow(std::max<int64_t>(sizes[d], 1) - 1, strides[d], &reach) &&
             !__builtin_add_overflow(last, reach, &last) && last <= kMaxStride;
   FC_CHECK(small, op, ": strides ", strides, " or storage offset ", offset, " are beyond what memory can hold");
   size_t need = storage_bytes_needed(sizes, strides, offset, dtype);

@@ -95,7 +95,8 @@ GatherFn pick_gather(int64_t block) {
 // Coordinates of a position in row-major order over some dimensions, and where three operands are there.
 struct Cursor {
   int n = 0;
-  int64_t shape[kMaxRank + 1], index[kMaxRank + 1], strides[3][kMaxRank + 1];  // one more: callers start with a dimension of one
+  int64_t shape[kMaxRank + 1], index[kMaxRank + 1],
+      strides[3][kMaxRank + 1];  // one more: callers start with a dimension of one
   char* at[3];
 
   void add(int64_t size, int64_t a, int64_t b, int64_t c) {
@@ -143,11 +144,14 @@ void check_indices(const fc_scatter& c) {
     int last = here.n - 1;
     while (from < to) {
       int64_t m = std::min(here.shape[last] - here.index[last], to - from);
-      for (int64_t i = 0; i < m; ++i) {
-        int64_t v = read_index(here.at[0] + i * here.strides[0][last]);
-        if (v < 0 || v >= c.out_size) [[unlikely]]
+      const char* at = here.at[0];
+      const int64_t step = here.strides[0][last];
+      const auto size = static_cast<uint64_t>(c.out_size);
+      bool bad = false;
+      for (int64_t i = 0; i < m; ++i) bad |= static_cast<uint64_t>(read_index(at + i * step)) >= size;
+      for (int64_t i = 0; bad; ++i)
+        if (int64_t v = read_index(at + i * step); static_cast<uint64_t>(v) >= size)
           out_of_bounds(v, c.dim, c.out_size);
-      }
       here.advance(m);
       from += m;
     }

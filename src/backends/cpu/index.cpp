@@ -115,7 +115,23 @@ std::vector<int64_t> count_set(const uint8_t* mask, int64_t n, int64_t chunk) {
   return starts;
 }
 
-// Calls f(position, how many were set before) for every set element, chunks in parallel.
+// Calls f(position, how many were set before) up to the last set element of each chunk, chunks in parallel: also for
+// unset ones, whose place the next set one takes. No branch depends on the mask, which may be random.
+template <class F>
+void compact(const uint8_t* mask, int64_t chunk, const std::vector<int64_t>& starts, const F& f) {
+  parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 1, [&](int64_t from, int64_t to) {
+    for (int64_t c = from; c < to; ++c) {
+      int64_t k = starts[static_cast<size_t>(c)];
+      const int64_t end = starts[static_cast<size_t>(c) + 1];
+      for (int64_t i = c * chunk; k < end; ++i) {
+        f(i, k);
+        k += mask[i] != 0;
+      }
+    }
+  });
+}
+
+// The same for set elements only.
 template <class F>
 void each_set(const uint8_t* mask, int64_t n, int64_t chunk, const std::vector<int64_t>& starts, const F& f) {
   parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 1, [&](int64_t from, int64_t to) {
@@ -137,18 +153,24 @@ Tensor nonzero(const Tensor& self) {
   Tensor out = empty_tensor(Dims{ndim, total}, DType::Int64, self.device());
   auto* to = out.data_as<int64_t>();
   IntSpan sizes = mask.sizes();
-  each_set(m, mask.numel(), kGrain, starts, [&](int64_t i, int64_t k) {
-    for (size_t d = sizes.size(); d-- > 0;) {
-      to[static_cast<int64_t>(d) * total + k] = i % sizes[d];
-      i /= sizes[d];
+  if (ndim == 0 || total == 0) return make_view(out, Dims{total, ndim}, Dims{1, total}, 0);
+  int64_t* flat = to + (ndim - 1) * total;  // positions first, then coordinates in their place
+  compact(m, kGrain, starts, [flat](int64_t i, int64_t k) { flat[k] = i; });
+  parallel_for(0, ndim > 1 ? total : 0, kGrain, [&](int64_t from, int64_t end) {
+    for (int64_t k = from; k < end; ++k) {
+      int64_t i = flat[k];
+      for (size_t d = sizes.size(); d-- > 0;) {
+        to[static_cast<int64_t>(d) * total + k] = i % sizes[d];
+        i /= sizes[d];
+      }
     }
   });
   return make_view(out, Dims{total, ndim}, Dims{1, total}, 0);
 }
 
 template <size_t N>
-void compact(char* to, const char* from, const uint8_t* mask, int64_t n, const std::vector<int64_t>& starts) {
-  each_set(mask, n, kGrain, starts, [&](int64_t i, int64_t k) {
+void compact_items(char* to, const char* from, const uint8_t* mask, const std::vector<int64_t>& starts) {
+  compact(mask, kGrain, starts, [=](int64_t i, int64_t k) {
     std::memcpy(to + k * static_cast<int64_t>(N), from + i * static_cast<int64_t>(N), N);
   });
 }
@@ -160,13 +182,13 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const auto* bits = m.data_as<uint8_t>();
   std::vector<int64_t> starts = count_set(bits, m.numel(), kGrain);
   Tensor out = empty_tensor(Dims{starts.back()}, self.dtype(), self.device());
-  auto run = [&](auto fn) { fn(out.data_as<char>(), x.data_as<char>(), bits, m.numel(), starts); };
+  auto run = [&](auto fn) { fn(out.data_as<char>(), x.data_as<char>(), bits, starts); };
   switch (item_size(self.dtype())) {
-    case 1: run(compact<1>); break;
-    case 2: run(compact<2>); break;
-    case 4: run(compact<4>); break;
-    case 8: run(compact<8>); break;
-    default: run(compact<16>); break;
+    case 1: run(compact_items<1>); break;
+    case 2: run(compact_items<2>); break;
+    case 4: run(compact_items<4>); break;
+    case 8: run(compact_items<8>); break;
+    default: run(compact_items<16>); break;
   }
   return out;
 }

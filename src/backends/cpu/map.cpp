@@ -100,6 +100,20 @@ struct Bits<16> {
   };
 };
 
+// Long rows copy a pattern from the first cache: memcpy knows the widest stores of the machine.
+template <class Item>
+void fill(Item* to, int64_t n, Item value) {
+  constexpr int64_t length = 2048 / sizeof(Item);
+  if (n < 4 * length) {
+    std::fill_n(to, n, value);
+    return;
+  }
+  Item pattern[length];
+  std::fill_n(pattern, length, value);
+  for (; n > 0; n -= length, to += length)
+    std::memcpy(to, pattern, static_cast<size_t>(std::min(n, length)) * sizeof(Item));
+}
+
 template <size_t N>
 void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1, const void*) {
   using Item = typename Bits<N>::type;
@@ -113,7 +127,7 @@ void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1,
     } else if (s[0] == size && (s[1] == 0 || s[1] == -size)) {
       auto* __restrict to = reinterpret_cast<Item*>(d);
       const auto* from = reinterpret_cast<const Item*>(x);
-      if (s[1] == 0) std::fill_n(to, n0, *from);
+      if (s[1] == 0) fill(to, n0, *from);
       else
         for (int64_t i = 0; i < n0; ++i) to[i] = from[-i];
     } else {
