@@ -195,7 +195,7 @@ def differences(got, want, rtol, atol):
     return f"{int(bad.sum())} of {bad.size} values differ, first at {list(where)}: got {got[where]!r}, PyTorch has {want[where]!r}"
 
 
-def compare(torch, got, want, tol=None, strict_stride=False, values=True):
+def compare(torch, got, want, tol=None, strict_stride=False, values=True, strides=True):
     """'' when a result equals the recorded one, else a sentence."""
     if want is None:
         return "" if got is None else f"got {type(got).__name__}, PyTorch has no gradient here"
@@ -209,7 +209,8 @@ def compare(torch, got, want, tol=None, strict_stride=False, values=True):
     if tuple(got.shape) != want.shape:
         return f"shape {list(got.shape)}, PyTorch has {list(want.shape)}"
     stride = tuple(got.stride())
-    if (stride != want.stride) if strict_stride else (significant(want.shape, stride) != significant(want.shape, want.stride)):
+    differ = stride != want.stride if strict_stride else significant(want.shape, stride) != significant(want.shape, want.stride)
+    if strides and differ:
         return f"strides {list(stride)}, PyTorch has {list(want.stride)} for shape {list(want.shape)}"
     if values and want.values is not None:
         return differences(array(torch, got), want.values, *(tol or TOLERANCE.get(want.dtype, (0, 0))))

@@ -87,6 +87,9 @@ class Op:
     meta: bool = True
     values: bool = True            # False: only shape, dtype and strides are defined (empty)
     view: bool = False             # every result shares memory with an argument
+    strides: bool = True           # False: the layout of PyTorch's result is an accident of its kernel
+    sharing: bool = True           # False: whether a result shares memory is not compared
+    names: tuple = ()              # operators inside a composite that its errors may name instead
     deterministic: bool = True     # False: bits may change from call to call
     tol: dict = field(default_factory=dict)  # dtype -> (rtol, atol); say why beside it
     errors: object = None          # (torch, make) -> Errors

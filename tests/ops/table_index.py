@@ -175,7 +175,6 @@ def put_samples(torch, make):
     yield S("one", make(3, 4), (make.ints([0, 2]),), make(2, 4))
     yield S("two", make(3, 4), (make.ints([0, 2]), make.ints([1, 1])), make(2))
     yield S("broadcast", make(3, 4), (make.ints([[0], [2]]), make.ints([1, 3])), make()).narrow()
-    yield S("none", make(2, 3, 2), (None, make.ints([0, 2])), make(2, 2, 2)).narrow()
     yield S("mask", make(3, 4), (make.ints([1, 0, 1]).bool(),), make(4)).narrow()
     yield S("accumulate", make(3, 4), (make.ints([1, 1, 0]),), make(3, 4), True)
     yield S("accumulate", make(3), (make.ints([1, 1, 1, -1]),), make(4), accumulate=True).narrow()

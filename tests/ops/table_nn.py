@@ -214,7 +214,11 @@ def bce_weighted(torch, make):
     for how in ("mean", "sum", "none"):
         yield S(how, make(3, 4, low=0.1, high=0.9), make(3, 4, low=0, high=1), make(3, 4, low=0.5, high=1.5), reduction=how).but(wide=how == "mean")
     yield S("broadcast", make(3, 4, low=0.1, high=0.9), make(3, 4, low=0, high=1), make(4, low=0.5, high=1.5)).narrow()
+
+
+def bce_edges(torch, make):
     yield S("edges", make.wrap([0.0, 1.0, 0.0, 1.0]), make.wrap([0.0, 1.0, 1.0, 0.0]), reduction="none").but(grad=False)
+    yield S("inside", make(4, low=0.1, high=0.9), make.wrap([0.0, 1.0, 1.0, 0.0]), reduction="none")
 
 
 def bce_errors(torch, make):
@@ -272,6 +276,7 @@ def rows():
     yield Op("huber_loss", pair_samples(), F + "huber_loss", **g)
     yield Op("binary_cross_entropy", pair_samples(0.1, 0.9, 0, 1), F + "binary_cross_entropy", errors=bce_errors, **g)
     yield Op("binary_cross_entropy.weight", bce_weighted, F + "binary_cross_entropy", **dict(g, grad_args=(0, 1)))
+    yield Op("binary_cross_entropy.edges", bce_edges, F + "binary_cross_entropy", **dict(g, grad_args=(0,)))  # logs are cut off at -100
     yield Op("binary_cross_entropy_with_logits", pair_samples(-3, 3, 0, 1), F + "binary_cross_entropy_with_logits", errors=lambda torch, make: [E("ValueError", ("[2, 3]", "[2, 4]"), make(2, 3), make(2, 4))], **g)
     yield Op("binary_cross_entropy_with_logits.weight", logits_weighted, F + "binary_cross_entropy_with_logits", **dict(g, grad_args=(0, 1)))
 

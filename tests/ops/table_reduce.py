@@ -323,7 +323,7 @@ def rows():
     yield Op("sort", sort_samples, dtypes=REAL[1:], method="sort", errors=sort_errors, big=dim_big(1), **g)
     yield Op("sort.out", lambda torch, make: [S("contiguous", make.distinct(3, 4), 1), S("descending", make.distinct(3, 4), 0, True)], "sort", FLOATS + INTS, out=2, grad=False, **g)
     yield Op("sort.bool", lambda torch, make: [S("stable", make.mask(7), stable=True)], "sort", ("bool",), grad=False, **g)
-    yield Op("argsort", sort_samples, dtypes=REAL[1:], method="argsort", errors=sort_errors, grad=False, **g)
+    yield Op("argsort", sort_samples, dtypes=REAL[1:], method="argsort", errors=sort_errors, grad=False, names=("sort",), **g)
     yield Op("msort", lambda torch, make: [S("contiguous", make.distinct(4, 3))], dtypes=FLOATS + INTS, method="msort", **g)
     yield Op("topk", topk_samples, dtypes=FLOATS + INTS, method="topk", out=2, errors=topk_errors, big=dim_big(5), **g)
 

@@ -129,8 +129,8 @@ def check_call(torch, op, run, want, inputs=None, dtype=None):
     if len(got) != len(want):
         return f"{len(got)} results, PyTorch has {len(want)}"
     for number, (g, w) in enumerate(zip(got, want)):
-        told = compare(torch, g, w, tolerance(op, dtype, w), strict_stride=op.view, values=op.values)
-        if not told and inputs is not None and is_tensor(torch, g) and g.numel() and g.device.type == "cpu":
+        told = compare(torch, g, w, tolerance(op, dtype, w), strict_stride=op.view, values=op.values, strides=op.strides)
+        if not told and op.sharing and inputs is not None and is_tensor(torch, g) and g.numel() and g.device.type == "cpu":
             shares = memory(g) in inputs
             if shares != w.shares:
                 told = "a view of an argument, PyTorch makes a copy" if shares else "a copy, PyTorch makes a view of an argument"
@@ -202,6 +202,8 @@ def test_inplace(torch, device, op):
                 got.append(run_inplace(op, function, sample))
                 return got[0]
             told = check_call(torch, op, run, want, None, dtype)
+            if "single memory location" in told and 0 in target.stride():
+                told = ""  # PyTorch writes to some expanded tensors without complaint; refusing is better
             if not told and got and isinstance(want, list):
                 if got[0] is not target:
                     told = "did not return the tensor itself"
@@ -360,7 +362,7 @@ def test_meta(torch, op):
                 bad.check(key, f"raised {type(error).__name__}: {str(error)[:200]}")
                 continue
             for g, w in zip(got, want):
-                bad.check(key, compare(torch, g, w, strict_stride=op.view, values=False))
+                bad.check(key, compare(torch, g, w, strict_stride=op.view, values=False, strides=op.strides))
                 if is_tensor(torch, g) and g.device.type != "meta":
                     bad.check(key, f"the result is on {g.device}")
     bad.tell()
@@ -389,10 +391,11 @@ def test_error(torch, device, op):
             if not set(error.type.split("|")) & set(names):
                 bad.check(where, f"raised {type(raised).__name__}, not {error.type}: {text}")
             else:
-                lost = [word for word in error.words if word not in text]
+                lost = [word for word in error.words if word.lower() not in text.lower()]
                 bad.check(where, f"the message lacks {lost}: {text!r}; PyTorch says: {theirs!r}" if lost else "")
-                if torch.__name__ == "facula" and not error.call and op.call == op.name and op.name.split(".")[-1].strip("_") not in text:
-                    bad.check(where, f"the message does not name {op.name}: {text!r}")
+                if torch.__name__ == "facula" and op.call == op.name and op.group != "create":
+                    named = any(name in text for name in (op.name.strip("_"), *op.names))
+                    bad.check(where, "" if named else f"the message does not name {op.name}: {text!r}")
     bad.tell()
 
 
@@ -476,6 +479,9 @@ def run_gradcheck(torch, device, op, which):
         if which == "gradgradcheck" and sum(x.numel() for x in leaves) > 30:
             continue
         count += 1
+        if not closure(*leaves):
+            bad.check(f"{op.name}/{label}", "no result needs a gradient")
+            continue
         try:
             check(closure, leaves, nondet_tol=op.nondet_tol)
         except Exception as error:
