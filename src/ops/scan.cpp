@@ -84,7 +84,7 @@ Tensor reverse_cumsum(const Tensor& x, int64_t dim) {
 }
 
 void cumprod_grad(Grad& g) {  // (self, dim, *, dtype)
-  Tensor x = to_dtype(g.in(0), g.out().dtype()), go = g.out();
+  Tensor x = g.in(0), go = to_dtype(g.out(), x.dtype());
   int64_t dim = g.arg(1).integer();
   if (x.dim() == 0 || x.numel() == 0) {
     g.set(0, go);

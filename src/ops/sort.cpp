@@ -57,10 +57,12 @@ void sort_plain(void*, const Operator& op, const Arg* args, Value* results) {  /
 Pair sorted(const Tensor& self, int64_t dim, bool descending) {
   return call<"aten::sort.stable", Pair>(self, std::optional<bool>(true), dim, descending);
 }
-Tensor argsort(const Tensor& self, int64_t dim, bool descending) { return std::get<1>(sorted(self, dim, descending)); }
-Tensor argsort_stable(const Tensor& self, bool, int64_t dim, bool descending) {
+Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
+  wrap_dim(dim, self.dim(), "argsort");
+  FC_CHECK_AS(TypeError, !is_complex(self.dtype()), "argsort: complex tensors have no order, got ", self.dtype());
   return std::get<1>(sorted(self, dim, descending));
 }
+Tensor argsort_stable(const Tensor& self, bool, int64_t dim, bool descending) { return argsort(self, dim, descending); }
 Tensor msort(const Tensor& self) { return std::get<0>(sorted(self, 0, false)); }
 
 // The gradient of elements chosen along dim by `indices`, both with dim kept.

@@ -59,9 +59,10 @@ Three layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const
   Tensor x = widen(input, type), w = widen(weight, type), b = widen(bias, type);
   Tensor y = empty_tensor(x.sizes(), type, Device{}), mean = empty_tensor(stats, type, Device{}),
          rstd = empty_tensor(stats, type, Device{});
-  const int64_t n = x.numel() / std::max<int64_t>(rows, 1);
+  const int64_t n = checked_numel(shape);
   const RowKernels& k = row_kernels(type);
-  if (n > 0)
+  if (n == 0) zero_(mean), zero_(rstd);
+  else
     parallel_for(0, rows, grain(n), [&](int64_t from, int64_t to) {
       for (int64_t r = from; r < to; ++r) {
         double m, d;
@@ -96,7 +97,7 @@ Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape
               weight_type = weight.defined() ? weight.dtype() : input.dtype();
   Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type),
          s = widen(rstd, type);
-  const int64_t n = x.numel() / std::max<int64_t>(rows, 1);
+  const int64_t n = checked_numel(shape);
   const RowKernels& k = row_kernels(type);
   Three out;
   if (mask[0]) {
