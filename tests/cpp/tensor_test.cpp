@@ -23,7 +23,9 @@ TEST_F(TensorTest, SizesAreChecked) {
   EXPECT_THROW(empty_tensor(Dims{-1}, DType::Float32, {}), Error);
   EXPECT_THROW(empty_tensor(Dims{INT64_MAX, 2}, DType::Float32, {}), Error);
   EXPECT_THROW(empty_tensor(Dims{INT64_MAX}, DType::Float64, {}), Error);
-  EXPECT_EQ(empty_tensor(Dims{INT64_MAX, 0, INT64_MAX}, DType::Float32, {}).numel(), 0);
+  // Extents stay bounded where nothing is stored, too: offsets in bytes are computed from them all over.
+  EXPECT_EQ(empty_tensor(Dims{INT64_MAX / 64, 0}, DType::Float32, {}).numel(), 0);
+  EXPECT_THROW(empty_tensor(Dims{INT64_MAX, 0, INT64_MAX}, DType::Float32, {}), Error);
   EXPECT_THROW(empty_tensor(Dims(65, 1), DType::Float32, {}), Error);
   EXPECT_EQ(empty_tensor(Dims(64, 1), DType::Float32, {}).dim(), 64);
 }
