@@ -61,7 +61,7 @@ enum fc_dtype {
   X(131, real, 1, 0) X(132, imag, 1, 0) X(133, complex, 2, 0) X(134, rsub, 2, 1) X(135, masked_fill, 3, 0)           \
   X(136, logit_backward, 2, 1) X(137, special_erfcx, 1, 0) X(138, smooth_l1, 2, 1) X(139, huber, 2, 1)   \
   X(140, cube, 1, 0) X(141, inverse_square, 1, 0) X(142, hardshrink, 1, 1) X(143, softshrink, 1, 1)                  \
-  X(144, shrink_backward, 2, 1) X(145, prelu, 2, 0)
+  X(144, shrink_backward, 2, 1) X(145, prelu, 2, 0) X(146, i1, 1, 0)
 
 #define FC_ENUMERATE(number, name, inputs, params) FC_MAP_##name = number,
 enum fc_map_opcode { FC_MAP_OPCODES(FC_ENUMERATE) FC_MAP_COUNT };

@@ -156,22 +156,28 @@ inline T polygamma(int n, T x) {
   return static_cast<T>(sign * std::tgamma(n + 1.0) * hurwitz(n + 1.0, static_cast<double>(x)));
 }
 
-// Modified Bessel function of order zero: power series below 15, asymptotic series above.
-template <class T>
-inline T i0(T value) {
-  double x = std::fabs(static_cast<double>(value)), sum = 1, term = 1;
-  if (x != x) return value;
+// Modified Bessel functions of order 0 and 1 of x >= 0: power series below 15, asymptotic series above.
+inline double bessel(int order, double x) {
+  double sum = 1, term = 1;
   if (x < 15) {
-    double q = x * x / 4;
-    for (int k = 1; k < 60 && term > sum * 1e-17; ++k) sum += term *= q / (static_cast<double>(k) * k);
-    return static_cast<T>(sum);
+    const double q = x * x / 4;
+    for (int k = 1; k < 60 && term > sum * 1e-17; ++k) sum += term *= q / (static_cast<double>(k) * (k + order));
+    return order == 1 ? x / 2 * sum : sum;
   }
   for (int k = 1; k < 25; ++k) {
-    double odd = 2 * k - 1, next = term * odd * odd / (8 * k * x);
-    if (next > term) break;
+    const double odd = 2 * k - 1, next = term * (odd * odd - 4 * order) / (8 * k * x);
+    if (std::fabs(next) > std::fabs(term)) break;
     sum += term = next;
   }
-  return static_cast<T>(std::exp(x) / std::sqrt(2 * 3.14159265358979323846 * x) * sum);
+  return std::exp(x) / (2.50662827463100050242 * std::sqrt(x)) * sum;  // sqrt(2 pi)
+}
+template <class T>
+inline T i0(T x) {
+  return x != x ? x : static_cast<T>(bessel(0, std::fabs(static_cast<double>(x))));
+}
+template <class T>
+inline T i1(T x) {
+  return x != x ? x : std::copysign(static_cast<T>(bessel(1, std::fabs(static_cast<double>(x)))), x);
 }
 
 }  // namespace fc::math

@@ -95,8 +95,7 @@ FC_UNARY(sqrt, kFloating, return std::sqrt(x);)
 FC_UNARY(rsqrt, kFloating, return T(1) / std::sqrt(x);)
 FC_UNARY(sign, kOrdered,
   if constexpr (std::is_same_v<T, bool>) return x;
-  else if constexpr (is_real_v<T>) return x != x ? x : static_cast<T>((T(0) < x) - (x < T(0)));
-  else return static_cast<T>((T(0) < x) - (x < T(0)));)
+  else return static_cast<T>((T(0) < x) - (x < T(0)));)  // of NaN: 0
 FC_UNARY(sgn, kAll,
   if constexpr (is_complex_v<T>) return x == T(0) ? T(0) : x / std::abs(x);
   else return sign::apply(x, p);)
@@ -139,6 +138,7 @@ FC_UNARY(lgamma, kReal, return math::lgamma(x);)
 FC_UNARY(digamma, kReal, return math::digamma(x);)
 FC_UNARY(polygamma, kReal, return math::polygamma(static_cast<int>(p[0]), x);)
 FC_UNARY(i0, kReal, return math::i0(x);)
+FC_UNARY(i1, kReal, return math::i1(x);)
 FC_UNARY(logit, kReal,  // p[0]: eps; negative: none
   T z = p[0] < 0 ? x : (x < p[0] ? p[0] : (x > 1 - p[0] ? 1 - p[0] : x));
   return math::log(z / (1 - z));)
@@ -187,9 +187,16 @@ FC_UNARY(log_sigmoid, kReal, return (x < 0 ? x : T(0)) - math::log1p(math::exp(-
 FC_UNARY(threshold, kInt | kReal, return x <= p[0] ? p[1] : x;)
 FC_UNARY(hardshrink, kReal, return x >= -p[0] && x <= p[0] ? T(0) : x;)
 FC_UNARY(softshrink, kReal, return x > p[0] ? x - p[0] : (x < -p[0] ? x + p[0] : x * T(0));)
-FC_UNARY(nan_to_num, kOrdered,
-  if constexpr (is_real_v<T>)
-    return x != x ? p[0] : (x == std::numeric_limits<T>::infinity() ? p[1] : (x == -std::numeric_limits<T>::infinity() ? p[2] : x));
+template <class T>
+inline T replace_non_finite(T x, T nan, T high, T low) {
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  return x != x ? nan : (x == inf ? high : (x == -inf ? low : x));
+}
+FC_UNARY(nan_to_num, kAll,
+  if constexpr (is_real_v<T>) return replace_non_finite(x, p[0], p[1], p[2]);
+  else if constexpr (is_complex_v<T>)
+    return T(replace_non_finite(x.real(), p[0].real(), p[1].real(), p[2].real()),
+             replace_non_finite(x.imag(), p[0].real(), p[1].real(), p[2].real()));
   else return x;)
 // --- binary arithmetic
 FC_BINARY(add, kAll,
@@ -242,8 +249,9 @@ FC_BINARY(remainder, kInt | kReal,
     return r != 0 && ((b < 0) != (r < 0)) ? r + b : r;
   })
 FC_BINARY(fmod, kInt | kReal, if constexpr (is_int_v<T>) return safe_remainder(a, b); else return std::fmod(a, b);)
-FC_BINARY(pow, kNumbers,
-  if constexpr (is_int_v<T>) {
+FC_BINARY(pow, kAll,
+  if constexpr (std::is_same_v<T, bool>) return a || !b;
+  else if constexpr (is_int_v<T>) {
     if (b < 0) return a == 1 ? T(1) : (std::is_signed_v<T> && a == T(-1) ? (b % 2 ? T(-1) : T(1)) : T(0));
     T result = 1;
     for (T base = a, e = b; e > 0; e = static_cast<T>(e >> 1), base = wrap_mul(base, base))
@@ -264,17 +272,22 @@ FC_BINARY(atan2, kReal, return math::atan2(a, b);)
 FC_BINARY(hypot, kReal, return std::hypot(a, b);)
 FC_BINARY(copysign, kReal, return std::copysign(a, b);)
 FC_BINARY(nextafter, kReal, return std::nextafter(a, b);)
-FC_BINARY(logaddexp, kReal,
-  if (std::fabs(a) == std::numeric_limits<T>::infinity() && a == b) return a;
-  T m = a < b ? b : a;
-  return m + math::log1p(math::exp(-std::fabs(a - b)));)
+FC_BINARY(logaddexp, kFloating,
+  if constexpr (is_complex_v<T>) {
+    bool first = a.real() >= b.real();
+    return (first ? a : b) + math::log1p(math::exp(first ? b - a : a - b));
+  } else {
+    if (std::fabs(a) == std::numeric_limits<T>::infinity() && a == b) return a;
+    T m = a < b ? b : a;
+    return m + math::log1p(math::exp(-std::fabs(a - b)));
+  })
 FC_BINARY(logaddexp2, kReal,
   if (std::fabs(a) == std::numeric_limits<T>::infinity() && a == b) return a;
   T m = a < b ? b : a;
   return m + math::log1p(math::exp2(-std::fabs(a - b))) * T(1.44269504088896340736);)
 FC_BINARY(xlogy, kReal, if (b != b) return b; return a == 0 ? T(0) : a * math::log(b);)
 FC_BINARY(xlog1py, kReal, if (b != b) return b; return a == 0 ? T(0) : a * math::log1p(b);)
-FC_BINARY(ldexp, kReal, return a * math::exp2(b);)
+FC_BINARY(ldexp, kFloating, return a * math::exp2(b);)
 FC_BINARY(heaviside, kOrdered, return a == 0 ? b : static_cast<T>(a > 0);)
 FC_BINARY(gcd, kInt,
   wrap_t<T> x = static_cast<wrap_t<T>>(a < 0 ? -static_cast<wrap_t<T>>(a) : a);
@@ -323,7 +336,7 @@ FC_BINARY(shrink_backward, kReal, return b >= -p[0] && b <= p[0] ? T(0) : a;)
 FC_BINARY(leaky_relu_backward, kReal, return b > T(0) ? a : a * p[0];)
 FC_BINARY(elu_backward, kReal, return b <= T(0) ? a * p[2] * p[0] * p[1] * math::exp(b * p[2]) : a * p[1];)
 FC_BINARY(hardtanh_backward, kReal, return b <= p[0] || b >= p[1] ? T(0) : a;)
-FC_BINARY(hardswish_backward, kReal, return b < T(-3) ? T(0) : (b <= T(3) ? a * (b / T(3) + T(0.5)) : a);)
+FC_BINARY(hardswish_backward, kReal, return b <= T(-3) ? T(0) : (b < T(3) ? a * (b / T(3) + T(0.5)) : a);)
 FC_BINARY(hardsigmoid_backward, kReal, return b > T(-3) && b < T(3) ? a / T(6) : T(0);)
 FC_BINARY(softplus_backward, kReal, T z = b * p[0]; return z > p[1] ? a : a / (T(1) + math::exp(-z));)
 FC_BINARY(log_sigmoid_backward, kReal, return a / (T(1) + math::exp(b));)
@@ -374,7 +387,7 @@ using unary_ops = op_list<neg, positive, abs, square, cube, inverse_square, reci
                           signbit, bitwise_not, conj_physical, angle, real, imag, relu, leaky_relu, hardtanh, hardswish,
                           hardsigmoid, threshold, hardshrink, softshrink, nan_to_num>;
 using math_ops = op_list<exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh,
-                         asinh, acosh, atanh, sinc, erf, erfc, erfinv, lgamma, digamma, polygamma, i0, logit, sigmoid,
+                         asinh, acosh, atanh, sinc, erf, erfc, erfinv, lgamma, digamma, polygamma, i0, i1, logit, sigmoid,
                          silu, mish, gelu, gelu_tanh, softplus, elu, log_sigmoid>;
 using binary_ops = op_list<add, sub, rsub, mul, div, div_trunc, div_floor, floor_divide, remainder, fmod, pow, maximum,
                            minimum, fmax, fmin, clamp_min, clamp_max, atan2, hypot, copysign, nextafter, logaddexp,

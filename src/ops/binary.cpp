@@ -172,13 +172,17 @@ constexpr BinaryRow rows[] = {
 
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
-  const MapInput in[2] = {map_input(args[0]), map_input(args[1])};
+  MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
   FC_CHECK_AS(NotImplementedError, common != DType::Bool || (row.opcode != FC_MAP_sub && row.opcode != FC_MAP_rsub),
               "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
               "operator instead.");
   check_kind(row.name, row.refuses, common);
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
+  if (row.opcode == FC_MAP_rsub) {  // other - self: the layout of the result follows other, as in PyTorch
+    std::swap(in[0], in[1]);
+    r.opcode = FC_MAP_sub;
+  }
   if (row.opcode >= FC_MAP_logical_and && row.opcode <= FC_MAP_logical_xor) r.compute = DType::Bool;
   Scalar alpha;
   if (row.alpha) {

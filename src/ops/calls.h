@@ -62,7 +62,7 @@ inline Tensor sgn(T a) { return call<"aten::sgn", Tensor>(a); }
 inline Tensor exp2(T a) { return call<"aten::exp2", Tensor>(a); }
 inline Tensor polygamma(int64_t n, T a) { return call<"aten::polygamma", Tensor>(n, a); }
 inline Tensor digamma(T a) { return call<"aten::digamma", Tensor>(a); }
-inline Tensor conj(T a) { return is_complex(a.dtype()) ? call<"aten::conj_physical", Tensor>(a) : a; }
+inline Tensor conj(T a) { return is_complex(a.dtype()) ? call<"aten::_conj_physical", Tensor>(a) : a; }
 inline Tensor isnan(T a) { return call<"aten::isnan", Tensor>(a); }
 inline Tensor isfinite(T a) { return call<"aten::isfinite", Tensor>(a); }
 inline Tensor logical_and(T a, T b) { return call<"aten::logical_and", Tensor>(a, b); }

@@ -3,6 +3,7 @@
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"
+#include "ops/pointwise.h"
 
 namespace fc {
 namespace {
@@ -12,6 +13,7 @@ Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol
            info(other.dtype()).legacy);
   FC_CHECK(rtol >= 0, "isclose: rtol must be greater than or equal to zero, but got ", rtol);
   FC_CHECK(atol >= 0, "isclose: atol must be greater than or equal to zero, but got ", atol);
+  broadcast_shapes("isclose", self.sizes(), other.sizes());  // complains in its own name
   Tensor close = eq(self, other);
   if (equal_nan && (is_floating(self.dtype()) || is_complex(self.dtype())))
     close = logical_or(close, logical_and(isnan(self), isnan(other)));
@@ -42,8 +44,9 @@ Tensor isreal(const Tensor& self) {
   return eq(call<"aten::imag", Tensor>(self), 0);
 }
 
-// Conjugation happens at once, so there is nothing to resolve.
+// Conjugation happens at once, so there is nothing to resolve. Real numbers are their own conjugates.
 Tensor conj_kernel(const Tensor& self) { return conj(self); }
+Tensor conj_in_place(const Tensor& self) { return is_complex(self.dtype()) ? copy_(self, conj(self)) : self; }
 Tensor itself(const Tensor& self) { return self; }
 
 constexpr OpDef defs[] = {
@@ -54,6 +57,8 @@ constexpr OpDef defs[] = {
     {.schema = "equal(Tensor self, Tensor other) -> bool", .composite = kernel<&equal>()},
     {.schema = "isreal(Tensor self) -> Tensor", .composite = kernel<&isreal>()},
     {.schema = "conj(Tensor(a) self) -> Tensor(a)", .composite = kernel<&conj_kernel>()},
+    {.schema = "conj_physical(Tensor self) -> Tensor", .composite = kernel<&conj_kernel>(), .out = true},
+    {.schema = "conj_physical_(Tensor(a!) self) -> Tensor(a!)", .composite = kernel<&conj_in_place>()},
     {.schema = "resolve_conj(Tensor(a) self) -> Tensor(a)", .composite = kernel<&itself>()},
     {.schema = "resolve_neg(Tensor(a) self) -> Tensor(a)", .composite = kernel<&itself>()},
 };

@@ -181,7 +181,7 @@ E round(const E& x) {  // halves go to the even neighbour
   E f = floor(x), d = x - f, odd = modulo(f, 2) != 0;
   return where((d > 0.5) | ((d == 0.5) & odd), f + 1, f);
 }
-E sign(const E& x) { return where(x > 0, 1, where(x < 0, -1, x)); }
+E sign(const E& x) { return where(x > 0, 1, where(x < 0, -1, 0)); }
 E sigmoid(const E& x) { return E(1) / (exp(-x) + 1); }
 
 // exp(-y * y) without the rounding error of y * y: y is cut to sixteenths, whose squares are exact.
@@ -299,20 +299,23 @@ E polygamma(int n, const E& x) {  // x > -20
   sum = where(x == inf, 0, where((x <= 0) & (floor(x) == x), inf, sum));
   return sum * ((n % 2 ? 1 : -1) * std::tgamma(n + 1.0));
 }
-E bessel_i0(const E& x) {
+E bessel(int order, const E& x) {  // of order 0 or 1
   E a = abs(x), q = square(min(a, 15)) * 0.25, sum = 1, term = 1;
   for (int k = 1; k < (single() ? 40 : 60); ++k) {
-    term = k == 1 ? q : term * q / (static_cast<double>(k) * k);
-    sum = k == 1 ? q + 1 : sum + term;
+    term = (k == 1 ? q : term * q) / (static_cast<double>(k) * (k + order));
+    sum = k == 1 ? term + 1 : sum + term;
   }
+  if (order == 1) sum = sum * a * 0.5;
   E large = max(a, 15), r = reciprocal(large), far = 1, part = 1;
   for (int k = 1; k < 20; ++k) {
     double odd = 2 * k - 1;
-    part = k == 1 ? r * 0.125 : part * r * (odd * odd / (8 * k));
+    double factor = (odd * odd - 4 * order) / (8 * k);
+    part = k == 1 ? r * factor : part * r * factor;
     far = k == 1 ? part + 1 : far + part;
   }
   E h = exp(large * 0.5);
-  return where(is_nan(x), x, where(a < 15, sum, h / sqrt(large * (2 * pi)) * far * h));
+  E y = where(a < 15, sum, h / sqrt(large * (2 * pi)) * far * h);
+  return where(is_nan(x), x, order == 1 ? with_sign(x < 0, y) : y);
 }
 
 E fmod(const E& a, const E& b) { return with_sign(a < 0, modulo(abs(a), abs(b))); }
@@ -389,7 +392,7 @@ constexpr Row rows[] = {
     ROW(exp2, "fc", exp2(X)), ROW(log2, "fc", log(X) * (1 / ln2)), ROW(log10, "fc", log(X) * (1 / std::numbers::ln10)),
     ROW(ceil, "if", ceil(X)), ROW(round, "if", round(X)), ROW(frac, "f", X - trunc(X)),
     ROW(sign, "bif", sign(X)), ROW(sgn, "bif", sign(X)),
-    ROW(signbit, "bif", floating() ? sign_bit(X) : X < 0), ROW(square, "bifc", X * X), ROW(sigmoid, "fc", sigmoid(X)),
+    ROW(signbit, "bif", floating() ? sign_bit(X) : X < 0), ROW(square, "bifc", X * X), ROW(cube, "ifc", X * X * X), ROW(inverse_square, "fc", reciprocal(X * X)), ROW(sigmoid, "fc", sigmoid(X)),
     ROW(erfc, "f", erfc(X)), ROW(erfinv, "f", erfinv(X)), ROW(lgamma, "f", lgamma(X)), ROW(digamma, "f", digamma(X)),
     ROW(isinf, "bif", floating() ? abs(X) == inf : no(X)), ROW(isfinite, "bif", floating() ? abs(X) < inf : X == X),
     ROW(isposinf, "bif", floating() ? X == inf : no(X)), ROW(isneginf, "bif", floating() ? X == -inf : no(X)),
@@ -405,8 +408,10 @@ constexpr Row rows[] = {
     ROW(hardswish, "f", X * min(max(X + 3, 0), 6) / 6), ROW(hardsigmoid, "f", min(max(X + 3, 0), 6) / 6),
     ROW(log_sigmoid, "f", min(X, 0) - log1p(exp(-abs(X)))), ROW(threshold, "if", where(X <= p[0], p[1], X)),
     ROW(nan_to_num, "bif", floating() ? where(is_nan(X), p[0], where(X == inf, p[1], where(X == -inf, p[2], X))) : X),
+    ROW(hardshrink, "f", where((X >= -d(p)) & (X <= d(p)), 0, X)),
+    ROW(softshrink, "f", where(X > d(p), X - d(p), where(X < -d(p), X + d(p), X * 0))), ROW(prelu, "f", where(X > 0, X, X * Y)),
     ROW(deg2rad, "f", X * (pi / 180)), ROW(rad2deg, "f", X * (180 / pi)),
-    ROW(sinc, "fc", where(X == 0, 1, sin(X * pi) / (X * pi))), ROW(i0, "f", bessel_i0(X)),
+    ROW(sinc, "fc", where(X == 0, 1, sin(X * pi) / (X * pi))), ROW(i0, "f", bessel(0, X)), ROW(i1, "f", bessel(1, X)),
     ROW(logit, "f", [](const E& z) { return log(z / (E(1) - z)); }(d(p) < 0 ? X : min(max(X, d(p)), 1 - d(p)))),
     ROW(round_decimals, "f", d(p) < 0 ? round(X / -d(p)) * -d(p) : round(X * d(p)) / d(p)),
     ROW(div_trunc, "if", div_trunc(X, Y)), ROW(fmod, "if", fmod(X, Y)), ROW(atan2, "f", atan2(X, Y)),
@@ -438,7 +443,8 @@ constexpr Row rows[] = {
     ROW(threshold_backward, "if", where(Y <= p[0], 0, X)), ROW(leaky_relu_backward, "f", where(Y > 0, X, X * d(p))),
     ROW(elu_backward, "f", where(Y <= 0, X * (d(p) * d(p, 1) * d(p, 2)) * exp(Y * d(p, 2)), X * d(p, 1))),
     ROW(hardtanh_backward, "f", where((Y <= p[0]) | (Y >= p[1]), 0, X)),
-    ROW(hardswish_backward, "f", where(Y < -3, 0, where(Y <= 3, X * (Y / 3 + 0.5), X))),
+    ROW(hardswish_backward, "f", where(Y <= -3, 0, where(Y < 3, X * (Y / 3 + 0.5), X))),
+    ROW(shrink_backward, "f", where((Y >= -d(p)) & (Y <= d(p)), 0, X)),
     ROW(hardsigmoid_backward, "f", where((Y > -3) & (Y < 3), X / 6, 0)),
     ROW(softplus_backward, "f", where(Y * d(p) > d(p, 1), X, X / (exp(Y * -d(p)) + 1))),
     ROW(mish_backward, "f", [](const E& g, const E& x, const E& t) {

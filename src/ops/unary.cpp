@@ -28,6 +28,24 @@ struct UnaryRow {
 constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };
 constexpr double two_over_sqrt_pi = 1.12837916709551257390, ln2 = 0.69314718055994530942, ln10 = 2.30258509299404568402;
 
+// Of complex z: what points along z does not change sgn(z); the rest does, by 1 / |z|.
+void sgn_grad(Grad& g) {
+  if (!is_complex(g.dtype(0))) {
+    g.set(0, zeros_like(G));
+    return;
+  }
+  Tensor x = X, y = Y, size = abs(x), along = mul(y, call<"aten::real", Tensor>(mul(conj(y), G)));
+  g.set(0, where(eq(size, 0), 0, div(sub(G, along), size)));
+}
+void angle_grad(Grad& g) {
+  if (!is_complex(g.dtype(0))) {
+    g.set(0, zeros_like(G));
+    return;
+  }
+  Tensor x = X, size = abs(x), turn = div(mul(x, Scalar(ComplexDouble{0, 1})), mul(size, size));
+  g.set(0, mul(G, where(eq(size, 0), 0, turn)));
+}
+
 constexpr UnaryRow rows[] = {
     // --- arithmetic
     {"neg", FC_MAP_neg, Promote::Same, "b", "", [](Grad& g) { g.set(0, neg(G)); }},
@@ -37,7 +55,7 @@ constexpr UnaryRow rows[] = {
     {"sqrt", FC_MAP_sqrt, Promote::Float, "", "result", [](Grad& g) { g.set(0, div(G, conj(mul(Y, 2)))); }},
     {"rsqrt", FC_MAP_rsqrt, Promote::Float, "", "result", [](Grad& g) { g.set(0, mul(mul(G, -0.5), conj(mul(Y, mul(Y, Y))))); }, Autocast::Float32},
     {"sign", FC_MAP_sign, Promote::Same, "c", "", zero_grad},
-    {"sgn", FC_MAP_sgn, Promote::Same, "", "", zero_grad},
+    {"sgn", FC_MAP_sgn, Promote::Same, "", "self result", sgn_grad},
     // --- rounding
     {"floor", FC_MAP_floor, Promote::Same, "bc", "", zero_grad},
     {"ceil", FC_MAP_ceil, Promote::Same, "bc", "", zero_grad},
@@ -69,7 +87,7 @@ constexpr UnaryRow rows[] = {
     {"rad2deg", FC_MAP_rad2deg, Promote::Float, "c", "", [](Grad& g) { g.set(0, mul(G, 57.29577951308232)); }},
     {"sinc", FC_MAP_sinc, Promote::Float, "", "self result", [](Grad& g) {
        Tensor px = mul(X, 3.14159265358979323846), d = div(sub(cos(px), Y), X);
-       g.set(0, mul(G, where(eq(X, 0), 0, d)));
+       g.set(0, mul(G, conj(where(eq(X, 0), 0, d))));
      }},
     // --- error function and gamma
     {"erf", FC_MAP_erf, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, mul(exp(neg(mul(X, X))), two_over_sqrt_pi))); }},
@@ -77,7 +95,11 @@ constexpr UnaryRow rows[] = {
     {"erfinv", FC_MAP_erfinv, Promote::Float, "c", "result", [](Grad& g) { g.set(0, mul(G, mul(exp(mul(Y, Y)), 1 / two_over_sqrt_pi))); }, Autocast::Float32},
     {"lgamma", FC_MAP_lgamma, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, digamma(X))); }},
     {"digamma", FC_MAP_digamma, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, polygamma(1, X))); }},
-    {"i0", FC_MAP_i0, Promote::Float, "c"},
+    {"i0", FC_MAP_i0, Promote::Float, "c", "self", [](Grad& g) { g.set(0, mul(G, call<"aten::special_i1", Tensor>(X))); }},
+    {"special_i1", FC_MAP_i1, Promote::Float, "c", "self result", [](Grad& g) {
+       Tensor x = X, ratio = where(eq(x, 0), 0.5, div(Y, x));
+       g.set(0, mul(G, sub(call<"aten::i0", Tensor>(x), ratio)));
+     }, Autocast::None, "o"},
     // --- tests and bits
     {"logical_not", FC_MAP_logical_not, Promote::Predicate},
     {"isnan", FC_MAP_isnan, Promote::Predicate, "", "", nullptr, Autocast::None, ""},
@@ -88,11 +110,8 @@ constexpr UnaryRow rows[] = {
     {"signbit", FC_MAP_signbit, Promote::Predicate, "c", "", nullptr, Autocast::None, "o"},
     {"bitwise_not", FC_MAP_bitwise_not, Promote::Same, "fc"},
     // --- complex
-    {"conj_physical", FC_MAP_conj_physical, Promote::Same, "", "", [](Grad& g) { g.set(0, conj(G)); }},
-    {"angle", FC_MAP_angle, Promote::RealFloat, "", "self", [](Grad& g) {
-       FC_CHECK_AS(NotImplementedError, !is_complex(g.dtype(0)), "angle: the derivative for complex inputs is missing");
-       g.set(0, zeros_like(G));
-     }, Autocast::None, "o"},
+    {"_conj_physical", FC_MAP_conj_physical, Promote::Same, "", "", [](Grad& g) { g.set(0, conj(G)); }, Autocast::None, ""},
+    {"angle", FC_MAP_angle, Promote::RealFloat, "", "self", angle_grad, Autocast::None, "o"},
     // --- activations
     {"relu", FC_MAP_relu, Promote::Same, "bc", "result", [](Grad& g) { g.set(0, call<"aten::threshold_backward", Tensor>(G, Y, Scalar(0))); }, Autocast::None, "i"},
     {"sigmoid", FC_MAP_sigmoid, Promote::Float, "", "result", [](Grad& g) { g.set(0, call<"aten::sigmoid_backward", Tensor>(G, Y)); }},
@@ -105,10 +124,21 @@ constexpr UnaryRow rows[] = {
 
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const UnaryRow*>(context);
-  const MapInput input{&args[0].tensor(), {}};
-  check_kind(row.name, row.refuses, input.tensor->dtype());
+  MapInput input{&args[0].tensor(), {}};
+  Tensor dense;
+  if (row.opcode == FC_MAP_log_sigmoid && !input.tensor->is_contiguous()) {  // its result is always contiguous
+    dense = contiguous(*input.tensor);
+    input.tensor = &dense;
+  }
+  const DType type = input.tensor->dtype();
+  FC_CHECK_AS(TypeError, !is_complex(type) || (row.opcode != FC_MAP_isposinf && row.opcode != FC_MAP_isneginf),
+              row.name, " does not support complex inputs.");
+  FC_CHECK(!(op.is_in_place && row.opcode == FC_MAP_abs && is_complex(type)),
+           "In-place abs is not supported for complex tensors.");
+  check_kind(row.name, row.refuses, type);
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = {&input, 1}};
   if (row.opcode == FC_MAP_logical_not) r.compute = DType::Bool;
+  if (row.opcode == FC_MAP_square && type == DType::Bool) r.compute = DType::Int64;  // it is pow(self, 2)
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
 }

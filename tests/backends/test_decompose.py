@@ -9,7 +9,7 @@ from facula import _C, conformance
 OPCODES = _C._map_opcodes()
 BEYOND = [(i, *row) for i, row in enumerate(OPCODES) if i > _C._last_base_opcode]
 WITHOUT = {"imag", "complex"}  # take complex numbers apart or together: no base opcode does
-SERIES = {"lgamma", "digamma", "polygamma", "erfinv", "i0"}
+SERIES = {"lgamma", "digamma", "polygamma", "erfinv", "i0", "i1"}
 ULP = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
 
 WIDE = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-8, -1e-8, 1e-4, -1e-4, 0.3, -0.3, 0.46, 0.48, -0.47, 0.99, -0.99,
@@ -34,7 +34,7 @@ def grid(name, position):
         return POSITIVE + [-0.5, -1.5, -2.25, -7.75] + [math.nan, math.inf]
     if name in ("xlogy", "xlog1py") and position == 1:
         return POSITIVE
-    if name in ("i0",):
+    if name in ("i0", "i1"):
         return [x for x in WIDE if abs(x) < 80] + [math.nan]
     if name in ("fmod", "div_trunc", "floor_divide") and position == 1:
         return [0.7, -0.7, 3.0, -3.0, 1e-3, 12.5]
