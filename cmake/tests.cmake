@@ -2,7 +2,8 @@
 
 enable_testing()
 find_package(GTest QUIET)
-file(GLOB test_sources CONFIGURE_DEPENDS tests/cpp/*.cpp)
+file(GLOB test_sources CONFIGURE_DEPENDS tests/cpp/*.cpp tests/fuzz/*.cpp)
+list(FILTER test_sources EXCLUDE REGEX "/fuzz/main.cpp$")   # libFuzzer's entry: tools/fuzz.sh
 if(NOT GTest_FOUND)
   message(STATUS "GoogleTest was not found: the C++ tests are not built (make setup installs it)")
 elseif(test_sources)
@@ -11,7 +12,7 @@ elseif(test_sources)
   if(HAVE_OPENMP)
     target_link_libraries(facula_tests PRIVATE OpenMP::OpenMP_CXX)
   endif()
-  target_compile_definitions(facula_tests PRIVATE FC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  target_compile_definitions(facula_tests PRIVATE FC_TEST_CORPUS="${PROJECT_SOURCE_DIR}/tests/fuzz/corpus")
   add_test(NAME facula_tests COMMAND facula_tests)
 endif()
 

@@ -18,6 +18,7 @@
 namespace fc {
 
 inline constexpr size_t kMaxRank = 64;
+inline constexpr int64_t kMaxStride = INT64_MAX / 16;  // of any element type it fits into 64 bits in bytes, too
 
 enum class MemoryFormat : int8_t { Contiguous = 0, Preserve = 1, ChannelsLast = 2, ChannelsLast3d = 3 };
 enum class Layout : int8_t { Strided = 0 };

@@ -80,6 +80,7 @@ class Parser {
     if (accept("=")) {
       p.has_default = true;
       p.default_value = literal(p.type);
+      if (!suits(p.type, p.default_value.tag())) fail("a default that is no " + to_string(p.type));
       if (p.type.list && p.type.length > 0 && p.default_value.tag() == Tag::Int)  // int[2] padding=0 means [0, 0]
         p.default_value = Value(IntSpan(Dims(static_cast<size_t>(p.type.length), p.default_value.arg().integer())));
     }
@@ -137,14 +138,39 @@ class Parser {
     expect(")");
   }
 
+  static bool suits(const Type& type, Tag tag) {
+    if (tag == Tag::None) return type.optional;
+    const bool repeated = type.list && type.length > 0;  // int[2] x=0
+    const bool list = tag >= Tag::IntList && tag <= Tag::List;
+    if (list || (type.list && !repeated)) return list && type.list;
+    switch (type.kind) {
+      case Kind::Scalar: return tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool;
+      case Kind::Int: return tag == Tag::Int;
+      case Kind::Float: return tag == Tag::Double;
+      case Kind::Bool: return tag == Tag::Bool;
+      case Kind::Str: return tag == Tag::String;
+      case Kind::Device: return tag == Tag::Device;
+      case Kind::DType: return tag == Tag::DType;
+      case Kind::Layout: return tag == Tag::Layout;
+      case Kind::MemoryFormat: return tag == Tag::MemoryFormat;
+      case Kind::Any: return true;
+      case Kind::Tensor:
+      case Kind::Generator: return false;
+    }
+    return false;
+  }
+
   Value literal(const Type& type) {
     skip();
     if (accept("[")) {
       if (!type.list) fail("a list as default of a type that is none");
       std::vector<Value> items;
       if (!accept("]")) {
-        do items.push_back(literal({.kind = type.kind}));
-        while (accept(","));
+        const Type item{.kind = type.kind};
+        do {
+          items.push_back(literal(item));
+          if (!suits(item, items.back().tag())) fail("a list item that is no " + to_string(item));
+        } while (accept(","));
         expect("]");
       }
       if (type.kind == Kind::Int) {

@@ -2,14 +2,8 @@
 #include "ops/shapes.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace fc {
-namespace {
-
-constexpr int64_t kMaxStride = std::numeric_limits<int64_t>::max() / 16;  // in bytes it still fits into 64 bits
-
-}  // namespace
 
 Dims infer_shape(const char* op, IntSpan shape, int64_t numel) {
   Dims out(shape);

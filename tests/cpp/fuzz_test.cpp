@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kept input of the fuzzers, once with each build; the sanitizers' builds look closely.
+#include "../fuzz/fuzz.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace {
+
+void replay(const char* name, void (*target)(std::string_view)) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(FC_TEST_CORPUS) / name)) {
+    SCOPED_TRACE(entry.path().string());
+    std::ifstream in(entry.path(), std::ios::binary);
+    target(std::string{std::istreambuf_iterator<char>(in), {}});
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+}
+
+TEST(Fuzz, KeptSchemas) { replay("schema", fc::fuzz::schema); }
+TEST(Fuzz, KeptDlpackStructs) { replay("dlpack", fc::fuzz::dlpack); }
+
+}  // namespace
