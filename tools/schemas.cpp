@@ -4,7 +4,7 @@
 //   facula-schemas FOLDER
 #include <cstdio>
 #include <fstream>
-#include <iostream>
+#include <cstdio>
 #include <set>
 #include <sstream>
 
@@ -181,7 +181,7 @@ void write(const std::string& path, const std::string& content) {  // only if it
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: facula-schemas FOLDER\n";
+    std::fputs("usage: facula-schemas FOLDER\n", stderr);
     return 2;
   }
   initialise();

@@ -167,8 +167,8 @@ int set_data(PyObject* self, PyObject* value, void*) {
   });
 }
 
-void* name_of(const char* property) { return const_cast<char*>(property); }
-PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+constexpr void* name_of(const char* property) { return const_cast<char*>(property); }
+constinit PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                         {"shape", get_shape, nullptr, "sizes of all dimensions", name_of("shape")},
                         {"dtype", get_dtype, nullptr, "element type", name_of("dtype")},
                         {"device", get_device, nullptr, "where the data lies", name_of("device")},

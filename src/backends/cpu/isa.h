@@ -5,6 +5,13 @@
 #include "backends/cpu/walk.h"
 #include "facula/backend.h"
 
+// The loop below carries nothing from one turn to the next.
+#if defined(__clang__)
+#define FC_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define FC_IVDEP _Pragma("GCC ivdep")
+#endif
+
 namespace fc::cpu {
 
 struct MapKernel {

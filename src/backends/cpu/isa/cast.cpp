@@ -104,7 +104,7 @@ void cast_row(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
     auto* d = reinterpret_cast<To*>(dst);
     auto* s = reinterpret_cast<const From*>(src);
     int64_t i = bulk(d, s, n);
-#pragma GCC ivdep
+    FC_IVDEP
     for (; i < n; ++i) d[i] = convert<To>(load(s[i]));
   } else {
     for (int64_t i = 0; i < n; ++i)

@@ -52,7 +52,7 @@ void normal_float(const uint32_t* words, float* out, int64_t n, float mean, floa
   for (int64_t block = 0; block < n; block += 16) {
     const uint32_t* w = words + block;
     float* o = out + block;
-#pragma GCC ivdep
+    FC_IVDEP
     for (int j = 0; j < 8; ++j) {
       const float r = std::sqrt(-2.0f * log_of(1.0f - unit24(w[j])));
       const float t = 6.28318530717958647692f * unit24(w[j + 8]);

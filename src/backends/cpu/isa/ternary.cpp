@@ -11,7 +11,7 @@ void where_flat(char* const* ptr, int64_t n, const void*) {
   auto* c = reinterpret_cast<const uint8_t*>(ptr[1]);
   auto* a = reinterpret_cast<const T*>(ptr[2]);
   auto* b = reinterpret_cast<const T*>(ptr[3]);
-#pragma GCC ivdep
+  FC_IVDEP
   for (int64_t i = 0; i < n; ++i) r[i] = c[i] ? a[i] : b[i];
 }
 

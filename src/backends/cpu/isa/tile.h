@@ -4,13 +4,6 @@
 #include "backends/cpu/isa.h"
 #include "kernels/scalar.h"
 
-// The loop below carries nothing from one turn to the next.
-#if defined(__clang__)
-#define FC_IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define FC_IVDEP _Pragma("GCC ivdep")
-#endif
-
 namespace fc::cpu::FC_ISA {
 namespace {
 
@@ -44,7 +37,7 @@ void unary_flat(char* const* ptr, int64_t n, const void* params) {
   using R = decltype(Op::apply(T(), local.p));
   auto* r = reinterpret_cast<R*>(ptr[0]);
   auto* a = reinterpret_cast<const T*>(ptr[1]);
-#pragma GCC ivdep
+  FC_IVDEP
   for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], local.p);
 }
 
@@ -55,7 +48,7 @@ void binary_flat(char* const* ptr, int64_t n, const void* params) {
   auto* r = reinterpret_cast<R*>(ptr[0]);
   auto* a = reinterpret_cast<const T*>(ptr[1]);
   auto* b = reinterpret_cast<const T*>(ptr[2]);
-#pragma GCC ivdep
+  FC_IVDEP
   for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], b[i], local.p);
 }
 
@@ -66,7 +59,7 @@ void ternary_flat(char* const* ptr, int64_t n, const void* params) {
   auto* a = reinterpret_cast<const T*>(ptr[1]);
   auto* b = reinterpret_cast<const T*>(ptr[2]);
   auto* c = reinterpret_cast<const T*>(ptr[3]);
-#pragma GCC ivdep
+  FC_IVDEP
   for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], b[i], c[i], local.p);
 }
 
