@@ -44,7 +44,7 @@ Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan strid
   for (size_t i = 0; i < 2; ++i) {
     const int64_t in = self.size(static_cast<int64_t>(i) - 2), k = pick(kernel, i), s = pick(stride, i),
                   pad = pick(padding, i), d = pick(dilation, i);
-    (i ? p.w : p.h) = {k, s, pad, d, in, output_size(in, k, pad, s, d, ceil_mode)};
+    (i ? p.w : p.h) = Pool::Axis{k, s, pad, d, in, output_size(in, k, pad, s, d, ceil_mode)};
   }
   FC_CHECK(p.h.kernel > 0 && p.w.kernel > 0, op, ": kernel size should be greater than zero, but got kH: ", p.h.kernel,
            " kW: ", p.w.kernel);
