@@ -31,7 +31,7 @@ if(FACULA_SANITIZE)
   add_executable(facula_must_crash tests/must_crash/must_crash.cpp)
   target_link_libraries(facula_must_crash PRIVATE facula facula_flags Threads::Threads)
   set(crashes_address
-    "overrun=heap-buffer-overflow" "overflow=signed integer overflow" "leak=detected memory leaks")
+    "overrun=heap-buffer-overflow|insufficient space" "overflow=signed integer overflow" "leak=detected memory leaks")
   set(crashes_thread "race=data race")
   foreach(row IN LISTS crashes_${FACULA_SANITIZE})
     string(REGEX MATCH "^(.*)=(.*)$" row "${row}")
