@@ -6,6 +6,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -577,7 +578,12 @@ PyObject* make_function(PyTypeObject* type, const char* name, std::span<Operator
   f->overloads = new std::vector<OverloadInfo>;
   f->name = PyUnicode_InternFromString(name);
   f->method = method;
-  for (Operator* op : ops)
+  // A tensor without dimensions fits a Scalar as well: what takes fewer of those is asked first.
+  std::vector<Operator*> sorted(ops.begin(), ops.end());
+  std::ranges::stable_sort(sorted, {}, [](Operator* op) {
+    return std::ranges::count(op->schema().parameters, Kind::Scalar, [](const Parameter& p) { return p.type.kind; });
+  });
+  for (Operator* op : sorted)
     if (op->num_args() <= kMaxArgs && (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{})))
       f->overloads->push_back(describe(*op));
   return reinterpret_cast<PyObject*>(f);

@@ -137,6 +137,9 @@ inline double hurwitz(double s, double q) {
   if (q <= 0) {
     if (q == std::floor(q)) return std::numeric_limits<double>::infinity();
     if (s != std::floor(s)) return std::numeric_limits<double>::quiet_NaN();
+    // The terms below zero are those of another sum, however many they are.
+    const double part = -q - std::floor(-q), below = hurwitz(s, part) - hurwitz(s, 1 - q);
+    return hurwitz(s, 1 - part) + (std::fmod(s, 2) == 0 ? below : -below);
   }
   double sum = 0;
   for (int i = 0; i < 12 || q < 10; ++i, q += 1) sum += std::pow(q, -s);

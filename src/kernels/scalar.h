@@ -274,6 +274,8 @@ FC_BINARY(copysign, kReal, return std::copysign(a, b);)
 FC_BINARY(nextafter, kReal, return std::nextafter(a, b);)
 FC_BINARY(logaddexp, kFloating,
   if constexpr (is_complex_v<T>) {
+    if (a != a || b != b) return T(std::numeric_limits<real_t<T>>::quiet_NaN(), std::numeric_limits<real_t<T>>::quiet_NaN());
+    if (a.real() == b.real() && std::isinf(a.real())) return a.real() < 0 ? a : math::log(math::exp(a) + math::exp(b));
     bool first = a.real() >= b.real();
     return (first ? a : b) + math::log1p(math::exp(first ? b - a : a - b));
   } else {

@@ -219,10 +219,10 @@ void elu_backward_grad(Grad& g) {
 void run_nan_to_num(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
   DType t = in.tensor->dtype();
-  double largest = t == DType::Float16    ? 65504.0
-                   : t == DType::BFloat16 ? 0x1.FEp127
-                   : t == DType::Float64  ? 0x1.FFFFFFFFFFFFFp1023
-                                          : 0x1.FFFFFEp127;
+  double largest = t == DType::Float16            ? 65504.0
+                   : t == DType::BFloat16         ? 0x1.FEp127
+                   : real_of(t) == DType::Float64 ? 0x1.FFFFFFFFFFFFFp1023
+                                                  : 0x1.FFFFFEp127;
   if (is_integral(t, true)) largest = 0;  // integers have no such values; nothing may overflow on the way
   const Scalar params[] = {args[1].is_none() ? 0.0 : args[1].real(), args[2].is_none() ? largest : args[2].real(),
                            args[3].is_none() ? -largest : args[3].real()};
@@ -230,7 +230,7 @@ void run_nan_to_num(void*, const Operator& op, const Arg* args, Value* results) 
     const Scalar none[] = {0, 0, 0};
     run_one("nan_to_num", FC_MAP_nan_to_num, {&in, 1}, none, F::Same, "", op, args, results);
   } else {
-    run_one("nan_to_num", FC_MAP_nan_to_num, {&in, 1}, params, F::Same, "c", op, args, results);
+    run_one("nan_to_num", FC_MAP_nan_to_num, {&in, 1}, params, F::Same, "", op, args, results);
   }
 }
 
@@ -260,7 +260,8 @@ void run_polygamma(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[op.is_in_place ? 0 : 1]);
   const Scalar n = args[op.is_in_place ? 1 : 0].integer();
   FC_CHECK(n.to_int() >= 0, "polygamma(n, x) does not support negative n: n is ", n.to_int());
-  run_one("polygamma", FC_MAP_polygamma, {&in, 1}, {&n, 1}, F::Float, "c", op, args, results);
+  const Scalar order = n.to_int() > 1000 ? 1000 + n.to_int() % 2 : n.to_int();  // only odd or even: n! is infinite
+  run_one("polygamma", FC_MAP_polygamma, {&in, 1}, {&order, 1}, F::Float, "c", op, args, results);
 }
 
 constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };

@@ -37,6 +37,11 @@ void split_extreme(Grad& g, const Tensor& a_loses, const Tensor& b_loses) {
   if (g.needs(0)) g.set(0, where(a_loses, 0, shared));
   if (g.needs(1)) g.set(1, where(b_loses, 0, shared));
 }
+// The same of fmax and fmin, where a number wins over NaN.
+void split_number(Grad& g, const Tensor& a_wins_or_ties, const Tensor& a_wins) {
+  Tensor b_is_nan = isnan(B);
+  split_extreme(g, logical_not(logical_or(a_wins_or_ties, b_is_nan)), logical_or(a_wins, b_is_nan));
+}
 
 constexpr BinaryRow rows[] = {
     {"add", FC_MAP_add, Promote::Same, "", "alpha",
@@ -83,20 +88,10 @@ constexpr BinaryRow rows[] = {
      "", nullptr, nullptr, "o"},
     {"minimum", FC_MAP_minimum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); }, false,
      "", nullptr, nullptr, "o"},
-    {"fmax", FC_MAP_fmax, Promote::Same, "c", all,
-     [](Grad& g) {
-       Tensor first = logical_or(ge(A, B), isnan(B));
-       if (g.needs(0)) g.set(0, where(first, G, 0));
-       if (g.needs(1)) g.set(1, where(first, 0, G));
-     },
-     false, "", nullptr, nullptr, "o"},
-    {"fmin", FC_MAP_fmin, Promote::Same, "c", all,
-     [](Grad& g) {
-       Tensor first = logical_or(le(A, B), isnan(B));
-       if (g.needs(0)) g.set(0, where(first, G, 0));
-       if (g.needs(1)) g.set(1, where(first, 0, G));
-     },
-     false, "", nullptr, nullptr, "o"},
+    {"fmax", FC_MAP_fmax, Promote::Same, "c", all, [](Grad& g) { split_number(g, ge(A, B), gt(A, B)); }, false, "",
+     nullptr, nullptr, "o"},
+    {"fmin", FC_MAP_fmin, Promote::Same, "c", all, [](Grad& g) { split_number(g, le(A, B), lt(A, B)); }, false, "",
+     nullptr, nullptr, "o"},
     {"atan2", FC_MAP_atan2, Promote::Float, "c", all,
      [](Grad& g) {
        Tensor r = reciprocal(add(mul(A, A), mul(B, B)));
@@ -116,10 +111,10 @@ constexpr BinaryRow rows[] = {
        if (g.needs(1)) g.set(1, zeros_like(G));
      }},
     {"nextafter", FC_MAP_nextafter, Promote::Same, "bic", "", nullptr, false, "", nullptr},
-    {"logaddexp", FC_MAP_logaddexp, Promote::Same, "bic", "self other",
+    {"logaddexp", FC_MAP_logaddexp, Promote::Same, "bi", "self other",
      [](Grad& g) {
-       if (g.needs(0)) g.set(0, div(G, add(exp(sub(B, A)), 1)));
-       if (g.needs(1)) g.set(1, div(G, add(exp(sub(A, B)), 1)));
+       if (g.needs(0)) g.set(0, div(G, conj(add(exp(sub(B, A)), 1))));
+       if (g.needs(1)) g.set(1, div(G, conj(add(exp(sub(A, B)), 1))));
      },
      false, "", nullptr, nullptr, "o"},
     {"logaddexp2", FC_MAP_logaddexp2, Promote::Same, "bic", "self other",
@@ -140,11 +135,11 @@ constexpr BinaryRow rows[] = {
        if (g.needs(1)) g.set(1, div(mul(G, A), add(B, 1)));
      },
      false, "", "other_scalar", "self_scalar", "o"},
-    {"ldexp", FC_MAP_ldexp, Promote::Float, "c", "self other",
+    {"ldexp", FC_MAP_ldexp, Promote::Float, "", "self other",
      [](Grad& g) {
        Tensor p = exp2(B);
-       if (g.needs(0)) g.set(0, mul(G, p));
-       if (g.needs(1)) g.set(1, mul(G, mul(mul(A, p), 0.69314718055994530942)));
+       if (g.needs(0)) g.set(0, mul(G, conj(p)));
+       if (g.needs(1)) g.set(1, mul(G, conj(mul(mul(A, p), 0.69314718055994530942))));
      },
      false, "Tensor", nullptr},
     {"heaviside", FC_MAP_heaviside, Promote::Same, "c", "", nullptr, false, "", nullptr},
@@ -170,13 +165,31 @@ constexpr BinaryRow rows[] = {
      "Tensor_Scalar", "Scalar_Tensor"},
 };
 
+void check_no_bool(const MapInput* in, DType common) {
+  FC_CHECK_AS(NotImplementedError, common != DType::Bool,
+              "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+              "operator instead.");
+  for (int i = 0; i < 2; ++i)
+    FC_CHECK_AS(NotImplementedError, in[i].tensor ? in[i].tensor->dtype() != DType::Bool : !in[i].number.is_bool(),
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                "mask, use the `~` or `logical_not()` operator instead.");
+}
+
+// The neighbour of a half number, which float32 is too fine to find: the next pattern of bits.
+Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
+  Tensor a = to_dtype(self, t), b = to_dtype(other, t);
+  Tensor outward = eq(gt(b, a), gt(a, 0)), bits = call<"aten::view.dtype", Tensor>(a, DType::Int16);
+  Tensor next = where(outward, add(bits, 1), sub(bits, 1));
+  Tensor smallest = where(gt(b, 0), full_like(next, 1), full_like(next, -32767));
+  Tensor moved = call<"aten::view.dtype", Tensor>(where(eq(a, 0), smallest, next), t);
+  return where(logical_or(isnan(a), isnan(b)), add(a, b), where(eq(a, b), b, moved));
+}
+
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
-  FC_CHECK_AS(NotImplementedError, common != DType::Bool || (row.opcode != FC_MAP_sub && row.opcode != FC_MAP_rsub),
-              "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-              "operator instead.");
+  if (row.opcode == FC_MAP_sub || row.opcode == FC_MAP_rsub) check_no_bool(in, common);
   check_kind(row.name, row.refuses, common);
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
   if (row.opcode == FC_MAP_rsub) {  // other - self: the layout of the result follows other, as in PyTorch
@@ -196,6 +209,14 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     r.params = {&alpha, 1};
   }
   set_target(r, op, args);
+  if (row.opcode == FC_MAP_nextafter && compute_type(common) != common) {
+    Tensor next = next_half(*in[0].tensor, *in[1].tensor, common);
+    FC_CHECK(!op.is_in_place || Dims::same(next.sizes(), r.out->sizes()), "nextafter_: output with shape ",
+             r.out->sizes(), " doesn't match the broadcast shape ", next.sizes());
+    if (r.out) write_out(row.name, *r.out, next);
+    results[0] = Value(r.out ? *r.out : next);
+    return;
+  }
   map_or_fall_back(r, op, args, results);
 }
 

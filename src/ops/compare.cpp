@@ -58,7 +58,9 @@ constexpr OpDef defs[] = {
     {.schema = "isreal(Tensor self) -> Tensor", .composite = kernel<&isreal>()},
     {.schema = "conj(Tensor(a) self) -> Tensor(a)", .composite = kernel<&conj_kernel>()},
     {.schema = "conj_physical(Tensor self) -> Tensor", .composite = kernel<&conj_kernel>(), .out = true},
-    {.schema = "conj_physical_(Tensor(a!) self) -> Tensor(a!)", .composite = kernel<&conj_in_place>()},
+    {.schema = "conj_physical_(Tensor(a!) self) -> Tensor(a!)",
+     .all = kernel<&conj_in_place>(),
+     .grad = [](Grad& g) { g.set(0, conj(g.out())); }},
     {.schema = "resolve_conj(Tensor(a) self) -> Tensor(a)", .composite = kernel<&itself>()},
     {.schema = "resolve_neg(Tensor(a) self) -> Tensor(a)", .composite = kernel<&itself>()},
 };

@@ -187,7 +187,7 @@ Tensor filled_tensor(const Tensor& self, const Tensor& value) {
 }
 
 Tensor positive(const Tensor& self) {
-  FC_CHECK(self.dtype() != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
+  FC_CHECK_AS(NotImplementedError, self.dtype() != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
   return self;
 }
 

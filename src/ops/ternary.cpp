@@ -35,34 +35,37 @@ void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
   for (int i = 1; i < 3; ++i)
     if (!args[i].is_none()) in[n++] = map_input(args[i]);
   DType common = result_type({in, n});
-  FC_CHECK(!is_complex(common), "clamp is not supported for complex types");
+  FC_CHECK_AS(NotImplementedError, !is_complex(common), "clamp is not supported for complex types");
   int opcode = n == 3 ? FC_MAP_clamp : args[2].is_none() ? FC_MAP_clamp_min : FC_MAP_clamp_max;
   MapRequest r{.op = "clamp", .opcode = opcode, .inputs = {in, n}, .compute = common};
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
 }
 
-// A bound that was None is saved as an undefined tensor.
+// On a bound that is a number no gradient flows; with a bound that is a tensor, x shares it. A bound that was None is
+// saved as an undefined tensor.
 void clamp_grad(Grad& g) {
-  Tensor x = g.in(0);
-  Tensor lo = g.in(1), hi = g.in(2);
-  if (g.needs(0)) {
-    Tensor inside;
-    if (lo.defined()) inside = ge(x, lo);
-    if (hi.defined()) inside = inside.defined() ? logical_and(inside, le(x, hi)) : le(x, hi);
-    g.set(0, where(inside, G, 0));
-  }
-  if (g.needs(1)) g.set(1, where(hi.defined() ? logical_and(lt(x, lo), lt(lo, hi)) : lt(x, lo), G, 0));
-  if (g.needs(2)) g.set(2, where(lo.defined() ? logical_or(gt(x, hi), lt(hi, lo)) : gt(x, hi), G, 0));
+  Tensor x = g.in(0), lo = g.in(1), hi = g.in(2), inside = lo.defined() ? gt(x, lo) : lt(x, hi);
+  if (lo.defined() && hi.defined()) inside = logical_and(inside, lt(x, hi));
+  g.set(0, where(inside, G, 0));
 }
-
-void clamp_min_grad(Grad& g) {
-  if (g.needs(0)) g.set(0, where(ge(g.in(0), g.in(1)), G, 0));
-  if (g.needs(1)) g.set(1, where(lt(g.in(0), g.in(1)), G, 0));
+void clamp_by_one(Grad& g, int bound, const Tensor& x_loses, const Tensor& bound_loses) {
+  Tensor shared = where(eq(g.in(0), g.in(bound)), mul(G, 0.5), G);
+  if (g.needs(0)) g.set(0, where(x_loses, 0, shared));
+  if (g.needs(bound)) g.set(bound, where(bound_loses, 0, shared));
 }
-void clamp_max_grad(Grad& g) {
-  if (g.needs(0)) g.set(0, where(le(g.in(0), g.in(1)), G, 0));
-  if (g.needs(1)) g.set(1, where(gt(g.in(0), g.in(1)), G, 0));
+void clamp_min_grad(Grad& g, int bound) { clamp_by_one(g, bound, lt(g.in(0), g.in(bound)), gt(g.in(0), g.in(bound))); }
+void clamp_max_grad(Grad& g, int bound) { clamp_by_one(g, bound, gt(g.in(0), g.in(bound)), lt(g.in(0), g.in(bound))); }
+void clamp_tensor_grad(Grad& g) {
+  Tensor x = g.in(0), lo = g.in(1), hi = g.in(2);
+  if (!hi.defined()) return clamp_min_grad(g, 1);
+  if (!lo.defined()) return clamp_max_grad(g, 2);
+  Tensor apart = lt(lo, hi), ordered = le(lo, hi), half = mul(G, 0.5);
+  Tensor on_lo = logical_and(eq(x, lo), apart), on_hi = logical_and(eq(x, hi), apart);
+  Tensor below = lt(x, lo), above = gt(x, hi);
+  if (g.needs(0)) g.set(0, where(logical_or(below, above), 0, where(logical_or(on_lo, on_hi), half, G)));
+  if (g.needs(1)) g.set(1, where(logical_and(below, ordered), G, where(on_lo, half, 0)));
+  if (g.needs(2)) g.set(2, where(logical_or(logical_and(above, ordered), gt(lo, hi)), G, where(on_hi, half, 0)));
 }
 
 // --- lerp: no promotion between its tensors
@@ -119,8 +122,6 @@ void addcdiv_grad(Grad& g) {
   if (g.needs(2)) g.set(2, neg(mul(G, conj(mul(div(g.in(1), mul(g.in(2), g.in(2))), value)))));
 }
 
-#undef G
-
 constexpr OpDef defs[] = {
     {.schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
      .all = {run_where},
@@ -149,7 +150,7 @@ constexpr OpDef defs[] = {
     {.schema = "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
      .all = {run_clamp},
      .saves = "self min max",
-     .grad = clamp_grad,
+     .grad = clamp_tensor_grad,
      .in_place = true,
      .out = true,
      .own_forms = true},
@@ -185,14 +186,16 @@ constexpr OpDef defs[] = {
 
 constexpr MapRow bounds[] = {
     {"clamp_min(Tensor self, Scalar min) -> Tensor", FC_MAP_clamp_min, 2, Promote::Same, "c", "self min",
-     clamp_min_grad, true, true},
+     [](Grad& g) { g.set(0, where(gt(g.in(0), g.in(1)), G, 0)); }, true, true},
     {"clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", FC_MAP_clamp_min, 2, Promote::Same, "c", "self min",
-     clamp_min_grad, true, true},
+     [](Grad& g) { clamp_min_grad(g, 1); }, true, true},
     {"clamp_max(Tensor self, Scalar max) -> Tensor", FC_MAP_clamp_max, 2, Promote::Same, "c", "self max",
-     clamp_max_grad, true, true},
+     [](Grad& g) { g.set(0, where(lt(g.in(0), g.in(1)), G, 0)); }, true, true},
     {"clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", FC_MAP_clamp_max, 2, Promote::Same, "c", "self max",
-     clamp_max_grad, true, true},
+     [](Grad& g) { clamp_max_grad(g, 1); }, true, true},
 };
+
+#undef G
 
 }  // namespace
 
