@@ -6,12 +6,15 @@ arrays that hold rounded values, because NumPy has no bfloat16. Arrays are flat:
 element *in draw order* (section 3), shaping is the caller's business.
 """
 
+import math
 from fractions import Fraction
 
 import numpy as np
 
 F32 = np.float32
 U64 = np.uint64
+# The C library's functions: NumPy's own depend on the instruction set.
+log, log1p, cos, sin = (np.vectorize(f, otypes=[np.float64]) for f in (math.log, math.log1p, math.cos, math.sin))
 
 
 class Generator:
@@ -168,9 +171,9 @@ class Generator:
             self.cached_normal = None
         pairs = (n - len(z) + 1) // 2
         u = self.unit64(2 * pairs)
-        radius = np.sqrt(-2.0 * np.log1p(-u[1::2]))
+        radius = np.sqrt(-2.0 * log1p(-u[1::2]))
         angle = 2.0 * np.pi * u[0::2]
-        z = np.concatenate([z, np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).ravel()])
+        z = np.concatenate([z, np.stack([radius * cos(angle), radius * sin(angle)], 1).ravel()])
         if len(z) > n:
             self.cached_normal = float(z[n])
         return round_to(fma64(z[:n], std, mean), dtype)
@@ -194,7 +197,7 @@ class Generator:
         return x * (keep * x.dtype.type(1.0 / (1.0 - p)))
 
     def exponential(self, n, rate=1.0, dtype="float32"):
-        return round_to(-1.0 / rate * np.log1p(-self.unit64(n)), dtype)
+        return round_to(-1.0 / rate * log1p(-self.unit64(n)), dtype)
 
     def cauchy(self, n, median=0.0, sigma=1.0, dtype="float32"):
         return round_to(median + sigma * np.tan(np.pi * (self.unit64(n) - 0.5)), dtype)
@@ -203,7 +206,7 @@ class Generator:
         return round_to(np.exp(self._normal_pairs(n, mean, std, "float64")), dtype)
 
     def geometric(self, n, p):
-        return np.ceil(np.log(self.unit64(n)) / np.log1p(-p))
+        return np.ceil(log(self.unit64(n)) / log1p(-p))
 
     def multinomial(self, weights, samples, replacement=False):
         """One row of weights, in float32 or float64; rows of a matrix are drawn one after the other."""
@@ -309,6 +312,6 @@ def box_muller32(x, mean, std):
 
 def box_muller64(x, mean, std):
     x = x.reshape(-1, 2, 8)
-    radius = np.sqrt(-2.0 * np.log(1.0 - x[:, 0]))
+    radius = np.sqrt(-2.0 * log(1.0 - x[:, 0]))
     angle = 2.0 * np.pi * x[:, 1]
-    return fma64(np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).ravel(), std, mean)
+    return fma64(np.stack([radius * cos(angle), radius * sin(angle)], 1).ravel(), std, mean)

@@ -48,6 +48,7 @@ void Generator::set_seed(uint64_t seed) {
   left_ = 1;
   next_ = 0;
   has_next_normal = has_next_float_normal = false;
+  next_normal = next_float_normal = 0;
 }
 
 uint64_t Generator::seed() {

@@ -85,9 +85,7 @@ FC_UNARY(abs, kNumbers,
   if constexpr (is_complex_v<T>) return std::abs(x);
   else if constexpr (is_int_v<T>) return static_cast<T>(x < 0 ? -static_cast<wrap_t<T>>(x) : static_cast<wrap_t<T>>(x));
   else return std::fabs(x);)
-FC_UNARY(square, kAll,
-  if constexpr (std::is_same_v<T, bool>) return x;
-  else return static_cast<T>(static_cast<wrap_t<T>>(x) * static_cast<wrap_t<T>>(x));)
+FC_UNARY(square, kAll, return wrap_mul(x, x);)
 FC_UNARY(cube, kNumbers, return wrap_mul(wrap_mul(x, x), x);)
 FC_UNARY(inverse_square, kFloating, return T(1) / (x * x);)
 FC_UNARY(reciprocal, kFloating, return T(1) / x;)

@@ -151,14 +151,15 @@ Tensor pad_with_zeros(const Tensor& x, IntSpan padding) {
 Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c) {
   Dims shape{padded.size(0), c.groups, padded.size(1) / c.groups};
   Dims strides{padded.stride(0), padded.stride(1) * (padded.size(1) / c.groups), padded.stride(1)};
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    shape.push_back(kernel[i]);
-    strides.push_back(padded.strides()[i + 2] * c.dilation[i]);
-  }
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    shape.push_back(places[i]);
-    strides.push_back(padded.strides()[i + 2] * c.stride[i]);
-  }
+  // A step that is never taken may be any number, too large to multiply among them.
+  auto add = [&](IntSpan sizes, IntSpan steps) {
+    for (size_t i = 0; i < kernel.size(); ++i) {
+      shape.push_back(sizes[i]);
+      strides.push_back(sizes[i] > 1 ? padded.strides()[i + 2] * steps[i] : 1);
+    }
+  };
+  add(kernel, c.dilation);
+  add(places, c.stride);
   return as_strided(padded, shape, strides);
 }
 
