@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+namespace fb = facula::backend;
+
 namespace {
 
 constexpr size_t kMemory = size_t{4} << 30;  // of each device; pages cost nothing until they are used
@@ -45,7 +47,7 @@ class Memory {
  private:
   static char* map(int rights) {
     void* p = mmap(nullptr, kMemory, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) fc::fail("no address space for the device's memory");
+    if (p == MAP_FAILED) fb::fail("no address space for the device's memory");
     return static_cast<char*>(p);
   }
   char *outside_, *inside_;
@@ -138,7 +140,7 @@ T formula(int opcode, T a, T b, T alpha) {
       default: break;
     }
   }
-  fc::fail("no such formula for this type", FC_UNSUPPORTED);
+  fb::fail("no such formula for this type", FC_UNSUPPORTED);
 }
 
 bool has_formula(int opcode, int type) {
@@ -156,9 +158,9 @@ bool has_formula(int opcode, int type) {
   // clang-format on
 }
 
-class Example final : public fc::Backend {
+class Example final : public fb::Backend {
  public:
-  using fc::Backend::Backend;
+  using fb::Backend::Backend;
   int device_count() override { return kDevices; }
   std::string describe(fc_context& c) override {
     return "example accelerator " + std::to_string(c.device) + ", memory apart from the host's";
@@ -177,11 +179,11 @@ class Example final : public fc::Backend {
 
   bool supports(const fc_query& q) override {
     for (int i = 0; i < q.n_operands; ++i)
-      if (q.layout[i] != FC_LAYOUT_ABSENT && !fc::storable(q.dtype[i])) return false;
+      if (q.layout[i] != FC_LAYOUT_ABSENT && !fb::storable(q.dtype[i])) return false;
     switch (q.family) {
       case FC_FAMILY_COPY: return true;
-      case FC_FAMILY_MAP: return fc::visitable(q.compute) && has_formula(q.opcode, q.compute);
-      case FC_FAMILY_REDUCE: return fc::visitable(q.compute) && q.opcode <= FC_REDUCE_ALL;
+      case FC_FAMILY_MAP: return fb::visitable(q.compute) && has_formula(q.opcode, q.compute);
+      case FC_FAMILY_REDUCE: return fb::visitable(q.compute) && q.opcode <= FC_REDUCE_ALL;
       case FC_FAMILY_MATMUL: return q.compute == FC_FLOAT32 || q.compute == FC_FLOAT64;
       default: return false;
     }
@@ -190,9 +192,9 @@ class Example final : public fc::Backend {
   void copy(fc_context& c, const fc_copy& k) override {
     ptrdiff_t shift = memory_[c.device].shift();
     auto move = [&](auto as) {  // through the widest type of the kind, so that nothing is lost
-      fc::In<decltype(as)> in(k.src, shift);
-      fc::Out<decltype(as)> out(k.dst, shift);
-      fc::for_each(k.ndim, k.shape, [&](const int64_t* i) { out.set(i, k.ndim, in.at(i, k.ndim)); });
+      fb::In<decltype(as)> in(k.src, shift);
+      fb::Out<decltype(as)> out(k.dst, shift);
+      fb::for_each(k.ndim, k.shape, [&](const int64_t* i) { out.set(i, k.ndim, in.at(i, k.ndim)); });
     };
     bool integers = k.src.data ? (k.src.dtype <= FC_INT64 || k.src.dtype == FC_BOOL) : k.src.value.category <= 1;
     integers ? move(int64_t()) : move(double());
@@ -200,20 +202,20 @@ class Example final : public fc::Backend {
 
   void map(fc_context& c, const fc_map& k) override {
     ptrdiff_t shift = memory_[c.device].shift();
-    fc::visit(k.compute, [&](auto as) {
+    fb::visit(k.compute, [&](auto as) {
       using T = decltype(as);
-      const T alpha = k.n_params ? fc::number<T>(k.params[0]) : T(1);
-      fc::Out<T> out(k.out, shift);
+      const T alpha = k.n_params ? fb::number<T>(k.params[0]) : T(1);
+      fb::Out<T> out(k.out, shift);
       if (k.opcode == FC_MAP_where) {
-        fc::In<bool> condition(k.in[0], shift);
-        fc::In<T> a(k.in[1], shift), b(k.in[2], shift);
-        fc::for_each(k.ndim, k.shape, [&](const int64_t* i) {
+        fb::In<bool> condition(k.in[0], shift);
+        fb::In<T> a(k.in[1], shift), b(k.in[2], shift);
+        fb::for_each(k.ndim, k.shape, [&](const int64_t* i) {
           out.set(i, k.ndim, condition.at(i, k.ndim) ? a.at(i, k.ndim) : b.at(i, k.ndim));
         });
         return;
       }
-      fc::In<T> a(k.in[0], shift), b(k.in[k.n_in - 1], shift);
-      fc::for_each(k.ndim, k.shape, [&](const int64_t* i) {
+      fb::In<T> a(k.in[0], shift), b(k.in[k.n_in - 1], shift);
+      fb::for_each(k.ndim, k.shape, [&](const int64_t* i) {
         out.set(i, k.ndim, formula<T>(k.opcode, a.at(i, k.ndim), b.at(i, k.ndim), alpha));
       });
     });
@@ -221,7 +223,7 @@ class Example final : public fc::Backend {
 
   void reduce(fc_context& c, const fc_reduce& k) override {
     ptrdiff_t shift = memory_[c.device].shift();
-    fc::visit(k.compute, [&](auto as) {
+    fb::visit(k.compute, [&](auto as) {
       using T = decltype(as);
       using Wide = std::conditional_t<std::is_floating_point_v<T>, double, T>;  // sums of floats in double
       struct Partial {
@@ -229,7 +231,7 @@ class Example final : public fc::Backend {
         int64_t index;
         char *out, *indices;
       };
-      fc::In<T> in(k.in, shift);
+      fb::In<T> in(k.in, shift);
       auto address = [&](const fc_operand& o, const int64_t* i) {
         char* p = static_cast<char*>(o.data);
         for (int d = 0; p && d < k.ndim; ++d) p += i[d] * o.strides[d];
@@ -239,7 +241,7 @@ class Example final : public fc::Backend {
       const bool logic = k.opcode == FC_REDUCE_ANY || k.opcode == FC_REDUCE_ALL;
       const bool largest = k.opcode == FC_REDUCE_MAX || k.opcode == FC_REDUCE_ARGMAX;
       int64_t flat = 0;
-      fc::for_each(k.ndim, k.shape, [&](const int64_t* i) {
+      fb::for_each(k.ndim, k.shape, [&](const int64_t* i) {
         const T element = in.at(i, k.ndim);
         const Wide v = logic ? Wide(element != T(0)) : Wide(element);
         Partial p{v, k.dim >= 0 ? i[k.dim] : flat++, address(k.out, i), address(k.indices, i)};
@@ -256,8 +258,8 @@ class Example final : public fc::Backend {
         }
       });
       for (auto& [at, p] : results) {
-        if (p.out) fc::store(p.out, k.out.dtype, p.value);
-        if (p.indices) fc::store(p.indices, FC_INT64, p.index);
+        if (p.out) fb::store(p.out, k.out.dtype, p.value);
+        if (p.indices) fb::store(p.indices, FC_INT64, p.index);
       }
     });
   }
@@ -270,10 +272,10 @@ class Example final : public fc::Backend {
         for (int64_t j = 0; j < k.n; ++j) {
           double sum = 0;
           for (int64_t l = 0; l < k.k; ++l)
-            sum += fc::load<double>(at(k.a, g * k.a_batch + i * k.a_row + l * k.a_col), k.dtype) *
-                   fc::load<double>(at(k.b, g * k.b_batch + l * k.b_row + j * k.b_col), k.dtype);
+            sum += fb::load<double>(at(k.a, g * k.a_batch + i * k.a_row + l * k.a_col), k.dtype) *
+                   fb::load<double>(at(k.b, g * k.b_batch + l * k.b_row + j * k.b_col), k.dtype);
           char* out = at(k.c, g * k.c_batch + i * k.c_row + j * k.c_col);
-          fc::store(out, k.dtype, k.alpha * sum + (k.beta == 0 ? 0 : k.beta * fc::load<double>(out, k.dtype)));
+          fb::store(out, k.dtype, k.alpha * sum + (k.beta == 0 ? 0 : k.beta * fb::load<double>(out, k.dtype)));
         }
   }
 

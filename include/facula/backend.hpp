@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend contract for C++ authors, header-only: derive from fc::Backend, override what the device can do, and
+// The backend contract for C++ authors, header-only: derive from facula::backend::Backend, override what the device can do, and
 // end the file with FACULA_BACKEND(MyBackend, "mydevice"). Functions that are not overridden are left out of the
 // contract's struct; exceptions are caught at the boundary and become a status and a message.
 //
-// Below the class: helpers to walk strided operands of any element type (fc::for_each, fc::In, fc::Out). They favour
+// Below the class: helpers to walk strided operands of any element type (for_each, In, Out). They favour
 // clearness over speed; a real device has kernels instead.
 #pragma once
 #include <complex>
@@ -16,7 +16,7 @@
 
 #include "facula/backend.h"
 
-namespace fc {
+namespace facula::backend {
 
 class Failure : public std::exception {
  public:
@@ -211,7 +211,7 @@ int fill(const fc_host* host, fc_backend* given, const char* name) noexcept {
 
 #define FACULA_BACKEND(Class, name)                                                                                   \
   extern "C" __attribute__((visibility("default"))) int facula_backend_v1(const fc_host* host, fc_backend* backend) { \
-    return fc::fill<Class>(host, backend, name);                                                                      \
+    return facula::backend::fill<Class>(host, backend, name);                                                                      \
   }
 
 // ---- element types -------------------------------------------------------------------------------------------------
@@ -384,4 +384,4 @@ void for_each(int ndim, const int64_t* shape, F f) {
   }
 }
 
-}  // namespace fc
+}  // namespace facula::backend

@@ -5,6 +5,8 @@
 #include <facula/backend.hpp>
 #include <stdexcept>
 
+namespace fb = facula::backend;
+
 namespace {
 
 std::string how() {
@@ -12,7 +14,7 @@ std::string how() {
   return text ? text : "";
 }
 
-class Hostile final : public fc::Backend {
+class Hostile final : public fb::Backend {
  public:
   explicit Hostile(const fc_host& host) : Backend(host), how_(how()) {
     if (how_ == "constructor_throws") throw std::runtime_error("no such hardware");
@@ -24,25 +26,25 @@ class Hostile final : public fc::Backend {
   }
   void* alloc(fc_context&, size_t bytes) override {
     if (how_ == "alloc_null") return nullptr;
-    if (how_ == "alloc_error") fc::fail("the power is off");
-    if (how_ == "second_alloc_fails" && ++allocations_ > 1) fc::fail("only one block", FC_OUT_OF_MEMORY);
+    if (how_ == "alloc_error") fb::fail("the power is off");
+    if (how_ == "second_alloc_fails" && ++allocations_ > 1) fb::fail("only one block", FC_OUT_OF_MEMORY);
     return std::aligned_alloc(64, bytes);
   }
   void free(fc_context&, void* data, size_t) override {
-    if (how_ == "free_error") fc::fail("keeps everything");
+    if (how_ == "free_error") fb::fail("keeps everything");
     std::free(data);
   }
   void copy_bytes(fc_context& c, void* dst, const void* src, size_t bytes, fc_copy_kind kind) override {
-    if (how_ == "copy_error" && kind == FC_DEVICE_TO_HOST) fc::fail("bus error");
+    if (how_ == "copy_error" && kind == FC_DEVICE_TO_HOST) fb::fail("bus error");
     if (how_ == "long_message") {  // fills the buffer without an end
       std::memset(c.message, 'x', c.message_size);
-      throw fc::Failure(FC_ERROR, std::string(100000, 'y'));
+      throw fb::Failure(FC_ERROR, std::string(100000, 'y'));
     }
     std::memcpy(dst, src, bytes);
   }
   void fill_bytes(fc_context&, void* data, uint8_t value, size_t bytes) override { std::memset(data, value, bytes); }
   void synchronise(fc_context&) override {
-    if (how_ == "synchronise_error") fc::fail("a kernel crashed earlier");
+    if (how_ == "synchronise_error") fb::fail("a kernel crashed earlier");
   }
   bool supports(const fc_query& q) override {
     if (how_ == "supports_throws") throw std::runtime_error("does not know");
@@ -50,16 +52,16 @@ class Hostile final : public fc::Backend {
     return q.family == FC_FAMILY_MAP && q.opcode == FC_MAP_add && q.compute == FC_FLOAT32;
   }
   void map(fc_context& c, const fc_map& k) override {
-    if (how_ == "lies") fc::fail("", FC_UNSUPPORTED);
-    if (how_ == "map_error") fc::fail("kernel 7 crashed");
-    if (how_ == "map_bad_index") fc::fail("", FC_BAD_INDEX);
-    if (how_ == "map_strange_status") throw fc::Failure(99, "");
+    if (how_ == "lies") fb::fail("", FC_UNSUPPORTED);
+    if (how_ == "map_error") fb::fail("kernel 7 crashed");
+    if (how_ == "map_bad_index") fb::fail("", FC_BAD_INDEX);
+    if (how_ == "map_strange_status") throw fb::Failure(99, "");
     if (how_ == "too_much_workspace") workspace(c, size_t{1} << 60);
     if (c.stream) ++maps_on_streams_;
-    fc::In<float> a(k.in[0]), b(k.in[1]);
-    fc::Out<float> out(k.out);
-    const float alpha = fc::number<float>(k.params[0]), wrong = how_ == "wrong_results" ? 1 : 0;
-    fc::for_each(k.ndim, k.shape,
+    fb::In<float> a(k.in[0]), b(k.in[1]);
+    fb::Out<float> out(k.out);
+    const float alpha = fb::number<float>(k.params[0]), wrong = how_ == "wrong_results" ? 1 : 0;
+    fb::for_each(k.ndim, k.shape,
                  [&](const int64_t* i) { out.set(i, k.ndim, a.at(i, k.ndim) + alpha * b.at(i, k.ndim) + wrong); });
   }
   const char* const* operators() override {
@@ -70,11 +72,11 @@ class Hostile final : public fc::Backend {
   bool run_operator(fc_context&, const char* name, const fc_value* args, int n_args, const fc_tensor* results,
                     int) override {
     if (std::strcmp(name, "aten::exp") == 0) return false;  // declines: the usual way is taken
-    if (n_args != 1 || args[0].tag != FC_TAG_TENSOR || results->dtype != FC_FLOAT32) fc::fail("unexpected arguments");
+    if (n_args != 1 || args[0].tag != FC_TAG_TENSOR || results->dtype != FC_FLOAT32) fb::fail("unexpected arguments");
     fc_operand in{args[0].u.tensor->data, args[0].u.tensor->strides, FC_FLOAT32, 0, {}};
     fc_operand out{results->data, results->strides, FC_FLOAT32, 0, {}};
-    fc::for_each(results->ndim, results->sizes, [&](const int64_t* i) {
-      fc::Out<float>(out).set(i, results->ndim, fc::In<float>(in).at(i, results->ndim) > 0 ? 7.0f : 0.0f);
+    fb::for_each(results->ndim, results->sizes, [&](const int64_t* i) {
+      fb::Out<float>(out).set(i, results->ndim, fb::In<float>(in).at(i, results->ndim) > 0 ? 7.0f : 0.0f);
     });
     return true;
   }
@@ -86,7 +88,7 @@ class Hostile final : public fc::Backend {
   void event_destroy(fc_context&, void* event) override { --open_, delete static_cast<bool*>(event); }
   void event_record(fc_context& c, void* event) override { *static_cast<bool*>(event) = c.stream != nullptr; }
   void event_wait(fc_context& c, void* event) override {
-    if (!c.stream || !*static_cast<bool*>(event)) fc::fail("waits for nothing");
+    if (!c.stream || !*static_cast<bool*>(event)) fb::fail("waits for nothing");
   }
   bool event_query(fc_context&, void* event) override { return *static_cast<bool*>(event); }
   const char* const* counter_names() override {
@@ -111,7 +113,7 @@ extern "C" __attribute__((visibility("default"))) int facula_backend_v1(const fc
   static int used = 0;
   std::string& name = names[used++ % 64] = "hostile_" + how();
   if (how() == "entry_fails") return FC_ERROR;
-  int status = fc::fill<Hostile>(host, b, name.c_str());
+  int status = fb::fill<Hostile>(host, b, name.c_str());
   if (how() == "wrong_version") b->abi_version = FC_ABI_VERSION + 1;
   if (how() == "short_struct") b->size = FC_BACKEND_REQUIRED_SIZE - 8;
   if (how() == "long_struct") b->size += 8;

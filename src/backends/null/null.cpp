@@ -11,6 +11,8 @@
 namespace fc {
 namespace {
 
+namespace fb = facula::backend;
+
 enum Count {
   Allocated,
   ToDevice,
@@ -34,9 +36,9 @@ constexpr const char* count_names[] = {"bytes_allocated", "bytes_to_device", "by
                                        "sort_calls",      "matmul_flops",    nullptr};
 static_assert(std::size(count_names) == kCounts + 1);
 
-class Null final : public fc::Backend {
+class Null final : public fb::Backend {
  public:
-  using fc::Backend::Backend;
+  using fb::Backend::Backend;
 
   std::string describe(fc_context&) override { return "no memory, no arithmetic: counts what it is asked"; }
   void* alloc(fc_context&, size_t bytes) override {
@@ -81,7 +83,7 @@ class Null final : public fc::Backend {
 void register_null() {
   fc_backend b{};
   b.size = sizeof b;
-  fc::fill<Null>(&host_services(), &b, "null");
+  fb::fill<Null>(&host_services(), &b, "null");
   register_backend(b, "built in");
 }
 
