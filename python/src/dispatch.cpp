@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <utility>
+
 #include "autograd/autograd.h"
 #include "bind.h"
 #include "call.h"
@@ -134,6 +136,7 @@ void set_python_kernel(const std::string& name, const std::string& key, nb::obje
 // --- a Python layer for every operator, and modes
 struct PythonLayer {
   nb::object f;
+  LayerSet bit = 0;
 };
 
 // With layers: only those run.
@@ -152,15 +155,25 @@ nb::object call_operator(const Operator& op, nb::args args, nb::kwargs kwargs, c
 // What a Python layer calls to go on: the rest of the layers, with possibly other arguments.
 struct Continuation {
   const Operator* op;
-  LayerSet below;
-  nb::object call(nb::args args, nb::kwargs kwargs) const { return call_operator(*op, args, kwargs, &below); }
+  LayerSet below, exclude;  // and what the thread excluded when the layer was reached
+  nb::object call(nb::args args, nb::kwargs kwargs) const {
+    LayerSet& excluded = thread_state().exclude;
+    struct Restore {
+      LayerSet& where;
+      LayerSet before;
+      ~Restore() { where = before; }
+    } restore{excluded, std::exchange(excluded, exclude)};
+    return call_operator(*op, args, kwargs, &below);
+  }
 };
 
 void python_layer(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results) {
   nb::gil_scoped_acquire gil;
   auto [positional, keywords] = python_call(op, args);
-  nb::object r = static_cast<PythonLayer*>(context)->f(operator_object(op), positional, keywords,
-                                                       nb::cast(Continuation{&op, below}));
+  const auto& layer = *static_cast<PythonLayer*>(context);
+  Continuation go_on{&op, below, thread_state().exclude};
+  ExcludeLayers not_itself(layer.bit);  // what the function computes for itself is none of its business
+  nb::object r = layer.f(operator_object(op), positional, keywords, nb::cast(go_on));
   store_results(op, r, results);
 }
 
@@ -324,7 +337,7 @@ void bind_dispatch(nb::module_& m) {
   m.def("_add_layer", [](const std::string& name, nb::object f) {
     auto* context = new PythonLayer{std::move(f)};  // layers are few and may be running on any thread: never freed
     auto* text = new std::string(name);
-    return add_user_layer({python_layer, context, text->c_str()});
+    return context->bit = add_user_layer({python_layer, context, text->c_str()});
   });
   m.def("_remove_layer", &remove_user_layer);
   m.def("_include_layers", [](LayerSet bits, bool on) {
