@@ -1,49 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementary functions for the formulas: the library's where nothing faster with the same accuracy is known, our own
-// where the C library has none (erfinv, digamma, polygamma, Bessel i0).
+// Elementary functions for the formulas: our own where they vectorise (elementary.h), the C library's for complex
+// numbers and the rest, and some that it has not (erfinv, digamma, polygamma, Bessel i0).
 #pragma once
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <type_traits>
 
-namespace fc::math {
+#include "kernels/elementary.h"
 
-#define FC_LIBRARY(name) \
-  template <class T>     \
-  inline T name(T x) {   \
-    return std::name(x); \
-  }
-FC_LIBRARY(exp)
-FC_LIBRARY(log)
-FC_LIBRARY(sin)
-FC_LIBRARY(cos)
-FC_LIBRARY(tan)
-FC_LIBRARY(asin)
-FC_LIBRARY(acos)
-FC_LIBRARY(atan)
-FC_LIBRARY(sinh)
-FC_LIBRARY(cosh)
-FC_LIBRARY(tanh)
-FC_LIBRARY(asinh)
-FC_LIBRARY(acosh)
-FC_LIBRARY(atanh)
-FC_LIBRARY(log10)
-FC_LIBRARY(erf)
-FC_LIBRARY(erfc)
-#undef FC_LIBRARY
+namespace fc::math {
 
 template <class T>
 inline constexpr bool is_real = std::is_floating_point_v<T>;
 
+// Without fused multiply-add our own functions would be slow and less exact: the C library's do.
+#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__ARM_FEATURE_FMA)
+constexpr bool has_fma = true;
+#else
+constexpr bool has_fma = false;
+#endif
+
+#define FC_FUNCTION(name)                                     \
+  template <class T>                                          \
+  FC_INLINE T name(T x) {                                     \
+    if constexpr (is_real<T> && has_fma) return own::name(x); \
+    else return std::name(x);                                 \
+  }
+FC_FUNCTION(exp)
+FC_FUNCTION(log)
+FC_FUNCTION(asin)
+FC_FUNCTION(acos)
+FC_FUNCTION(atan)
+FC_FUNCTION(sinh)
+FC_FUNCTION(cosh)
+FC_FUNCTION(tanh)
+FC_FUNCTION(asinh)
+FC_FUNCTION(acosh)
+FC_FUNCTION(atanh)
+FC_FUNCTION(log10)
+FC_FUNCTION(erf)
+#undef FC_FUNCTION
+
+// Periodic functions of huge arguments need more digits of pi than a loop should carry: `exact` says whether our own
+// function will do for x; a kernel asks for a whole row first.
 template <class T>
-inline T exp2(T x) {
-  if constexpr (is_real<T>) return std::exp2(x);
+FC_INLINE bool exact(T x) {
+  return !(std::fabs(x) > own::trig_limit<T>);
+}
+#define FC_PERIODIC(name)                                                               \
+  template <class T>                                                                    \
+  FC_INLINE T name(T x) {                                                               \
+    if constexpr (is_real<T> && has_fma) return exact(x) ? own::name(x) : std::name(x); \
+    else return std::name(x);                                                           \
+  }
+FC_PERIODIC(sin)
+FC_PERIODIC(cos)
+FC_PERIODIC(tan)
+#undef FC_PERIODIC
+
+template <class T>
+FC_INLINE T erfc(T x) {
+  return std::erfc(x);
+}
+template <class T>
+FC_INLINE T exp2(T x) {
+  if constexpr (is_real<T> && has_fma) return own::exp2(x);
+  else if constexpr (is_real<T>) return std::exp2(x);
   else return std::exp(x * typename T::value_type(0.69314718055994530942));
 }
 template <class T>
-inline T expm1(T x) {
-  if constexpr (is_real<T>) return std::expm1(x);
+FC_INLINE T expm1(T x) {
+  if constexpr (is_real<T> && has_fma) return own::expm1(x);
+  else if constexpr (is_real<T>) return std::expm1(x);
   else {
     using R = typename T::value_type;
     R a = x.real(), b = x.imag(), s = std::sin(b / 2);
@@ -51,13 +80,15 @@ inline T expm1(T x) {
   }
 }
 template <class T>
-inline T log2(T x) {
-  if constexpr (is_real<T>) return std::log2(x);
+FC_INLINE T log2(T x) {
+  if constexpr (is_real<T> && has_fma) return own::log2(x);
+  else if constexpr (is_real<T>) return std::log2(x);
   else return std::log(x) * typename T::value_type(1.44269504088896340736);
 }
 template <class T>
-inline T log1p(T x) {
-  if constexpr (is_real<T>) return std::log1p(x);
+FC_INLINE T log1p(T x) {
+  if constexpr (is_real<T> && has_fma) return own::log1p(x);
+  else if constexpr (is_real<T>) return std::log1p(x);
   else {
     using R = typename T::value_type;
     R a = x.real(), b = x.imag();
@@ -66,12 +97,14 @@ inline T log1p(T x) {
   }
 }
 template <class T>
-inline T pow(T a, T b) {
-  return std::pow(a, b);
+FC_INLINE T pow(T a, T b) {
+  if constexpr (std::is_same_v<T, float> && has_fma) return own::pow(a, b);
+  else return std::pow(a, b);
 }
 template <class T>
-inline T atan2(T a, T b) {
-  return std::atan2(a, b);
+FC_INLINE T atan2(T a, T b) {
+  if constexpr (has_fma) return own::atan2(a, b);
+  else return std::atan2(a, b);
 }
 
 // lgamma without the C library's global sign, which is a data race.

@@ -42,10 +42,12 @@ template <class T>
 using wrap_t = typename std::conditional_t<is_int_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 
 template <class T>
-inline T wrap_mul(T a, T b) {
+FC_INLINE T wrap_mul(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) return a && b;
   // Narrow types promote to int, whose overflow would be undefined: multiply in 64 bits.
   else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  // Without C's search for infinities among NaNs, which would be a call per element.
+  else if constexpr (is_complex_v<T>) return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
   else return a * b;
 }
 
@@ -59,7 +61,7 @@ inline constexpr int param_count[] = {FC_MAP_OPCODES(FC_PARAMS)};
     static constexpr int code = FC_MAP_##name, arity = 1;         \
     static constexpr unsigned accepts = types;                    \
     template <class T>                                            \
-    static inline auto apply(T x, [[maybe_unused]] const T* p) {  \
+    FC_INLINE static auto apply(T x, [[maybe_unused]] const T* p) {  \
       using namespace math;                                       \
       __VA_ARGS__                                                 \
     }                                                             \
@@ -69,7 +71,7 @@ inline constexpr int param_count[] = {FC_MAP_OPCODES(FC_PARAMS)};
     static constexpr int code = FC_MAP_##name, arity = 2;              \
     static constexpr unsigned accepts = types;                         \
     template <class T>                                                 \
-    static inline auto apply(T a, T b, [[maybe_unused]] const T* p) {  \
+    FC_INLINE static auto apply(T a, T b, [[maybe_unused]] const T* p) {  \
       using namespace math;                                            \
       __VA_ARGS__                                                      \
     }                                                                  \
@@ -169,7 +171,13 @@ FC_UNARY(imag, kComplex, return x.imag();)
 FC_UNARY(relu, kInt | kReal, return x < T(0) ? T(0) : x;)
 FC_UNARY(sigmoid, kFloating, return T(1) / (T(1) + math::exp(-x));)
 FC_UNARY(silu, kFloating, return x / (T(1) + math::exp(-x));)
-FC_UNARY(mish, kReal, return x * math::tanh(math::log1p(math::exp(x)));)
+// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); 1 where e^x would overflow
+template <class T>
+FC_INLINE T tanh_softplus(T x) {
+  T e = math::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
+  return n / (n + T(2));
+}
+FC_UNARY(mish, kReal, return x * tanh_softplus(x);)
 FC_UNARY(gelu, kReal, return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));)
 FC_UNARY(gelu_tanh, kReal,
   T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
@@ -186,7 +194,7 @@ FC_UNARY(threshold, kInt | kReal, return x <= p[0] ? p[1] : x;)
 FC_UNARY(hardshrink, kReal, return x >= -p[0] && x <= p[0] ? T(0) : x;)
 FC_UNARY(softshrink, kReal, return x > p[0] ? x - p[0] : (x < -p[0] ? x + p[0] : x * T(0));)
 template <class T>
-inline T replace_non_finite(T x, T nan, T high, T low) {
+FC_INLINE T replace_non_finite(T x, T nan, T high, T low) {
   constexpr T inf = std::numeric_limits<T>::infinity();
   return x != x ? nan : (x == inf ? high : (x == -inf ? low : x));
 }
@@ -210,14 +218,14 @@ FC_BINARY(mul, kAll, return wrap_mul(a, b);)
 FC_BINARY(div, kFloating, return a / b;)
 // Integer division by zero is reported by the kernel; here it must only not trap. INT_MIN / -1 wraps.
 template <class T>
-inline T safe_quotient(T a, T b) {
+FC_INLINE T safe_quotient(T a, T b) {
   if (b == 0) return 0;
   if constexpr (std::is_signed_v<T>)
     if (b == -1) return static_cast<T>(-static_cast<wrap_t<T>>(a));
   return static_cast<T>(a / b);
 }
 template <class T>
-inline T safe_remainder(T a, T b) {
+FC_INLINE T safe_remainder(T a, T b) {
   if (b == 0) return 0;
   if constexpr (std::is_signed_v<T>)
     if (b == -1) return 0;
@@ -321,7 +329,7 @@ FC_BINARY(sigmoid_backward, kFloating, if constexpr (is_complex_v<T>) return a *
 FC_BINARY(tanh_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj(T(1) - b * b); else return a * (T(1) - b * b);)
 FC_BINARY(silu_backward, kReal, T s = T(1) / (T(1) + math::exp(-b)); return a * s * (T(1) + b * (T(1) - s));)
 FC_BINARY(mish_backward, kReal,
-  T s = T(1) / (T(1) + math::exp(-b)); T t = math::tanh(math::log1p(math::exp(b)));
+  T s = T(1) / (T(1) + math::exp(-b)); T t = tanh_softplus(b);
   return a * (t + b * s * (T(1) - t * t));)
 FC_BINARY(gelu_backward, kReal,
   T cdf = T(0.5) * (T(1) + math::erf(b * T(0.70710678118654752440)));
@@ -348,7 +356,7 @@ struct clamp {
   static constexpr int code = FC_MAP_clamp, arity = 3;
   static constexpr unsigned accepts = kOrdered;
   template <class T>
-  static inline T apply(T x, T lo, T hi, const T* p) {
+  FC_INLINE static T apply(T x, T lo, T hi, const T* p) {
     return minimum::apply(static_cast<T>(maximum::apply(x, lo, p)), hi, p);
   }
 };
@@ -356,7 +364,7 @@ struct lerp {  // exact at both ends
   static constexpr int code = FC_MAP_lerp, arity = 3;
   static constexpr unsigned accepts = kFloating;
   template <class T>
-  static inline T apply(T a, T b, T w, const T*) {
+  FC_INLINE static T apply(T a, T b, T w, const T*) {
     return std::abs(w) < real_t<T>(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
   }
 };
@@ -364,7 +372,7 @@ struct addcmul {
   static constexpr int code = FC_MAP_addcmul, arity = 3;
   static constexpr unsigned accepts = kNumbers;
   template <class T>
-  static inline T apply(T a, T b, T c, const T* p) {
+  FC_INLINE static T apply(T a, T b, T c, const T* p) {
     if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) + static_cast<wrap_t<T>>(wrap_mul(wrap_mul(p[0], b), c)));
     else return a + p[0] * b * c;
   }
@@ -373,7 +381,7 @@ struct addcdiv {
   static constexpr int code = FC_MAP_addcdiv, arity = 3;
   static constexpr unsigned accepts = kFloating;
   template <class T>
-  static inline T apply(T a, T b, T c, const T* p) {
+  FC_INLINE static T apply(T a, T b, T c, const T* p) {
     return a + p[0] * b / c;
   }
 };
