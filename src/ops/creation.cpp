@@ -119,17 +119,23 @@ Tensor scalar_tensor(const Scalar& s, OptType dtype, OptLayout, OptDevice device
 
 // --- ranges
 
-// Fills out with f(i), computed in T on the host and converted on the way if out is of another type or device.
-template <class T, class F>
-Tensor fill_by(const Tensor& out, DType type, const F& f) {
+// Fills out by part(T* to, first index, last + 1), on the host; converted if out is of another type or device.
+template <class T, class Part>
+Tensor fill_parts(const Tensor& out, DType type, const Part& part) {
   if (out.device().is_meta() || out.numel() == 0) return out;
   bool direct = out.dtype() == type && out.device().is_cpu() && out.is_contiguous();
   Tensor host = direct ? out : empty_tensor(out.sizes(), type, Device{});
   auto* to = host.data_as<T>();
-  parallel_for(0, host.numel(), 32768, [&](int64_t from, int64_t end) {
-    for (int64_t i = from; i < end; ++i) to[i] = f(i);
-  });
+  parallel_for(0, host.numel(), 32768, [&](int64_t from, int64_t end) { part(to + from, from, end); });
   return direct ? out : copy_(out, host);
+}
+
+// The same with f(i).
+template <class T, class F>
+Tensor fill_by(const Tensor& out, DType type, const F& f) {
+  return fill_parts<T>(out, type, [&](T* to, int64_t from, int64_t end) {
+    for (int64_t i = from; i < end; ++i) *to++ = f(i);
+  });
 }
 
 // How many numbers a range has. Integers are counted exactly.
@@ -151,17 +157,41 @@ int64_t range_size(const Scalar& start, const Scalar& end, const Scalar& step, D
   return static_cast<int64_t>(n);
 }
 
+// Both loops become vector code: integers are counted in their own width, as they wrap around; places become floating
+// numbers from 32 bits.
+template <class U>
+Tensor fill_integers(const Tensor& out, DType type, int64_t start, int64_t step) {
+  return fill_parts<U>(out, type, [=](U* to, int64_t from, int64_t end) {
+    const auto by = static_cast<uint64_t>(step);
+    U value = static_cast<U>(static_cast<uint64_t>(start) + by * static_cast<uint64_t>(from));
+    for (int64_t n = end - from, j = 0; j < n; ++j, value = static_cast<U>(value + static_cast<U>(by))) to[j] = value;
+  });
+}
+template <class T>
+Tensor fill_floats(const Tensor& out, DType type, double start, double step) {
+  return fill_parts<T>(out, type, [=](T* to, int64_t from, int64_t end) {
+    constexpr int64_t chunk = 4096;
+    for (; from < end; from += chunk, to += chunk) {
+      const double place = static_cast<double>(from);
+      const int n = static_cast<int>(std::min(chunk, end - from));
+      for (int j = 0; j < n; ++j) to[j] = static_cast<T>(start + step * (place + j));
+    }
+  });
+}
 Tensor fill_range(const Tensor& out, const Scalar& start, const Scalar& step) {
-  if (is_integral(out.dtype(), true)) {
-    auto a = static_cast<uint64_t>(start.to_int()), s = static_cast<uint64_t>(step.to_int());
-    return fill_by<int64_t>(out, DType::Int64,
-                            [=](int64_t i) { return static_cast<int64_t>(a + s * static_cast<uint64_t>(i)); });
+  const DType t = out.dtype();
+  if (is_integral(t, false)) {
+    const int64_t a = start.to_int(), s = step.to_int();
+    switch (item_size(t)) {
+      case 1: return fill_integers<uint8_t>(out, t, a, s);
+      case 2: return fill_integers<uint16_t>(out, t, a, s);
+      case 4: return fill_integers<uint32_t>(out, t, a, s);
+      default: return fill_integers<uint64_t>(out, t, a, s);
+    }
   }
-  double a = start.to_double(), s = step.to_double();
-  if (out.dtype() == DType::Float32)
-    return fill_by<float>(out, DType::Float32,
-                          [=](int64_t i) { return static_cast<float>(a + s * static_cast<double>(i)); });
-  return fill_by<double>(out, DType::Float64, [=](int64_t i) { return a + s * static_cast<double>(i); });
+  if (t == DType::Bool) return fill_integers<uint64_t>(out, DType::Int64, start.to_int(), step.to_int());
+  if (t == DType::Float32) return fill_floats<float>(out, t, start.to_double(), step.to_double());
+  return fill_floats<double>(out, DType::Float64, start.to_double(), step.to_double());
 }
 
 Tensor arange_step(const Scalar& start, const Scalar& end, const Scalar& step, OptType dtype, OptLayout,
