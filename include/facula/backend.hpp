@@ -319,6 +319,7 @@ void store(void* at, int dtype, T v) {
 
 template <class T>
 T number(const fc_number& n) {
+  if (n.category == 4) return convert<T>(static_cast<uint64_t>(n.i));
   return n.category <= 1 ? convert<T>(n.i) : convert<T>(n.re);
 }
 

@@ -49,6 +49,8 @@ class Tensor : public fc::Tensor {
   T item() const {
     if constexpr (std::is_same_v<T, bool>) return item().to_bool();
     else if constexpr (std::is_floating_point_v<T>) return static_cast<T>(item().to_double());
+    else if constexpr (std::is_same_v<T, uint64_t>)
+      return item().is_unsigned() ? item().bits() : static_cast<T>(item().to_int());
     else return static_cast<T>(item().to_int());
   }
   Scalar item() const;

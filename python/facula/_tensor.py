@@ -49,6 +49,12 @@ class Tensor(_C.TensorBase):
         """Elements of self where condition holds, of other elsewhere."""
         return _C._functions["where"](condition, self, other)
 
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+        """A copy of data as a tensor, of this tensor's type and device unless others are given."""
+        out = data.detach() if isinstance(data, Tensor) else data
+        out = _C._tensor(out, dtype or self.dtype, device or self.device, True)
+        return out.requires_grad_() if requires_grad else out
+
     # Number-op-tensor, called by the number slots. Under their Python names they would replace the slots.
     def _rdiv(self, other):
         return self.reciprocal() * other

@@ -59,6 +59,15 @@ FunctionObject* fn(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
 // --- one argument
 bool is_tensor_like_number(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0; }
 
+// An item of a list of sizes or dimensions.
+int64_t list_item(PyObject* o, size_t i) {
+  try {
+    return to_int(o);
+  } catch (const ValueError& e) {
+    raise<TypeError>("failed to unpack the object at pos ", i + 1, " with error \"", e.what(), "\"");
+  }
+}
+
 bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
   if (s.n_ints == 6) return false;
   if (PyLong_Check(o) || (PyIndex_Check(o) && !PySequence_Check(o) && !is_tensor(o)) ||
@@ -76,10 +85,10 @@ bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
   v.resize(0);
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* item = items[i];
-    if (PyLong_Check(item)) v.push_back(to_int(item));
+    if (PyLong_Check(item)) v.push_back(list_item(item, static_cast<size_t>(i)));
     else if (is_tensor(item) ? tensor_of(item).numel() == 1 && is_integral(tensor_of(item).dtype(), false)
                              : PyIndex_Check(item))
-      v.push_back(to_int(item));
+      v.push_back(list_item(item, static_cast<size_t>(i)));
     else return false;
   }
   ++s.n_ints;
@@ -244,7 +253,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
     v.resize(0);
     for (size_t i = list_at; i < n; ++i) {
       if (!PyLong_Check(args[i]) && !PyIndex_Check(args[i])) return false;
-      v.push_back(to_int(args[i]));
+      v.push_back(list_item(args[i], i - list_at));
     }
     s.args[list_at] = v;
     filled |= uint64_t{1} << list_at;

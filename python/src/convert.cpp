@@ -123,19 +123,24 @@ void store(PyObject* o, DType t, char* at) {
     }
     case DType::Int64:
       if (PyLong_Check(o)) {
-        int64_t v = PyLong_AsLongLong(o);
-        if (v == -1 && PyErr_Occurred()) {
-          PyErr_Clear();
-          raise<Error>("Overflow when unpacking long");
-        }
+        int64_t v = to_int(o);
+        std::memcpy(at, &v, 8);
+        return;
+      }
+      break;
+    case DType::UInt64:
+      if (PyLong_Check(o)) {
+        uint64_t v = PyLong_AsUnsignedLongLong(o);
+        if (v == UINT64_MAX && PyErr_Occurred()) throw PythonError{};
         std::memcpy(at, &v, 8);
         return;
       }
       break;
     case DType::Float32:
     case DType::Float64:
-      if (PyFloat_Check(o)) {
-        double v = PyFloat_AS_DOUBLE(o);
+      if (PyFloat_Check(o) || PyLong_Check(o)) {
+        double v = PyFloat_AsDouble(o);
+        if (v == -1 && PyErr_Occurred()) throw PythonError{};
         float f = static_cast<float>(v);
         if (t == DType::Float64) std::memcpy(at, &v, 8);
         else std::memcpy(at, &f, 4);
@@ -144,9 +149,15 @@ void store(PyObject* o, DType t, char* at) {
       break;
     default: break;
   }
+  if (is_integral(t, false) && PyLong_Check(o)) to_int(o);  // says what does not fit
   Scalar s = is_tensor(o) ? call<"aten::_local_scalar_dense", Scalar>(tensor_of(o)) : to_scalar(o);
   if (is_integral(t, false)) {
     FC_CHECK_AS(TypeError, !s.is_complex(), "can't convert complex to ", t);
+    if (t == DType::UInt64 && s.is_integral(true)) {
+      uint64_t v = s.bits();
+      std::memcpy(at, &v, 8);
+      return;
+    }
     int64_t v = s.to_int();
     if (t != DType::Int64 && t != DType::UInt64 && !is_tensor(o)) {
       int bits = static_cast<int>(item_size(t)) * 8;
@@ -230,11 +241,21 @@ Scalar to_scalar(PyObject* o) {
     Py_complex c = PyComplex_AsCComplex(o);
     return ComplexDouble{c.real, c.imag};
   }
-  if (PyLong_Check(o)) return to_int(o);
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (!overflow) return v;
+    uint64_t u = PyLong_AsUnsignedLongLong(o);
+    if (u == UINT64_MAX && PyErr_Occurred()) throw PythonError{};
+    return u;
+  }
   if (PyNumberMethods* n = Py_TYPE(o)->tp_as_number; n && is_number(o)) {
     if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0 || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0)
       return PyObject_IsTrue(o) == 1;
-    if (n->nb_index) return to_int(o);
+    if (n->nb_index) {
+      Own i(check(PyNumber_Index(o)));
+      return to_scalar(i.get());
+    }
     if (PyObject_HasAttrString(o, "__complex__") && std::strstr(Py_TYPE(o)->tp_name, "complex")) {
       Py_complex c = PyComplex_AsCComplex(o);
       if (PyErr_Occurred()) throw PythonError{};
@@ -252,7 +273,7 @@ int64_t to_int(PyObject* o) {
     int64_t v = PyLong_AsLongLong(o);
     if (v == -1 && PyErr_Occurred()) {
       PyErr_Clear();
-      raise<Error>("Overflow when unpacking long: the integer does not fit into 64 bits");
+      raise<ValueError>("Overflow when unpacking long long: the integer does not fit into 64 bits");
     }
     return v;
   }
@@ -264,6 +285,7 @@ PyObject* wrap(const Scalar& s) {
   switch (s.kind()) {
     case Scalar::Kind::Bool: return PyBool_FromLong(s.to_bool());
     case Scalar::Kind::Int: return PyLong_FromLongLong(s.to_int());
+    case Scalar::Kind::UInt: return PyLong_FromUnsignedLongLong(s.bits());
     case Scalar::Kind::Double: return PyFloat_FromDouble(s.to_double());
     default: {
       ComplexDouble c = s.to_complex();

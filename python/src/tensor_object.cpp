@@ -415,7 +415,7 @@ int truth(PyObject* self) {
 PyObject* as_int(PyObject* self) {
   return one_number(self, "int", [](const Scalar& s) -> PyObject* {
     if (s.is_double()) return PyLong_FromDouble(s.to_double());
-    return PyLong_FromLongLong(s.to_int());
+    return s.is_complex() ? PyLong_FromLongLong(s.to_int()) : wrap(s.is_bool() ? Scalar(s.to_int()) : s);
   });
 }
 PyObject* as_float(PyObject* self) {

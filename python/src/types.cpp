@@ -190,13 +190,13 @@ uint64_t seed_of(PyObject* o) {
   Own i(check(PyNumber_Index(o)));
   int overflow = 0;
   int64_t v = PyLong_AsLongLongAndOverflow(i.get(), &overflow);
-  if (overflow < 0) raise<Error>("manual_seed: Overflow when unpacking long: seed is below -2**63");
-  if (overflow > 0) {
-    uint64_t u = PyLong_AsUnsignedLongLong(i.get());
-    if (PyErr_Occurred()) throw PythonError{};
-    return u;
+  if (!overflow) return static_cast<uint64_t>(v);
+  uint64_t u = overflow > 0 ? PyLong_AsUnsignedLongLong(i.get()) : UINT64_MAX;
+  if (overflow < 0 || PyErr_Occurred()) {
+    PyErr_Clear();
+    raise<ValueError>("manual_seed: Overflow when unpacking long long: seed must be in [-2**63, 2**64)");
   }
-  return static_cast<uint64_t>(v);
+  return u;
 }
 PyMethodDef generator_methods[] = {
     {"manual_seed",

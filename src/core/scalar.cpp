@@ -16,6 +16,7 @@ bool fits(const Scalar& v, DType t) {
     double x = std::fabs(v.to_complex().re);
     return !(x > most) || std::isinf(x);
   }
+  if (v.is_unsigned()) return t == DType::UInt64;
   int bits = static_cast<int>(8 * item_size(t)) - (is_signed(t) ? 1 : 0);
   double limit = std::ldexp(1, bits);  // values below it fit; -limit fits with a sign, and wraps without
   if (v.is_integral(true) && bits < 63) return v.to_int() < int64_t{1} << bits && v.to_int() >= -(int64_t{1} << bits);
@@ -33,6 +34,7 @@ std::string to_string(const Scalar& s) {
   switch (s.kind()) {
     case Scalar::Kind::Bool: return str(s.to_bool());
     case Scalar::Kind::Int: return str(s.to_int());
+    case Scalar::Kind::UInt: return str(s.bits());
     case Scalar::Kind::Double: return str(s.to_double());
     default: {
       ComplexDouble c = s.to_complex();

@@ -74,7 +74,8 @@ Value::Value(const Scalar& s) : Value() {
     case Scalar::Kind::Bool: *this = Value(s.to_bool()); break;
     case Scalar::Kind::Int: *this = Value(s.to_int()); break;
     case Scalar::Kind::Double: *this = Value(s.to_double()); break;
-    case Scalar::Kind::Complex: hold(Tag::Scalar, s); break;
+    case Scalar::Kind::Complex:
+    case Scalar::Kind::UInt: hold(Tag::Scalar, s); break;
   }
 }
 Value::Value(std::vector<Tensor> v) : Value() { hold(Tag::TensorList, std::move(v)); }

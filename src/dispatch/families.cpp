@@ -39,7 +39,7 @@ fc_number to_number(const Scalar& s) {
   ComplexDouble c = s.to_complex();
   n.re = c.re;
   n.im = c.im;
-  n.i = s.is_integral(true) ? s.to_int() : 0;
+  n.i = s.is_integral(true) ? static_cast<int64_t>(s.bits()) : 0;
   return n;
 }
 
@@ -48,6 +48,7 @@ Scalar to_scalar(const fc_number& n) {
     case 0: return n.i != 0;
     case 1: return n.i;
     case 2: return n.re;
+    case 4: return static_cast<uint64_t>(n.i);
     default: return ComplexDouble{n.re, n.im};
   }
 }

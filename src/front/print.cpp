@@ -12,7 +12,8 @@ namespace {
 
 std::string number(const Tensor& t) {
   Scalar s = t.item();
-  if (s.is_integral(true)) return fc::str(s.to_int());
+  if (s.is_bool()) return s.to_bool() ? "1" : "0";
+  if (s.is_integral(false)) return fc::to_string(s);
   if (s.is_complex()) return fc::to_string(s);
   char text[40];
   std::snprintf(text, sizeof text, "%.4f", s.to_double());

@@ -90,6 +90,8 @@ Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Te
            input.device(), " and ", weight.device(), "!");
   FC_CHECK_AS(NotImplementedError, input.dtype() != DType::Bool && !is_barebones(input.dtype()),
               "\"convolution\" not implemented for '", info(input.dtype()).legacy, "'");
+  for (int64_t size : spatial(weight))
+    FC_CHECK(size > 0, "convolution: kernel size should be greater than zero, but got weight of size ", weight.sizes());
   c.output = {input.size(0), out_channels};
   if (transposed) {
     bool small = false;

@@ -71,6 +71,7 @@ Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
     from = make_view(src, shape, strides, src.offset());
   }
   if (self.numel() == 0) return self;
+  check_overlap("copy_", self, src);
   for (size_t i = 0; i < self.sizes().size(); ++i)
     FC_CHECK(self.sizes()[i] <= 1 || self.strides()[i] != 0,
              "copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
@@ -151,8 +152,7 @@ Tensor contiguous_kernel(const Tensor& self, MemoryFormat format) {
 
 void fill_with(const Tensor& self, const Scalar& value) {
   if (self.numel() == 0 || self.device().is_meta()) return;
-  FC_CHECK(is_complex(self.dtype()) || !value.is_complex() || value.to_complex().im == 0,
-           "fill_: value cannot be converted to type ", self.dtype(), " without overflow");
+  check_fits("fill_", value, self.dtype());
   ByteStrides s(self);
   fc_copy c{};
   c.size = sizeof c;
@@ -204,6 +204,7 @@ Scalar item_kernel(const Tensor& self) {
     copy_bytes(host.data(), Device{}, self.data(), self.device(), item_size(self.dtype()));
     return item_kernel(host);
   }
+  if (self.dtype() == DType::UInt64) return *self.data_as<uint64_t>();
   switch (info(self.dtype()).kind) {
     case 'b': return *self.data_as<bool>();
     case 'f':

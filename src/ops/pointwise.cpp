@@ -31,7 +31,8 @@ DType combine(DType higher, DType lower) {
 DType number_type(const Scalar& s) {
   switch (s.kind()) {
     case Scalar::Kind::Bool: return DType::Bool;
-    case Scalar::Kind::Int: return DType::Int64;
+    case Scalar::Kind::Int:
+    case Scalar::Kind::UInt: return DType::Int64;
     case Scalar::Kind::Double: return default_dtype();
     default: return complex_of(default_dtype());
   }
@@ -42,27 +43,6 @@ DType number_type(const Scalar& s) {
   raise<Error>(op, ": The size of tensor a (", a[a.size() - 1 - from_end], ") must match the size of tensor b (",
                b[b.size() - 1 - from_end], ") at non-singleton dimension ", n - 1 - from_end, ": a is ", a, ", b is ",
                b);
-}
-
-// Does writing `out` disturb reading `in`? Exactly the same elements in the same order is fine.
-void check_overlap(const char* op, const Tensor& out, const Tensor& in, bool partial_only) {
-  if (out.same(in) || out.impl().storage().get() != in.impl().storage().get()) return;
-  if (out.numel() == 0 || in.numel() == 0) return;
-  bool same =
-      out.offset() == in.offset() && Dims::same(out.sizes(), in.sizes()) && Dims::same(out.strides(), in.strides());
-  if (same && partial_only) return;
-  auto range = [](const Tensor& t) {
-    int64_t item = static_cast<int64_t>(item_size(t.dtype())), lo = t.offset() * item, hi = lo + item;
-    for (size_t i = 0; i < t.sizes().size(); ++i) hi += (t.sizes()[i] - 1) * t.strides()[i] * item;
-    return std::pair(lo, hi);
-  };
-  auto [a, b] = range(out);
-  auto [c, d] = range(in);
-  if (b <= c || d <= a) return;
-  if (!out.impl().is_dense() || !in.impl().is_dense()) return;  // undecided: PyTorch lets these pass as well
-  raise<Error>(op,
-               ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-               "single memory location. Please clone() the tensor before performing the operation.");
 }
 
 void check_internal_overlap(const char* op, const Tensor& out) {
@@ -83,6 +63,26 @@ Tensor allocate(IntSpan shape, std::span<const MapInput> inputs, DType dtype, De
 }
 
 }  // namespace
+
+void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
+  if (out.same(in) || out.impl().storage().get() != in.impl().storage().get()) return;
+  if (out.numel() == 0 || in.numel() == 0) return;
+  bool same =
+      out.offset() == in.offset() && Dims::same(out.sizes(), in.sizes()) && Dims::same(out.strides(), in.strides());
+  if (same) return;
+  auto range = [](const Tensor& t) {
+    int64_t item = static_cast<int64_t>(item_size(t.dtype())), lo = t.offset() * item, hi = lo + item;
+    for (size_t i = 0; i < t.sizes().size(); ++i) hi += (t.sizes()[i] - 1) * t.strides()[i] * item;
+    return std::pair(lo, hi);
+  };
+  auto [a, b] = range(out);
+  auto [c, d] = range(in);
+  if (b <= c || d <= a) return;
+  if (!out.impl().is_dense() || !in.impl().is_dense()) return;  // undecided: PyTorch lets these pass as well
+  raise<Error>(op,
+               ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+               "single memory location. Please clone() the tensor before performing the operation.");
+}
 
 DType result_type(std::span<const MapInput> inputs) {
   Ranks r;
@@ -264,7 +264,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
     }
     check_internal_overlap(r.op, out);
     for (const MapInput& in : r.inputs)
-      if (in.tensor && in.tensor->device() == device) check_overlap(r.op, out, *in.tensor, true);
+      if (in.tensor && in.tensor->device() == device) check_overlap(r.op, out, *in.tensor);
     result = out;
   } else {
     result = allocate(shape, r.inputs, natural, device);

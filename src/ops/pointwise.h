@@ -75,6 +75,9 @@ inline MapInput map_input(const Arg& a) {
   return in;
 }
 
+// Throws if writing `out` disturbs reading `in`. Exactly the same elements in the same order is fine.
+void check_overlap(const char* op, const Tensor& out, const Tensor& in);
+
 DType result_type(std::span<const MapInput> inputs);
 Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b);  // throws RuntimeError naming the dimension
 // Strides a pointwise result of these inputs has: the inputs' common layout, as PyTorch lays results out.

@@ -137,6 +137,8 @@ Tensor random_between(const Tensor& self, int64_t from, std::optional<int64_t> t
                                              : (uint64_t{1} << (8 * item_size(t) - (is_signed(t) ? 1 : 0))) - 1;
     what.range = top - static_cast<uint64_t>(from) + 1;
     if (what.range < (uint64_t{1} << 28)) what.kind = RandomFill::Integer;
+  } else {
+    what.low = 0;  // all 64 bits as they are drawn
   }
   return fill("random_", self, what, g);
 }

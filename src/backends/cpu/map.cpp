@@ -19,6 +19,8 @@ constexpr int64_t no_strides[kMaxRank] = {};
 // Writes a host number into memory as an element of type t (which is a compute type or any stored type).
 void store_number(const fc_number& n, DType t, void* at) {
   if (n.category <= 1) cast_fn(DType::Int64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.i), 0, 1);
+  else if (n.category == 4)
+    cast_fn(DType::UInt64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.i), 0, 1);
   else if (n.category == 2 || !is_complex(t))
     cast_fn(DType::Float64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);
   else cast_fn(DType::Complex128, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.re), 0, 1);

@@ -128,6 +128,9 @@ OrderFn pick(const char* op, DType t) {
     case DType::Int16: return order<int16_t>;
     case DType::Int32: return order<int32_t>;
     case DType::Int64: return order<int64_t>;
+    case DType::UInt16: return order<uint16_t>;
+    case DType::UInt32: return order<uint32_t>;
+    case DType::UInt64: return order<uint64_t>;
     case DType::Float32: return order<float>;
     case DType::Float64: return order<double>;
     default: raise<NotImplementedError>("\"", op, "_cpu\" not implemented for '", info(t).legacy, "'");

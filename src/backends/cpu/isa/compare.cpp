@@ -22,9 +22,9 @@ void add_bits(KernelTable& t, Types types) {
 template <class Op>
 void add_equality(KernelTable& t) {
   add_compare<Op, uint8_t>(t, {DType::Bool, DType::UInt8, DType::Int8});
-  add_compare<Op, int16_t>(t, {DType::Int16});
-  add_compare<Op, int32_t>(t, {DType::Int32});
-  add_compare<Op, int64_t>(t, {DType::Int64});
+  add_compare<Op, int16_t>(t, {DType::Int16, DType::UInt16});
+  add_compare<Op, int32_t>(t, {DType::Int32, DType::UInt32});
+  add_compare<Op, int64_t>(t, {DType::Int64, DType::UInt64});
   add_compare<Op, float>(t, {DType::Float32});
   add_compare<Op, double>(t, {DType::Float64});
   add_compare<Op, std::complex<float>>(t, {DType::Complex64});
@@ -49,6 +49,9 @@ void add_order(KernelTable& t) {
   add_order_of<Op, Swapped, int16_t>(t, {DType::Int16});
   add_order_of<Op, Swapped, int32_t>(t, {DType::Int32});
   add_order_of<Op, Swapped, int64_t>(t, {DType::Int64});
+  add_order_of<Op, Swapped, uint16_t>(t, {DType::UInt16});
+  add_order_of<Op, Swapped, uint32_t>(t, {DType::UInt32});
+  add_order_of<Op, Swapped, uint64_t>(t, {DType::UInt64});
   add_order_of<Op, Swapped, float>(t, {DType::Float32});
   add_order_of<Op, Swapped, double>(t, {DType::Float64});
 }
@@ -57,9 +60,9 @@ template <class Op>
 void add_bitwise(KernelTable& t) {
   if constexpr (Op::accepts & scalar::kBool) add_bits<Op, uint8_t>(t, {DType::Bool, DType::UInt8, DType::Int8});
   else add_bits<Op, uint8_t>(t, {DType::UInt8, DType::Int8});
-  add_bits<Op, uint16_t>(t, {DType::Int16});
-  add_bits<Op, uint32_t>(t, {DType::Int32});
-  add_bits<Op, uint64_t>(t, {DType::Int64});
+  add_bits<Op, uint16_t>(t, {DType::Int16, DType::UInt16});
+  add_bits<Op, uint32_t>(t, {DType::Int32, DType::UInt32});
+  add_bits<Op, uint64_t>(t, {DType::Int64, DType::UInt64});
 }
 
 }  // namespace
