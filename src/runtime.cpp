@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "backends/cpu/cpu.h"
 #include "backends/plugin/plugin.h"
+#include "dispatch/observe.h"
 #include "ops/autocast.h"
 #include "ops/families.h"
 
@@ -19,6 +20,7 @@ void initialise() {
     register_null();
     autograd::install_layers();
     install_autocast_layer();
+    install_observe_layers();
   });
 }
 

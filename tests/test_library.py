@@ -101,3 +101,46 @@ def test_a_layer_may_compute(torch):
     with torch.dispatch.layer("check", check):
         torch.nn.functional.log_softmax(torch.tensor([1.0, float("nan")]), 0)
     assert seen[-1] == "aten.log_softmax.int" and "aten._log_softmax.default" in seen  # what it is written in as well
+
+
+def test_one_id_joins_call_kernel_and_backward(torch):
+    if torch.__name__ != "facula":
+        pytest.skip("observers are Facula's")
+    seen = []
+
+    def see(where, phase, op, call_id, forward_id):
+        seen.append((where, phase, str(op), call_id, forward_id))
+        torch.ones(1) + 1  # what an observer calls is not observed
+    x = torch.ones(3, requires_grad=True)
+    with torch.dispatch.observe(see):
+        y = x.sin()
+    assert [s[:3] for s in seen] == [(where, phase, "aten.sin.default") for where, phase in
+                                     (("call", "begin"), ("kernel", "begin"), ("kernel", "end"), ("call", "end"))]
+    ids = {s[3] for s in seen}
+    assert len(ids) == 1 and {s[4] for s in seen} == {0}
+    forward, seen[:] = ids.pop(), []
+    with torch.dispatch.observe(see):
+        y.sum().backward()
+    joined = [s[:3] for s in seen if s[4] == forward]
+    assert ("kernel", "begin", "aten.cos.default") in joined
+    seen.clear()
+    with torch.dispatch.observe(see), pytest.raises(RuntimeError):
+        torch.ones(2) + torch.ones(3)
+    assert sum(1 if s[1] == "begin" else -1 for s in seen) == 0
+    seen.clear()
+    x.sin()
+    assert not seen
+
+
+def test_an_observer_that_fails_does_not_break_the_call(torch):
+    if torch.__name__ != "facula":
+        pytest.skip("observers are Facula's")
+    import sys
+    told, hook = [], sys.unraisablehook
+    sys.unraisablehook = lambda info: told.append(info.exc_value)
+    try:
+        with torch.dispatch.observe(lambda *event: 1 / 0):
+            assert (torch.ones(1) + 1).item() == 2
+    finally:
+        sys.unraisablehook = hook
+    assert told and all(isinstance(error, ZeroDivisionError) for error in told)

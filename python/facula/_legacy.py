@@ -16,7 +16,7 @@ class _TensorType(type):
                 raise TypeError(f"expected {cls.__name__} (got {args[0].type()})")
             return args[0].detach()
         if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
-            return _C._tensor(args[0], cls.dtype, None, True)
+            return _C._tensor(args[0], cls.dtype, "cpu", True)
         size = args[0] if args and isinstance(args[0], _C.Size) else args or (0,)
         return _C._functions["empty"](list(size), dtype=cls.dtype)
 

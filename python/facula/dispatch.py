@@ -34,6 +34,21 @@ class Layer:
 
 
 @contextlib.contextmanager
+def observe(function):
+    """Calls function(where, phase, op, call_id, forward_id) around every operator call of this thread.
+
+    where is "call" or "kernel", phase "begin" or "end". A call and its kernel have the same call_id; the calls of
+    its backward have it as forward_id.
+    """
+    scope = _C._ObserveScope(function)
+    scope.start()
+    try:
+        yield
+    finally:
+        scope.stop()
+
+
+@contextlib.contextmanager
 def layer(name, function):
     """A layer for a scope and this thread."""
     made = Layer(name, function)

@@ -15,6 +15,7 @@ void bind_config(nb::module_& m) {
   m.def("_show_config", &show_config);
   m.def("_parallel_info", &parallel_info);
   m.def("_cpu_capability", &cpu_capability);
+  m.def("_set_flush_denormal", &set_flush_denormal);
   m.def("_config_rows", [] {
     nb::dict build, libraries, switches;
     for (const ConfigRow& row : build_config()) build[row.name] = row.value;

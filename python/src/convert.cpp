@@ -382,6 +382,7 @@ Tensor tensor_from_buffer(PyObject* o, bool* writable) {
 }
 
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Device> device, bool copy) {
+  if (!device && (!is_tensor(data) || !default_device().is_cpu())) device = default_device();
   auto place = [&](Tensor t) {
     if (!device || t.device() == *device) return t;
     return call<"aten::to.device", Tensor>(t, *device, t.dtype(), false, false, std::optional<MemoryFormat>());

@@ -11,6 +11,7 @@
 #include "autograd/autograd.h"
 #include "bind.h"
 #include "call.h"
+#include "dispatch/observe.h"
 #include "dispatch/operator.h"
 #include "ops/autocast.h"
 #include "ops/rule.h"
@@ -243,6 +244,33 @@ void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* ar
   store_results(op, r, results);
 }
 
+// --- observers in Python
+class PythonObserver final : public Observer {
+ public:
+  explicit PythonObserver(nb::object f) : f_(std::move(f)) {}
+  void see(const Observation& o) noexcept override {
+    nb::gil_scoped_acquire gil;
+    ExcludeLayers unwatched(layer::Observe | layer::ObserveKernel);  // it may call operators
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);  // a call that failed ends with its error set
+    PyObject* r = PyObject_CallFunction(f_.ptr(), "ssOKK", o.where == Observation::Call ? "call" : "kernel",
+                                        o.begin ? "begin" : "end", operator_object(o.op).ptr(),
+                                        static_cast<unsigned long long>(o.call_id),
+                                        static_cast<unsigned long long>(o.forward_id));
+    if (!r) PyErr_WriteUnraisable(f_.ptr());
+    Py_XDECREF(r);
+    PyErr_Restore(type, value, trace);
+  }
+
+ private:
+  nb::object f_;
+};
+struct PythonObserveScope {
+  PythonObserver observer;
+  std::optional<ObserveScope> scope;
+  explicit PythonObserveScope(nb::object f) : observer(std::move(f)) {}
+};
+
 }  // namespace
 
 void bind_dispatch(nb::module_& m) {
@@ -340,10 +368,16 @@ void bind_dispatch(nb::module_& m) {
     return context->bit = add_user_layer({python_layer, context, text->c_str()});
   });
   m.def("_remove_layer", &remove_user_layer);
+  nb::class_<PythonObserveScope>(m, "_ObserveScope")
+      .def(nb::init<nb::object>())
+      .def("start", [](PythonObserveScope& s) { s.scope.emplace(s.observer); })
+      .def("stop", [](PythonObserveScope& s) { s.scope.reset(); });
   m.def("_include_layers", [](LayerSet bits, bool on) {
     LayerSet& include = thread_state().include;
     include = on ? include | bits : include & ~bits;
   });
+  m.def("_default_device", [] { return steal(py::wrap(default_device())); });
+  m.def("_set_default_device", [](nb::handle d) { thread_state().default_device = py::to_device(d.ptr()); });
   m.def("_included_layers", [] { return thread_state().include; });
   m.attr("_PYTHON_LAYER") = static_cast<unsigned>(layer::Python);
   m.def("_dispatch_mode_stack", [] {

@@ -106,7 +106,29 @@ PyGetSetDef device_getset[] = {
      },
      nullptr, "which one of its kind, or None", nullptr},
     {}};
+// `with torch.device("meta"):` makes it the thread's default device. One object may be entered several times.
+std::vector<Device>& devices_before() {
+  static thread_local std::vector<Device> before;
+  return before;
+}
+PyObject* device_enter(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    devices_before().push_back(default_device());
+    thread_state().default_device = device_of(self);
+    return Py_NewRef(self);
+  });
+}
+PyObject* device_exit(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    FC_CHECK(!devices_before().empty(), "device: left more often than entered");
+    thread_state().default_device = devices_before().back();
+    devices_before().pop_back();
+    Py_RETURN_NONE;
+  });
+}
 PyMethodDef device_methods[] = {
+    {"__enter__", device_enter, METH_NOARGS, "make it this thread's default device"},
+    {"__exit__", device_exit, METH_VARARGS, nullptr},
     {"__reduce__", [](PyObject* s, PyObject*) { return reduce_by("device", text(to_string(device_of(s)))); },
      METH_NOARGS, nullptr},
     {}};

@@ -159,6 +159,11 @@ class Task {
     }
     if (!node.post_hooks.empty()) kept = in;
     std::vector<Tensor> out;
+    struct Forward {  // calls of this node are observed as the derivative of its forward call
+      uint64_t before;
+      explicit Forward(uint64_t id) : before(std::exchange(thread_state().forward_id, id)) {}
+      ~Forward() { thread_state().forward_id = before; }
+    } forward(node.call_id);
     try {
       out = node.apply(std::move(in));
     } catch (...) {

@@ -7,6 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace fc {
 
 // The kernels are compiled for whole levels, x86-64-v3 and v4; their rarer features come with these.
@@ -64,6 +68,29 @@ std::string cpu_model() {
   std::fclose(f);
   while (!model.empty() && model.back() == '\n') model.pop_back();
   return model;
+}
+
+#if defined(__x86_64__)
+uint64_t float_mode() { return _mm_getcsr() & ~0x3fu; }  // without the flags of what has happened
+void set_float_mode(uint64_t mode) { _mm_setcsr(static_cast<unsigned>(mode)); }
+constexpr uint64_t flush_bits = 0x8040;  // flush to zero, denormals are zero
+#elif defined(__aarch64__)
+uint64_t float_mode() {
+  uint64_t mode;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  return mode;
+}
+void set_float_mode(uint64_t mode) { asm volatile("msr fpcr, %0" : : "r"(mode)); }
+constexpr uint64_t flush_bits = uint64_t{1} << 24;
+#else
+uint64_t float_mode() { return 0; }
+void set_float_mode(uint64_t) {}
+constexpr uint64_t flush_bits = 0;
+#endif
+
+bool set_flush_denormal(bool on) {
+  set_float_mode(on ? float_mode() | flush_bits : float_mode() & ~flush_bits);
+  return flush_bits != 0;
 }
 
 }  // namespace fc

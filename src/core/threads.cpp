@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/cpu.h"
 #include "core/error.h"
 
 #if defined(_OPENMP)
@@ -65,7 +66,9 @@ struct Job {
   void (*body)(void*, int64_t, int64_t);
   void* context;
   FirstError* error;
+  uint64_t mode = float_mode();  // the caller's
   void run(int part) const {
+    set_float_mode(mode);
     int64_t from = begin + part * chunk, to = std::min(end, from + chunk);
     if (from >= to) return;
     inside = true;

@@ -10,21 +10,22 @@ namespace fc {
 class Operator;
 class Arg;
 class Value;
+class Observer;
 
 namespace layer {
 enum : LayerSet {
-  ObserveKernel = 1u << 0,  // next to the kernel: kernel log, value flow
+  ObserveKernel = 1u << 0,  // next to the kernel: kernel log, value flow (observe.h)
   Backend = 1u << 1,        // always the lowest real step; never set on tensors
   ViewInPlace = 1u << 2,    // version bumps, view bases; set on operators whose schema aliases
   Autograd = 1u << 3,       // set on tensors that require a gradient
-  Trace = 1u << 4,
+  Trace = 1u << 4,          // kept for recording graphs: nothing handles it, so it is passed
   Autocast = 1u << 5,
   User0 = 1u << 6,  // four slots for layers added at run time
   User1 = 1u << 7,
   User2 = 1u << 8,
   User3 = 1u << 9,
   Python = 1u << 10,   // tensor subclasses and Python modes
-  Observe = 1u << 11,  // profilers, chart
+  Observe = 1u << 11,  // profilers, chart (observe.h)
 };
 inline constexpr LayerSet kAll = (1u << 12) - 1;
 inline constexpr LayerSet below(LayerSet bit) { return bit - 1; }
@@ -38,8 +39,11 @@ struct ThreadState {
   bool inference_mode = false;
   bool anomaly_mode = false;
   bool anomaly_check_nan = true;
+  Device default_device;                        // where factories make tensors unless they are told
   int8_t autocast_dtype[kMaxDeviceTypes] = {};  // DType + 1; 0: off
+  Observer* observer = nullptr;                 // sees every call while the Observe layers are on
   uint64_t call_id = 0;                         // of the innermost observed call
+  uint64_t forward_id = 0;                      // in backward: call_id of the forward call it is the derivative of
 };
 // Reached without a call: the one thread-local read on the path of every operator.
 extern constinit thread_local ThreadState tls_state [[gnu::tls_model("initial-exec")]];
@@ -83,6 +87,7 @@ class IncludeLayers {
   LayerSet before_;
 };
 
+inline Device default_device() { return thread_state().default_device; }
 inline bool grad_enabled() { return thread_state().grad_mode; }
 class GradMode {  // switches recording on or off for a scope
  public:

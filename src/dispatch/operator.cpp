@@ -106,7 +106,8 @@ int Operator::pick_device(const Arg* args) const {
       for (const Tensor& t : args[i].tensors()) see(t);
   }
   if (device_arg_ >= 0 && args[device_arg_].tag() == Tag::Device) device = args[device_arg_].device().type;
-  return device < 0 ? static_cast<int>(Device::CPU) : device;
+  if (device < 0) device = device_arg_ >= 0 ? static_cast<int>(default_device().type) : static_cast<int>(Device::CPU);
+  return device;
 }
 
 void Operator::run_kernel(const Arg* args, Value* results) const {

@@ -21,7 +21,7 @@ using OptFormat = std::optional<MemoryFormat>;
 // Fresh memory; what is wrong with the sizes is said in the operator's name.
 Tensor fresh(const char* op, IntSpan size, OptType dtype, OptDevice device, OptFormat format = {}) {
   try {
-    return empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(Device{}),
+    return empty_tensor(size, dtype.value_or(default_dtype()), device.value_or(default_device()),
                         format.value_or(MemoryFormat::Contiguous));
   } catch (Error& e) {
     e.add_context(op);
@@ -35,7 +35,7 @@ Tensor empty_kernel(IntSpan size, OptType dtype, OptLayout, OptDevice device, Op
 
 Tensor empty_strided_kernel(IntSpan size, IntSpan stride, OptType dtype, OptLayout, OptDevice device, OptBool) {
   try {
-    return empty_strided_tensor(size, stride, dtype.value_or(default_dtype()), device.value_or(Device{}));
+    return empty_strided_tensor(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device()));
   } catch (Error& e) {
     e.add_context("empty_strided");
     throw;
@@ -114,7 +114,7 @@ Tensor new_ones(const Tensor& self, IntSpan size, OptType dtype, OptLayout, OptD
   return fill_(new_empty(self, size, dtype, {}, device, {}), 1);
 }
 Tensor scalar_tensor(const Scalar& s, OptType dtype, OptLayout, OptDevice device, OptBool) {
-  return fill_(empty_tensor({}, dtype.value_or(default_dtype()), device.value_or(Device{})), s);
+  return fill_(empty_tensor({}, dtype.value_or(default_dtype()), device.value_or(default_device())), s);
 }
 
 // --- ranges
@@ -198,7 +198,8 @@ Tensor arange_step(const Scalar& start, const Scalar& end, const Scalar& step, O
                    OptDevice device, OptBool) {
   bool whole = start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
   DType t = dtype.value_or(whole ? DType::Int64 : default_dtype());
-  return fill_range(empty_tensor(Dims{range_size(start, end, step, t)}, t, device.value_or(Device{})), start, step);
+  return fill_range(empty_tensor(Dims{range_size(start, end, step, t)}, t, device.value_or(default_device())), start,
+                    step);
 }
 Tensor arange_start(const Scalar& start, const Scalar& end, OptType dtype, OptLayout, OptDevice device, OptBool) {
   return arange_step(start, end, 1, dtype, {}, device, {});
@@ -254,8 +255,8 @@ Dims steps_size(const char* op, int64_t steps) {
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, OptType dtype, OptLayout, OptDevice device,
                 OptBool) {
   return fill_linspace(
-      empty_tensor(steps_size("linspace", steps), spaced_type(start, end, dtype), device.value_or(Device{})), start,
-      end);
+      empty_tensor(steps_size("linspace", steps), spaced_type(start, end, dtype), device.value_or(default_device())),
+      start, end);
 }
 Tensor linspace_out(const Scalar& start, const Scalar& end, int64_t steps, const Tensor& out) {
   return fill_linspace(resized(out, steps_size("linspace", steps), "linspace"), start, end);
@@ -264,13 +265,52 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
                 OptDevice device, OptBool) {
   DType t = spaced_type(start, end, dtype);
   FC_CHECK_AS(NotImplementedError, !is_complex(t), "logspace: \"logspace_cpu\" not implemented for complex types");
-  return fill_logspace(empty_tensor(steps_size("logspace", steps), t, device.value_or(Device{})), start, end, base);
+  return fill_logspace(empty_tensor(steps_size("logspace", steps), t, device.value_or(default_device())), start, end,
+                       base);
 }
 Tensor logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, const Tensor& out) {
   return fill_logspace(resized(out, steps_size("logspace", steps), "logspace"), start, end, base);
 }
 
+// Bounds that are tensors are read as numbers: no gradient flows to them.
+Scalar bound(const char* op, const char* name, const Arg& a) {
+  if (!a.is_tensor()) return a.scalar();
+  FC_CHECK(a.tensor().dim() == 0, op, " only supports 0-dimensional start and end tensors, but got ", name, " with ",
+           a.tensor().dim(), " dimension(s).");
+  return call<"aten::_local_scalar_dense", Scalar>(a.tensor());
+}
+// linspace and logspace with tensors for start, end or both: the same call with numbers.
+void with_tensor_bounds(void*, const Operator& op, const Arg* args, Value* results) {
+  const char* name = op.schema().name.c_str();
+  const Scalar start = bound(name, "start", args[0]), end = bound(name, "end", args[1]);
+  std::vector<Arg> numbers(args, args + op.num_args());
+  numbers[0] = start;
+  numbers[1] = end;
+  get_operator(str("aten::", name, op.is_out ? ".out" : "")).call(numbers.data(), results);
+}
+
 // --- matrices
+
+// Powers of each number, side by side.
+Tensor powers(const Tensor& x, int64_t n) {
+  Dims sizes(x.sizes());
+  sizes.push_back(n);
+  Tensor out = full(sizes, 1, x.dtype() == DType::Bool ? DType::Int64 : x.dtype(), x.device());
+  if (n < 2) return out;
+  Tensor rest = mul(narrow(out, -1, 1, n - 1), unsqueeze(x, -1));
+  return cat(std::vector<Tensor>{narrow(out, -1, 0, 1), call<"aten::cumprod", Tensor>(rest, -1, OptType())}, -1);
+}
+Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
+  FC_CHECK(x.dim() == 1, "vander: x must be a one-dimensional tensor, but is ", x.sizes());
+  FC_CHECK(!n || *n >= 0, "vander: N must be non-negative, got ", n.value_or(0));
+  Tensor out = powers(x, n.value_or(x.size(0)));
+  return increasing ? out : call<"aten::flip", Tensor>(out, Dims{1});
+}
+Tensor linalg_vander(const Tensor& x, std::optional<int64_t> n) {
+  FC_CHECK(x.dim() > 0, "linalg.vander: x must have at least one dimension");
+  FC_CHECK(!n || *n > 1, "linalg.vander: N must be greater than 1, got ", n.value_or(0));
+  return powers(x, n.value_or(x.size(-1)));
+}
 
 Dims eye_size(int64_t n, int64_t m) {
   FC_CHECK(n >= 0, "eye: n must be greater or equal to 0, got ", n);
@@ -282,7 +322,7 @@ Tensor fill_eye(const Tensor& out) {
   return out;
 }
 Tensor eye_m(int64_t n, int64_t m, OptType dtype, OptLayout, OptDevice device, OptBool) {
-  return fill_eye(empty_tensor(eye_size(n, m), dtype.value_or(default_dtype()), device.value_or(Device{})));
+  return fill_eye(empty_tensor(eye_size(n, m), dtype.value_or(default_dtype()), device.value_or(default_device())));
 }
 Tensor eye(int64_t n, OptType dtype, OptLayout, OptDevice device, OptBool) {
   return eye_m(n, n, dtype, {}, device, {});
@@ -315,8 +355,8 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType d
       to[k] = r;
       to[n + k] = c;
     }
-  return call<"aten::to.dtype_layout", Tensor>(out, dtype.value_or(DType::Int64), nullptr, device.value_or(Device{}),
-                                               nullptr, false, false, nullptr);
+  return call<"aten::to.dtype_layout", Tensor>(out, dtype.value_or(DType::Int64), nullptr,
+                                               device.value_or(default_device()), nullptr, false, false, nullptr);
 }
 
 // --- complex numbers from their parts
@@ -377,6 +417,25 @@ constexpr OpDef defs[] = {
     FACTORY("logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", logspace),
     FACTORY("logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)",
             logspace_out),
+#define TENSOR_BOUNDS(op, start, end, base)                                                                            \
+  {.schema = op "." start "_" end "(" start " start, " end " end, int steps" base ", *, " OPTIONS ") -> Tensor",       \
+   .composite = {with_tensor_bounds}},                                                                                 \
+  {                                                                                                                    \
+    .schema =                                                                                                          \
+        op "." start "_" end "_out(" start " start, " end " end, int steps" base ", *, Tensor(a!) out) -> Tensor(a!)", \
+    .composite = {                                                                                                     \
+      with_tensor_bounds                                                                                               \
+    }                                                                                                                  \
+  }
+    TENSOR_BOUNDS("linspace", "Tensor", "Tensor", ""),
+    TENSOR_BOUNDS("linspace", "Tensor", "Scalar", ""),
+    TENSOR_BOUNDS("linspace", "Scalar", "Tensor", ""),
+    TENSOR_BOUNDS("logspace", "Tensor", "Tensor", ", float base=10."),
+    TENSOR_BOUNDS("logspace", "Tensor", "Scalar", ", float base=10."),
+    TENSOR_BOUNDS("logspace", "Scalar", "Tensor", ", float base=10."),
+#undef TENSOR_BOUNDS
+    {.schema = "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", .composite = kernel<&vander>()},
+    {.schema = "linalg_vander(Tensor x, *, int? N=None) -> Tensor", .composite = kernel<&linalg_vander>()},
     FACTORY("eye(int n, *, " OPTIONS ") -> Tensor", eye),
     FACTORY("eye.m(int n, int m, *, " OPTIONS ") -> Tensor", eye_m),
     FACTORY("eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", eye_out),

@@ -202,7 +202,7 @@ Tensor geometric_(const Tensor& self, double p, Generator* g) {
 
 // --- new tensors
 Tensor fresh(IntSpan size, OptType dtype, DType otherwise, OptDevice device) {
-  return empty_tensor(size, dtype.value_or(otherwise), device.value_or(Device{}));
+  return empty_tensor(size, dtype.value_or(otherwise), device.value_or(default_device()));
 }
 Tensor fresh_like(const Tensor& self, OptType dtype, OptLayout layout, OptDevice device, OptBool pin,
                   OptFormat format) {
@@ -255,7 +255,7 @@ Tensor randint_like(const Tensor& self, int64_t high, OptType dtype, OptLayout l
 Tensor randperm_with(int64_t n, Generator* generator, OptType dtype, OptLayout, OptDevice device, OptBool) {
   FC_CHECK(n >= 0, "n must be non-negative, got ", n);
   const DType t = dtype.value_or(DType::Int64);
-  const Device d = device.value_or(Device{});
+  const Device d = device.value_or(default_device());
   check_kind("randperm", "bc", t);
   const uint64_t top = is_floating(t)      ? uint64_t{1} << digits(t)
                        : item_size(t) == 8 ? INT64_MAX

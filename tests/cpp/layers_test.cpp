@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dispatch/layers.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "autograd/autograd.h"
+#include "dispatch/observe.h"
+#include "ops/calls.h"
+#include "runtime.h"
+
+namespace fc {
+namespace {
+
+class LayersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    initialise();
+    x_ = full(Dims{3}, 2.0, DType::Float32, {});
+  }
+  Tensor x_;
+};
+
+// Boxed: one function for all operators. It sees the call, may go on, and may change the result.
+void count_and_double_neg(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  static_cast<std::vector<std::string>*>(context)->push_back(op.name());
+  redispatch(op, below, args, results);
+  if (op.name() == "aten::neg") {
+    ExcludeLayers none(layer::User0 | layer::User1 | layer::User2 | layer::User3);
+    results[0] = Value(mul(results[0].tensor(), 2.0));
+  }
+}
+
+TEST_F(LayersTest, ALayerAddedAtRunTimeSeesEveryOperator) {
+  std::vector<std::string> seen;
+  LayerSet bit = add_user_layer({count_and_double_neg, &seen, "test"});
+  {
+    IncludeLayers on(bit);
+    EXPECT_EQ(*neg(x_).data_as<float>(), -4.0f);
+    add(x_, x_);
+    call<"aten::softmax.int", Tensor>(x_, 0, std::optional<DType>());  // composite: the layer sees it and its parts
+  }
+  neg(x_);  // off again
+  remove_user_layer(bit);
+  ASSERT_GE(seen.size(), 4u);
+  EXPECT_EQ(seen[0], "aten::neg");
+  EXPECT_EQ(seen[1], "aten::add.Tensor");
+  EXPECT_EQ(seen[2], "aten::softmax.int");
+  EXPECT_EQ(seen[3], "aten::_softmax");
+}
+
+TEST_F(LayersTest, FourSlotsAndNoMore) {
+  LayerSet bits[4];
+  for (LayerSet& b : bits) b = add_user_layer({count_and_double_neg, nullptr, "test"});
+  EXPECT_THROW(add_user_layer({count_and_double_neg, nullptr, "fifth"}), Error);
+  for (LayerSet b : bits) remove_user_layer(b);
+}
+
+struct Log final : Observer {
+  struct Row {
+    Observation::Where where;
+    bool begin;
+    std::string op;
+    uint64_t call_id, forward_id;
+  };
+  std::vector<Row> rows;
+  void see(const Observation& o) noexcept override {
+    rows.push_back({o.where, o.begin, o.op.name(), o.call_id, o.forward_id});
+  }
+  const Row* find(const char* op, Observation::Where where) const {
+    for (const Row& r : rows)
+      if (r.op == op && r.where == where) return &r;
+    return nullptr;
+  }
+};
+
+TEST_F(LayersTest, OneIdJoinsCallKernelAndBackward) {
+  autograd::set_requires_grad(x_, true);
+  Log log;
+  Tensor y;
+  {
+    ObserveScope scope(log);
+    y = call<"aten::sin", Tensor>(x_);
+  }
+  ASSERT_EQ(log.rows.size(), 4u);  // call, kernel, and their ends
+  const uint64_t id = log.rows[0].call_id;
+  for (const Log::Row& r : log.rows) {
+    EXPECT_EQ(r.op, "aten::sin");
+    EXPECT_EQ(r.call_id, id);
+    EXPECT_EQ(r.forward_id, 0u);
+  }
+  EXPECT_EQ(log.rows[1].where, Observation::Kernel);
+  EXPECT_TRUE(log.rows[1].begin);
+  EXPECT_FALSE(log.rows[3].begin);
+  EXPECT_EQ(autograd::grad_fn(y)->call_id, id);
+  log.rows.clear();
+  {
+    ObserveScope scope(log);
+    autograd::backward(y, ones_like(y));
+  }
+  const auto* cos = log.find("aten::cos", Observation::Kernel);  // sin's derivative
+  ASSERT_TRUE(cos);
+  EXPECT_EQ(cos->forward_id, id);
+  EXPECT_NE(cos->call_id, id);
+}
+
+TEST_F(LayersTest, ACallThatFailsEndsToo) {
+  Log log;
+  {
+    ObserveScope scope(log);
+    EXPECT_THROW(add(x_, full(Dims{2}, 1.0, DType::Float32, {})), Error);
+  }
+  int open = 0;
+  for (const Log::Row& r : log.rows) open += r.begin ? 1 : -1;
+  EXPECT_EQ(open, 0);
+  EXPECT_EQ(thread_state().call_id, 0u);
+}
+
+TEST_F(LayersTest, WorkersTakeOverLayersAndGiveThemBack) {
+  std::vector<std::string> seen;
+  LayerSet bit = add_user_layer({count_and_double_neg, &seen, "test"});
+  ThreadState snapshot;
+  {
+    IncludeLayers on(bit);
+    GradMode off(false);
+    snapshot = thread_state();
+  }
+  std::thread([&] {
+    {
+      StateScope scope(snapshot);
+      EXPECT_FALSE(grad_enabled());
+      EXPECT_EQ(*neg(x_).data_as<float>(), -4.0f);
+    }
+    EXPECT_TRUE(grad_enabled());
+    EXPECT_EQ(*neg(x_).data_as<float>(), -2.0f);
+  }).join();
+  EXPECT_EQ(seen, std::vector<std::string>{"aten::neg"});
+  remove_user_layer(bit);
+}
+
+}  // namespace
+}  // namespace fc
