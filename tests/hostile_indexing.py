@@ -52,3 +52,61 @@ survives("max_pool2d huge kernel", lambda t: F(t).max_pool2d(t.zeros(1, 1, 4, 4)
 survives("max_pool2d huge dilation", lambda t: F(t).max_pool2d(t.zeros(1, 1, 4, 4), 2, 1, 0, 2**62))
 bad("layer_norm over nothing", "RuntimeError", (), lambda t: F(t).layer_norm(t.zeros(2, 3), ()))
 bad("batch_norm of one value", "ValueError", ("more than 1 value",), lambda t: F(t).batch_norm(t.zeros(1, 3), None, None, training=True))
+
+
+# ---- counts, places and sizes that make no sense
+bad("bincount of a negative number", "RuntimeError", ("negative",), lambda t: t.bincount(t.tensor([1, -1])), names="bincount")
+bad("bincount of MIN64", "RuntimeError", ("negative",), lambda t: t.bincount(t.tensor([MIN64])), names="bincount")
+bad("bincount of a huge number", "RuntimeError|MemoryError", (), lambda t: t.bincount(t.tensor([2**50])))
+bad("bincount of floats", "RuntimeError|NotImplementedError|TypeError", (), lambda t: t.bincount(t.tensor([1.0])))
+bad("bincount with weights of another size", "RuntimeError", (), lambda t: t.bincount(t.tensor([1, 2]), t.ones(3)), names="bincount")
+bad("bincount with a negative minlength", "RuntimeError", ("minlength",), lambda t: t.bincount(t.tensor([1]), minlength=-1), names="bincount")
+bad("one_hot of a negative class", "RuntimeError", ("non-negative",), lambda t: F(t).one_hot(t.tensor([-1])), names="one_hot")
+bad("one_hot of too large a class", "RuntimeError", ("smaller than num_classes",), lambda t: F(t).one_hot(t.tensor([5]), 3), names="one_hot")
+bad("one_hot of a huge class", "RuntimeError|MemoryError", (), lambda t: F(t).one_hot(t.tensor([MAX64 - 1])))
+for k in (-1, 6, MAX64, MIN64):
+    bad(f"topk of {k}", "RuntimeError", ("out of range",), lambda t, k=k: t.zeros(5).topk(k), names="topk")
+    bad(f"kthvalue {k}", "RuntimeError|IndexError", ("out of range",), lambda t, k=k: t.zeros(5).kthvalue(k), names="kthvalue")
+    bad(f"put_ index {k}", "IndexError", ("out of",), lambda t, k=k: t.zeros(5).put_(t.tensor([k if k != -1 else -6]), t.ones(1)), names="put")
+    bad(f"take_along_dim index {k}", "RuntimeError|IndexError", ("out of",), lambda t, k=k: t.zeros(5).take_along_dim(t.tensor([k if k != -1 else -6]), 0), quirk="reads outside")
+    bad(f"index_copy index {k}", "RuntimeError|IndexError", ("out of",), lambda t, k=k: t.zeros(5).index_copy(0, t.tensor([k if k != -1 else -6]), t.ones(1)), names="index_copy")
+    bad(f"index_fill index {k}", "RuntimeError|IndexError", ("out of",), lambda t, k=k: t.zeros(5).index_fill(0, t.tensor([k if k != -1 else -6]), 1.0), names="index_fill")
+    bad(f"scatter_reduce index {k}", "RuntimeError|IndexError", ("out of",), lambda t, k=k: t.zeros(5).scatter_reduce(0, t.tensor([k if k != -1 else -6]), t.ones(1), "sum"), names="scatter")
+    bad(f"nll_loss target {k}", "RuntimeError|IndexError", ("out of bounds",), lambda t, k=k: F(t).nll_loss(t.zeros(1, 5), t.tensor([k if k != -1 else -6])), names="nll_loss")
+bad("scatter_reduce by an unknown word", "RuntimeError", ("reduce",), lambda t: t.zeros(5).scatter_reduce(0, t.tensor([0]), t.ones(1), "median"))
+bad("index_copy of another size", "RuntimeError|IndexError", (), lambda t: t.zeros(5).index_copy(0, t.tensor([0, 1]), t.ones(1)))
+bad("index_add of another size", "RuntimeError|IndexError", (), lambda t: t.zeros(5).index_add(0, t.tensor([0, 1]), t.ones(1)))
+bad("repeat_interleave by a negative number", "RuntimeError", ("negative",), lambda t: t.zeros(2).repeat_interleave(t.tensor([-1, 2])), names="repeat_interleave")
+bad("repeat_interleave by too few", "RuntimeError", (), lambda t: t.zeros(3).repeat_interleave(t.tensor([1, 2])), names="repeat")
+bad("narrow beyond the end", "RuntimeError|IndexError", ("exceeds", "3"), lambda t: t.zeros(3).narrow(0, 2, 2), names="start")
+bad("unfold larger than the dimension", "RuntimeError", ("maximum size",), lambda t: t.zeros(3).unfold(0, 4, 1))
+bad("unfold step 0", "RuntimeError", ("step",), lambda t: t.zeros(3).unfold(0, 1, 0))
+bad("einsum of an unknown letter", "RuntimeError|ValueError", ("einsum",), lambda t: t.einsum("ij->ik", t.zeros(2, 2)))
+bad("einsum of too few operands", "RuntimeError|ValueError", ("einsum",), lambda t: t.einsum("ij,jk->ik", t.zeros(2, 2)))
+bad("einsum of sizes that differ", "RuntimeError|ValueError", ("einsum", "3", "2"), lambda t: t.einsum("ij,jk->ik", t.zeros(2, 3), t.zeros(2, 2)))
+bad("tensordot of sizes that differ", "RuntimeError", ("3", "2"), lambda t: t.tensordot(t.zeros(2, 3), t.zeros(2, 2), 1), names="tensordot")
+bad("cat of sizes that differ", "RuntimeError", ("3", "2"), lambda t: t.cat([t.zeros(2, 3), t.zeros(2, 2)]))
+bad("stack of sizes that differ", "RuntimeError", ("equal size",), lambda t: t.stack([t.zeros(3), t.zeros(2)]), names="stack")
+bad("cat of nothing", "RuntimeError|ValueError", ("non-empty",), lambda t: t.cat([]), names="cat")
+
+# ---- windows of other operators
+for what, run in {
+    "avg_pool2d kernel 0": lambda t: F(t).avg_pool2d(t.zeros(1, 1, 4, 4), 0), "avg_pool2d stride 0": lambda t: F(t).avg_pool2d(t.zeros(1, 1, 4, 4), 2, 0),
+    "avg_pool2d stride -1": lambda t: F(t).avg_pool2d(t.zeros(1, 1, 4, 4), 2, -1), "avg_pool2d padding too large": lambda t: F(t).avg_pool2d(t.zeros(1, 1, 4, 4), 2, 1, 2),
+    "avg_pool2d kernel larger than input": lambda t: F(t).avg_pool2d(t.zeros(1, 1, 4, 4), 9), "avg_pool2d divisor 0": lambda t: F(t).avg_pool2d(t.zeros(1, 1, 4, 4), 2, divisor_override=0),
+    "adaptive_avg_pool2d negative output": lambda t: F(t).adaptive_avg_pool2d(t.zeros(1, 1, 4, 4), (-1, 2)),
+    "adaptive_avg_pool2d of nothing": lambda t: F(t).adaptive_avg_pool2d(t.zeros(1, 1, 0, 4), (1, 2)),
+    "reflect beyond the input": lambda t: F(t).pad(t.zeros(1, 1, 3), (3, 0), mode="reflect"), "circular beyond the input": lambda t: F(t).pad(t.zeros(1, 1, 3), (4, 0), mode="circular"),
+    "pad that removes too much": lambda t: F(t).pad(t.zeros(3), (-2, -2)), "pad of odd length": lambda t: F(t).pad(t.zeros(3), (1,)),
+    "pad of too many dimensions": lambda t: F(t).pad(t.zeros(3), (1, 1, 1, 1)), "pad of MAX64": lambda t: F(t).pad(t.zeros(3), (MAX64, MAX64)),
+    "conv_transpose2d output_padding too large": lambda t: F(t).conv_transpose2d(t.zeros(1, 1, 3, 3), t.zeros(1, 1, 2, 2), None, 1, 0, 5),
+    "conv_transpose2d huge stride": lambda t: F(t).conv_transpose2d(t.zeros(1, 1, 3, 3), t.zeros(1, 1, 2, 2), None, MAX64),
+    "conv1d of a wrong rank": lambda t: F(t).conv1d(t.zeros(3), t.zeros(1, 1, 1)), "conv2d weights of a wrong rank": lambda t: F(t).conv2d(t.zeros(1, 1, 3, 3), t.zeros(1, 1, 1)),
+    "conv2d channels that differ": lambda t: F(t).conv2d(t.zeros(1, 3, 4, 4), t.zeros(2, 2, 1, 1)), "conv2d bias of another size": lambda t: F(t).conv2d(t.zeros(1, 1, 3, 3), t.zeros(2, 1, 1, 1), t.zeros(3)),
+    "group_norm groups that do not divide": lambda t: F(t).group_norm(t.zeros(1, 3, 2), 2), "layer_norm of another shape": lambda t: F(t).layer_norm(t.zeros(2, 3), (4,)),
+    "dropout probability 2": lambda t: F(t).dropout(t.zeros(3), 2.0), "dropout probability -1": lambda t: F(t).dropout(t.zeros(3), -1.0),
+    "glu of an odd dimension": lambda t: F(t).glu(t.zeros(3)), "cosine_similarity of sizes that differ": lambda t: F(t).cosine_similarity(t.zeros(2, 3), t.zeros(2, 2)),
+    "binary_cross_entropy outside 0..1": lambda t: F(t).binary_cross_entropy(t.tensor([2.0]), t.tensor([1.0])),
+}.items():
+    bad(what, "RuntimeError|ValueError|IndexError|MemoryError", (), run)
+fine("adaptive_avg_pool2d to nothing", lambda t: F(t).adaptive_avg_pool2d(t.zeros(1, 1, 4, 4), (0, 2)).shape == (1, 1, 0, 2) or 1 / 0)

@@ -171,6 +171,7 @@ class Tensor(_C.TensorBase):
         return UntypedStorage(self)
 
     def storage(self):
+        """The memory as a sequence of elements."""
         from facula.storage import TypedStorage
 
         return TypedStorage(self)
@@ -180,6 +181,7 @@ class Tensor(_C.TensorBase):
         return False
 
     def is_pinned(self):
+        """Whether the memory is pinned for copies to an accelerator."""
         return False
 
     def is_set_to(self, other):
@@ -232,6 +234,7 @@ class Tensor(_C.TensorBase):
         return _RemovableHandle(self, _C._register_hook(self, hook))
 
     def register_post_accumulate_grad_hook(self, hook):
+        """Calls hook(tensor) whenever a gradient was added to this leaf."""
         from facula.autograd import _RemovableHandle
 
         return _RemovableHandle(self, _C._register_post_accumulate_hook(self, hook))
@@ -261,6 +264,7 @@ class Tensor(_C.TensorBase):
         return _to(self, dtype=dtype, device=device, **kwargs)
 
     def type(self, dtype=None, non_blocking=False):
+        """The name of the type, or the tensor as another type."""
         if dtype is None:
             return _type_name(self)
         if isinstance(dtype, str):
@@ -284,12 +288,15 @@ class Tensor(_C.TensorBase):
         return array.copy() if copy else array
 
     def cpu(self, memory_format=None):
+        """The tensor on the CPU."""
         return self.to("cpu")
 
     def cuda(self, device=None, non_blocking=False, memory_format=None):
+        """The tensor on a CUDA device."""
         return self.to("cuda" if device is None else device)
 
     def type_as(self, other):
+        """The tensor with another tensor's type."""
         return self.to(dtype=other.dtype, device=other.device)
 
     def __reversed__(self):
@@ -370,6 +377,7 @@ def _cast_method(dtype):
     def cast(self, memory_format=None):
         return self.to(dtype)
 
+    cast.__doc__ = f"The tensor as {dtype}."
     return cast
 
 

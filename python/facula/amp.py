@@ -34,8 +34,10 @@ class autocast:
 
 
 def is_autocast_enabled(device_type="cuda"):
+    """Whether this thread casts for the device type."""
     return _C._autocast_dtype(device_type) is not None
 
 
 def get_autocast_dtype(device_type):
+    """What this thread casts to on the device type."""
     return _C._autocast_dtype(device_type) or _C.bfloat16

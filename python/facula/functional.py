@@ -7,7 +7,7 @@ from facula._tensor import Tensor
 __all__ = [
     "tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack", "asarray", "is_tensor", "is_floating_point",
     "is_complex", "is_nonzero", "numel", "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
-    "broadcast_shapes", "broadcast_tensors", "split", "get_default_device",
+    "broadcast_shapes", "broadcast_tensors", "split", "get_default_device", "set_default_device", "set_flush_denormal",
     "use_deterministic_algorithms",
 ]  # fmt: skip
 
@@ -70,6 +70,7 @@ def as_tensor(data, dtype=None, device=None):
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """obj as a tensor: sharing memory where copy allows, a copy otherwise."""
     out = _C._tensor(obj, dtype, device, bool(copy))
     return out.requires_grad_() if requires_grad else out
 
@@ -141,28 +142,34 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 def is_tensor(obj):
+    """Whether obj is a tensor."""
     return isinstance(obj, Tensor)
 
 
 def is_storage(obj):
+    """Whether obj is a storage."""
     from facula.storage import TypedStorage, UntypedStorage
 
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
 def is_floating_point(input):
+    """Whether the tensor holds floating-point numbers."""
     return input.is_floating_point()
 
 
 def is_complex(input):
+    """Whether the tensor holds complex numbers."""
     return input.is_complex()
 
 
 def numel(input):
+    """How many elements the tensor has."""
     return input.numel()
 
 
 def typename(obj):
+    """The name of obj's type, as torch writes it."""
     return obj.type() if isinstance(obj, Tensor) else f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
@@ -172,8 +179,18 @@ def is_nonzero(input):
 
 
 def get_default_device():
-    """Where tensors are made when no device is named."""
-    return _C.device("cpu")
+    """Where this thread's tensors are made when no device is named."""
+    return _C._default_device()
+
+
+def set_default_device(device):
+    """Makes tensors of this thread on this device when none is named; None means the CPU again."""
+    _C._set_default_device("cpu" if device is None else device)
+
+
+def set_flush_denormal(mode):
+    """Whether numbers too small for full precision count as zero. Returns whether the processor can do so."""
+    return _C._set_flush_denormal(bool(mode))
 
 
 def broadcast_shapes(*shapes):
@@ -243,11 +260,13 @@ def _subscripts(numbers):
 
 @_front("chain_matmul")
 def chain_matmul(*matrices):
+    """The product of several matrices, in the cheapest order."""
     return _C._functions["chain_matmul"](_tensors(matrices))
 
 
 @_front("cartesian_prod")
 def cartesian_prod(*tensors):
+    """All combinations of the elements of vectors, one row each."""
     return _C._functions["cartesian_prod"](_tensors(tensors))
 
 
@@ -284,6 +303,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 @_front("unique_consecutive")
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements without repetitions of neighbours, with the places or counts that are asked for."""
     results = _C._find_operator("aten::unique_consecutive")(input, return_inverse, return_counts, dim)
     picked = [results[0]] + [results[1]] * return_inverse + [results[2]] * return_counts
     return picked[0] if len(picked) == 1 else tuple(picked)

@@ -15,12 +15,15 @@ def seed():
 
 
 def initial_seed():
+    """The seed last set."""
     return _C.default_generator.initial_seed()
 
 
 def get_rng_state():
+    """The default generator's state as a tensor of bytes."""
     return _C.default_generator.get_state()
 
 
 def set_rng_state(new_state):
+    """Take over a state that get_rng_state gave."""
     _C.default_generator.set_state(new_state)

@@ -518,6 +518,9 @@ PyObject* function_doc(PyObject* self, void*) {
     std::string out;
     for (const OverloadInfo& o : *fn(self)->overloads)
       out += str(utf8(fn(self)->name), signature(o, fn(self)->method), "\n");
+    Own docs(check(PyImport_ImportModule("facula._docs")));
+    Own text(check(PyObject_CallMethod(docs.get(), "sentence", "O", fn(self)->name)));
+    if (text.get() != Py_None) out += str("\n", utf8(text.get()), "\n");
     out += "\n";
     for (const OverloadInfo& o : *fn(self)->overloads) out += str(to_string(o.op->schema()), "\n");
     return PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));

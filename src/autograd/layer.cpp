@@ -21,13 +21,13 @@ std::string camel(std::string_view name) {
       continue;
     }
     out += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-    upper = false;
+    upper = c >= '0' && c <= '9';  // max_pool2d: MaxPool2D
   }
   return out[0] == '_' ? out.substr(1) : out;
 }
 
 // PyTorch numbers the derivatives of one name; these overloads are not its first. Programs and tests look for the names.
-int derivative_number(std::string_view op) {
+int derivative_number(const Operator& op) {
   constexpr std::pair<std::string_view, int> rows[] = {{"aten::sum.dim_IntList", 1},
                                                        {"aten::mean.dim", 1},
                                                        {"aten::prod.dim_int", 1},
@@ -48,16 +48,27 @@ int derivative_number(std::string_view op) {
                                                        {"aten::fmod.Tensor", 1},
                                                        {"aten::remainder.Tensor", 1},
                                                        {"aten::index_fill.int_Tensor", 1},
-                                                       {"aten::fill.Tensor", 1},
+                                                       {"aten::fill_.Scalar", 2},
+                                                       {"aten::fill_.Tensor", 3},
+                                                       {"aten::transpose_", 1},
+                                                       {"aten::squeeze_", 3},
+                                                       {"aten::squeeze_.dim", 4},
+                                                       {"aten::squeeze_.dims", 5},
+                                                       {"aten::unsqueeze_", 1},
+                                                       {"aten::sort.stable", 1},
+                                                       {"aten::round.decimals", 1},
+                                                       {"aten::copysign.Scalar", 1},
                                                        {"aten::div.Tensor_mode", 2},
+                                                       {"aten::div.Scalar_mode", 2},
                                                        {"aten::norm.ScalarOpt_dim", 1},
                                                        {"aten::norm.ScalarOpt_dtype", 2},
                                                        {"aten::norm.ScalarOpt_dim_dtype", 3},
                                                        {"aten::xlogy.Scalar_Self", 1},
                                                        {"aten::xlogy.Scalar_Other", 2},
                                                        {"aten::rsub.Scalar", 1}};
-  for (const auto& [name, number] : rows)
-    if (name == op) return number;
+  for (const Operator* o : {&op, op.functional})
+    for (const auto& [name, number] : rows)
+      if (o && name == o->name()) return number;
   return 0;
 }
 
@@ -69,7 +80,10 @@ class OpNode final : public Node, public Grad {
   std::string name() const override {
     const Operator& f = op_.functional ? *op_.functional : op_;
     if (f.name() == "aten::copy_" || f.name() == "aten::copy") return "CopyBackwards";
-    return str(camel(f.schema().name), "Backward", derivative_number(f.name()));
+    if (f.name() == "aten::square") return "PowBackward0";  // which is what it is there
+    std::string_view name = f.schema().name;
+    if (name.ends_with("_forward")) name.remove_suffix(8);
+    return str(camel(name), "Backward", derivative_number(op_));
   }
   const Operator& op() const { return op_; }
 

@@ -234,7 +234,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
     if (y.size(q) == 1) x = sum(x, at_p, true);
     else if (x.size(p) == 1) y = sum(y, at_q, true);
     else
-      FC_CHECK(x.size(p) == y.size(q), "contracted dimensions need to match, but first has size ", x.size(p),
+      FC_CHECK(x.size(p) == y.size(q), "tensordot: contracted dimensions need to match, but first has size ", x.size(p),
                " in dim ", dims_a[i], " and second has size ", y.size(q), " in dim ", dims_b[i]);
   }
   auto rest = [](const Tensor& t, const Dims& used) {

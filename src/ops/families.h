@@ -31,6 +31,7 @@ void define_norm();
 void define_scan();
 void define_sort();
 void define_loss();
+void define_upsample();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

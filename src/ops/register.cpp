@@ -34,6 +34,7 @@ void define_all_operators() {
     define_scan();
     define_sort();
     define_loss();
+    define_upsample();
   });
 }
 

@@ -5,6 +5,7 @@ A function is here exactly when the operators that it stands on exist.
 """
 
 import functools
+import math
 
 from facula import _C
 from facula._tensor import Tensor
@@ -103,21 +104,25 @@ def relu6(input, inplace=False):
 
 @_needs("leaky_relu")
 def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """x where it is positive, negative_slope * x elsewhere."""
     return _op("leaky_relu_" if inplace else "leaky_relu")(input, negative_slope)
 
 
 @_needs("elu")
 def elu(input, alpha=1.0, inplace=False):
+    """x where it is positive, alpha * (exp(x) - 1) elsewhere."""
     return _op("elu_" if inplace else "elu")(input, alpha)
 
 
 @_needs("celu")
 def celu(input, alpha=1.0, inplace=False):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     return _op("celu_" if inplace else "celu")(input, alpha)
 
 
 @_needs("hardtanh")
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """Each element limited to the range from min_val to max_val."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _op("hardtanh_" if inplace else "hardtanh")(input, min_val, max_val)
@@ -125,6 +130,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
 @_needs("threshold")
 def threshold(input, threshold, value, inplace=False):
+    """x where it is above the threshold, the value elsewhere."""
     return _op("threshold_" if inplace else "threshold")(input, threshold, value)
 
 
@@ -155,6 +161,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 @_needs("softmax")
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax of minus the input."""
     return _op("softmax")(-input, _softmax_dim("softmin", dim, input.dim()), dtype=dtype)
 
 
@@ -200,11 +207,13 @@ def adaptive_avg_pool2d(input, output_size):
 
 @_needs("im2col")
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """Sliding blocks of images as columns."""
     return _op("im2col")(input, kernel_size, dilation, padding, stride)
 
 
 @_needs("col2im")
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Sums columns of sliding blocks back into images."""
     return _op("col2im")(input, output_size, kernel_size, dilation, padding, stride)
 
 
@@ -216,6 +225,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 @_needs("group_norm")
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """Normalises groups of channels of each sample."""
     return _op("group_norm")(input, num_groups, weight, bias, eps)
 
 
@@ -229,6 +239,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 @_needs("instance_norm")
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+    """Normalises each channel of each sample."""
     return _op("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
@@ -285,18 +296,21 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
 
 @_needs("smooth_l1_loss")
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """The absolute difference, rounded off to a square below beta."""
     _warn_sizes(input, target)
     return _op("smooth_l1_loss")(input, target, _number(reduction), beta)
 
 
 @_needs("huber_loss")
 def huber_loss(input, target, reduction="mean", delta=1.0):
+    """Half the squared difference near zero, linear beyond delta."""
     _warn_sizes(input, target)
     return _op("huber_loss")(input, target, _number(reduction), delta)
 
 
 @_needs("binary_cross_entropy")
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Cross entropy between targets and probabilities."""
     if input.size() != target.size():
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size.")
     return _op("binary_cross_entropy")(input, target, weight, _number(reduction))
@@ -304,6 +318,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 @_needs("binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+    """Cross entropy between targets and the sigmoid of the input."""
     if input.size() != target.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
     return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _number(reduction))
@@ -311,6 +326,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 @_needs("kl_div")
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """The Kullback-Leibler divergence of target from log probabilities."""
     if reduction == "batchmean":
         return _op("kl_div")(input, target, 2, log_target=log_target) / input.size(0)
     return _op("kl_div")(input, target, _number(reduction), log_target=log_target)
@@ -327,6 +343,68 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input divided by its norm along dim, which is taken to be at least eps."""
     norm = _op("linalg_vector_norm")(input, p, dim, True).clamp_min(eps).expand_as(input)
     return _ops["div"](input, norm) if out is None else _ops["div"](input, norm, out=out)
+
+
+_RESIZERS = {
+    "nearest": ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),
+    "nearest-exact": ("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
+    "linear": ("upsample_linear1d", None, None),
+    "bilinear": (None, "upsample_bilinear2d", None),
+    "trilinear": (None, None, "upsample_trilinear3d"),
+}
+
+
+@_needs("upsample_nearest2d", "upsample_bilinear2d")
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+    """Sequences, images or volumes resized to size, or by scale_factor."""
+    smooth = mode in ("linear", "bilinear", "trilinear")
+    if align_corners is not None and not smooth:
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    if antialias:
+        raise NotImplementedError("interpolate: antialias is not implemented")
+    dims = list(input.shape[2:])
+
+    def each(value, what):
+        if not isinstance(value, (tuple, list)):
+            return [value] * len(dims)
+        if len(value) != len(dims):
+            raise ValueError(
+                f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions of {dims} and "
+                f"{what} of {tuple(value)}. Please provide input tensor in (N, C, d1, d2, ...,dK) format."
+            )
+        return list(value)
+
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if recompute_scale_factor:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        size, scales = each(size, "output size"), [None] * len(dims)
+    else:
+        scales = [float(s) for s in each(scale_factor, "scale_factor")]
+        if not all(abs(n * s) < 2**62 for n, s in zip(dims, scales)):
+            raise RuntimeError(f"interpolate: value cannot be converted to type int64_t without overflow: scale_factor is {scale_factor}")
+        size = [math.floor(n * s) for n, s in zip(dims, scales)]
+        if recompute_scale_factor:
+            scales = [None] * len(dims)
+    if mode not in _RESIZERS or not 1 <= len(dims) <= 3:
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {' | '.join(_RESIZERS)} (got {mode})"
+        )
+    name = _RESIZERS[mode][len(dims) - 1]
+    if name is None:
+        wanted = next(i for i, n in enumerate(_RESIZERS[mode]) if n) + 3
+        raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {wanted}D input")
+    args = (align_corners or False,) if smooth else ()
+    return _op(name)(input, size, *args, *scales)
+
+
+@_needs("upsample_nearest2d", "upsample_bilinear2d")
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The old name of interpolate."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 for _missing in _absent:

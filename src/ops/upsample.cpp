@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing of sequences, images and volumes, one dimension after the other: picking the nearest element, or mixing the
+// two neighbours. Places are computed as PyTorch does, in the type that the elements are computed in.
+#include <cmath>
+
+#include "ops/calls.h"
+#include "ops/define.h"
+#include "ops/families.h"
+
+namespace fc {
+namespace {
+
+using Scale = std::optional<double>;
+
+void check_sizes(const Operator& op, const Tensor& x, IntSpan size) {
+  const char* name = op.schema().name.c_str();
+  FC_CHECK(x.dim() == static_cast<int64_t>(size.size()) + 2, name, ": expected an input of ", size.size() + 2,
+           " dimensions, but got ", x.sizes());
+  FC_CHECK(x.size(1) > 0, name, ": Non-empty ", x.dim(), "D data tensor expected but got a tensor with sizes ",
+           x.sizes());
+  for (size_t d = 0; d < size.size(); ++d)
+    FC_CHECK(size[d] > 0 && x.size(static_cast<int64_t>(d) + 2) > 0, name,
+             ": Input and output sizes should be greater than 0, but got input ", x.sizes(), " and output size ", size);
+  FC_CHECK_AS(NotImplementedError, is_floating(x.dtype()) || x.dtype() == DType::UInt8, "\"", name,
+              "\" not implemented for '", info(x.dtype()).legacy, "'");
+}
+
+template <class T>
+T step(int64_t in, int64_t out, Scale scale) {
+  return scale && *scale > 0 ? static_cast<T>(1.0 / *scale) : static_cast<T>(in) / static_cast<T>(out);
+}
+
+// The element of `in` that each of `out` takes.
+Tensor nearest(int64_t in, int64_t out, Scale scale, bool exact, Device device) {
+  Tensor places = empty_tensor(Dims{out}, DType::Int64, Device{});
+  auto* to = places.data_as<int64_t>();
+  const float by = step<float>(in, out, scale);
+  for (int64_t i = 0; i < out; ++i) {
+    float at = (static_cast<float>(i) + (exact ? 0.5f : 0.0f)) * by;
+    to[i] = out == in && !exact ? i : std::min(static_cast<int64_t>(std::min(at, 0x1p62f)), in - 1);
+  }
+  return call<"aten::to.device", Tensor>(places, device, DType::Int64, false, false, std::optional<MemoryFormat>());
+}
+
+// Two neighbours and the weight of the second.
+struct Mix {
+  Tensor low, high, weight;
+};
+template <class T>
+Mix linear(int64_t in, int64_t out, Scale scale, bool align, DType dtype, Device device) {
+  Tensor low = empty_tensor(Dims{out}, DType::Int64, Device{}), high = empty_tensor(Dims{out}, DType::Int64, Device{});
+  Tensor weight = empty_tensor(Dims{out}, dtype, Device{});
+  auto *l = low.data_as<int64_t>(), *h = high.data_as<int64_t>();
+  auto* w = weight.data_as<T>();
+  const T by = !align ? step<T>(in, out, scale) : out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
+  for (int64_t i = 0; i < out; ++i) {
+    T at = align ? by * static_cast<T>(i) : std::max(by * (static_cast<T>(i) + T(0.5)) - T(0.5), T(0));
+    l[i] = std::min(static_cast<int64_t>(std::min(at, T(0x1p62))), in - 1);
+    h[i] = std::min(l[i] + 1, in - 1);
+    w[i] = std::clamp(at - static_cast<T>(l[i]), T(0), T(1));
+  }
+  auto there = [&](const Tensor& t) {
+    return call<"aten::to.device", Tensor>(t, device, t.dtype(), false, false, std::optional<MemoryFormat>());
+  };
+  return {there(low), there(high), there(weight)};
+}
+
+Tensor pick(const Tensor& x, int64_t dim, const Tensor& places) {
+  return call<"aten::index_select", Tensor>(x, dim, places);
+}
+
+// upsample_nearest1d(self, output_size, scales...), and the exact form.
+void run_nearest(void* exact, const Operator& op, const Arg* args, Value* results) {
+  Tensor x = args[0].tensor();
+  IntSpan size = args[1].ints();
+  check_sizes(op, x, size);
+  for (size_t d = 0; d < size.size(); ++d) {
+    const int64_t dim = static_cast<int64_t>(d) + 2;
+    Scale scale = args[2 + d].is_none() ? Scale() : Scale(args[2 + d].real());
+    x = pick(x, dim, nearest(x.size(dim), size[d], scale, exact != nullptr, x.device()));
+  }
+  results[0] = Value(std::move(x));
+}
+
+// upsample_linear1d(self, output_size, align_corners, scales...)
+void run_linear(void*, const Operator& op, const Arg* args, Value* results) {
+  const Tensor& self = args[0].tensor();
+  IntSpan size = args[1].ints();
+  check_sizes(op, self, size);
+  const DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
+  Tensor x = self.dtype() == wide ? self : to_dtype(self, wide);
+  for (size_t d = size.size(); d-- > 0;) {
+    const int64_t dim = static_cast<int64_t>(d) + 2, in = x.size(dim);
+    Scale scale = args[3 + d].is_none() ? Scale() : Scale(args[3 + d].real());
+    auto mix = wide == DType::Float64 ? linear<double> : linear<float>;
+    Mix m = mix(in, size[d], scale, args[2].boolean(), wide, x.device());
+    Dims shape(size.size() - d, 1);
+    shape[0] = size[d];
+    Tensor w = view(m.weight, shape);
+    x = add(mul(pick(x, dim, m.low), sub(wrapped_number(1), w)), mul(pick(x, dim, m.high), w));
+  }
+  if (self.dtype() == DType::UInt8) x = call<"aten::round", Tensor>(x);
+  results[0] = Value(self.dtype() == wide ? x : to_dtype(x, self.dtype()));
+}
+
+char exactly;  // the context of the exact form
+
+constexpr OpDef defs[] = {
+    {.schema = "upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor",
+     .composite = {run_nearest},
+     .out = true},
+    {.schema = "upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> "
+               "Tensor",
+     .composite = {run_nearest},
+     .out = true},
+    {.schema = "upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? "
+               "scales_w=None) -> Tensor",
+     .composite = {run_nearest},
+     .out = true},
+    {.schema = "_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor",
+     .composite = {run_nearest, &exactly},
+     .hidden = true},
+    {.schema = "_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? "
+               "scales_w=None) -> Tensor",
+     .composite = {run_nearest, &exactly},
+     .hidden = true},
+    {.schema = "_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, "
+               "float? scales_w=None) -> Tensor",
+     .composite = {run_nearest, &exactly},
+     .hidden = true},
+    {.schema = "upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor",
+     .composite = {run_linear},
+     .out = true},
+    {.schema = "upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? "
+               "scales_w=None) -> Tensor",
+     .composite = {run_linear},
+     .out = true},
+    {.schema = "upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? "
+               "scales_h=None, float? scales_w=None) -> Tensor",
+     .composite = {run_linear},
+     .out = true},
+};
+
+}  // namespace
+
+void define_upsample() { define_all(defs); }
+
+}  // namespace fc
