@@ -239,6 +239,7 @@ bad("negative device index", "RuntimeError", (), lambda t: t.device("cpu", -5))
 bad("device is a list", "TypeError", ("device",), lambda t: t.zeros(2, device=[1]))
 bad("dtype is a string", "TypeError", ("dtype",), lambda t: t.zeros(2, dtype="float32"))
 bad("generator is no generator", "TypeError", ("generator",), lambda t: t.rand(2, generator=3))
+bad("generator of another device", "RuntimeError", (), lambda t: t.rand(2, generator=t.Generator("meta")), names="generator")
 for value in (None, "text", object(), [1, 2], {"a": 1}, b"x", lambda: 0):
     kind = type(value).__name__
     bad(f"add of {kind}", "TypeError", ("add", kind), lambda t, v=value: t.add(t.ones(2), v))

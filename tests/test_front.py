@@ -41,8 +41,8 @@ def test_stubs(torch):
         pytest.skip("a sanitized build writes no stubs")
     text = stub.read_text()
     ast.parse(text)
-    assert "def add(input: Tensor, other: Tensor, *, alpha: Number = ...) -> Tensor: ..." in text
-    assert "def add(self, other: Tensor, *, alpha: Number = ...) -> Tensor: ..." in text
+    assert 'def add(input: Tensor, other: Tensor, *, alpha: Number = ...) -> Tensor:\n    """input + alpha * other, element by element."""' in text
+    assert "def add(self, other: Tensor, *, alpha: Number = ...) -> Tensor:" in text
     missing = [name for name in torch._C._functions if name.isidentifier() and not name.startswith("_") and f"def {name}(" not in text]
     assert not missing
 

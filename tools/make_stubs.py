@@ -11,6 +11,7 @@ import re
 import sys
 
 import facula
+from facula import _docs
 
 TYPES = {
     "Tensor": "Tensor", "Scalar": "Number", "int": "_int", "SymInt": "_int", "float": "_float", "bool": "_bool", "str": "str",
@@ -98,6 +99,8 @@ def functions(table, method, skip):
         for line in lines:
             if len(lines) > 1:
                 yield indent + "@overload"
+            if line is lines[0] and (told := _docs.sentence(name)):  # editors show the first overload's
+                line = f'{line.removesuffix(" ...")}\n{indent}    """{told}"""'
             yield indent + line
 
 
