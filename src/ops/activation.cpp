@@ -238,7 +238,7 @@ void run_round_decimals(void*, const Operator& op, const Arg* args, Value* resul
   const MapInput in = map_input(args[0]);
   const int64_t decimals = args[1].integer();
   double power = 1;
-  for (int64_t i = std::min<int64_t>(std::abs(decimals), 400); i > 0; --i) power *= 10;
+  for (int64_t i = std::abs(std::clamp<int64_t>(decimals, -400, 400)); i > 0; --i) power *= 10;
   const Scalar scale = decimals < 0 ? -power : power;
   if (decimals == 0) run_one("round", FC_MAP_round, {&in, 1}, {}, F::Same, "bc", op, args, results);
   else run_one("round", FC_MAP_round_decimals, {&in, 1}, {&scale, 1}, F::Same, "bic", op, args, results);

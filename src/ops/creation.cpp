@@ -339,18 +339,22 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType d
   FC_CHECK(columns >= 0, op, ": col must be non-negative, got ", columns);
   offset = std::clamp(offset, -rows, columns);
   // Columns of a row: tril has [0, split), triu [split, columns).
-  auto split = [&](int64_t r) { return std::clamp<int64_t>(r + offset + (lower ? 1 : 0), 0, columns); };
+  using Wide = __int128;
+  auto split = [&](int64_t r) {
+    return static_cast<int64_t>(std::clamp<Wide>(Wide(r) + offset + (lower ? 1 : 0), 0, columns));
+  };
   // Rows are empty before `first`, whole from `last` on, and grow by one between (seen from tril).
-  int64_t first = std::clamp<int64_t>(-offset, 0, rows), last = std::clamp<int64_t>(columns - offset, first, rows);
-  __int128 below = static_cast<__int128>(rows - last) * columns;
-  below += static_cast<__int128>(last - first) * (split(first) + (last > first ? split(last - 1) : 0)) / 2;
-  __int128 count = lower ? below : static_cast<__int128>(rows) * columns - below;
+  const int64_t first = std::clamp<int64_t>(-offset, 0, rows),
+                last = static_cast<int64_t>(std::clamp<Wide>(Wide(columns) - offset, first, rows));
+  Wide below = Wide(rows - last) * columns;
+  below += Wide(last - first) * (Wide(split(first)) + (last > first ? split(last - 1) : 0)) / 2;
+  const Wide count = lower ? below : Wide(rows) * columns - below;
   FC_CHECK(count <= INT64_MAX / 16, op, ": the triangle has too many elements");
   int64_t n = static_cast<int64_t>(count);
   Tensor out = empty_tensor(Dims{2, n}, DType::Int64, Device{});
   auto* to = out.data_as<int64_t>();
   int64_t k = 0;
-  for (int64_t r = 0; r < rows; ++r)
+  for (int64_t r = lower ? first : 0, stop = lower ? rows : last; r < stop; ++r)
     for (int64_t c = lower ? 0 : split(r), end = lower ? split(r) : columns; c < end; ++c, ++k) {
       to[k] = r;
       to[n + k] = c;

@@ -256,6 +256,7 @@ std::vector<Tensor> split_at(const Tensor& self, IntSpan indices, int64_t dim) {
 std::vector<Tensor> split_sections(const Tensor& self, int64_t sections, int64_t dim) {
   FC_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   FC_CHECK(sections > 0, "tensor_split: number of sections must be larger than 0, got ", sections);
+  FC_CHECK(sections <= INT32_MAX, "tensor_split: ", sections, " sections are too many");
   dim = wrap_dim(dim, self.dim(), "tensor_split");
   int64_t n = self.size(dim);
   Dims cuts;

@@ -44,6 +44,9 @@ Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan strid
   for (size_t i = 0; i < 2; ++i) {
     const int64_t in = self.size(static_cast<int64_t>(i) - 2), k = pick(kernel, i), s = pick(stride, i),
                   pad = pick(padding, i), d = pick(dilation, i);
+    for (int64_t v : {k, s, pad, d})
+      FC_CHECK(v >= INT32_MIN && v <= INT32_MAX, op, ": integer out of range: kernel_size=", k, " stride=", s,
+               " padding=", pad, " dilation=", d);
     (i ? p.w : p.h) = Pool::Axis{k, s, pad, d, in, output_size(in, k, pad, s, d, ceil_mode)};
   }
   FC_CHECK(p.h.kernel > 0 && p.w.kernel > 0, op, ": kernel size should be greater than zero, but got kH: ", p.h.kernel,

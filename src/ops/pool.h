@@ -8,6 +8,8 @@ namespace fc {
 struct Pool {
   struct Axis {
     int64_t kernel, stride, padding, dilation, in, out;
+    // How many elements of a window can lie inside the input.
+    int64_t inside() const { return std::min(kernel, (in + padding - 1) / dilation + 1); }
   };
   Axis h, w;
   Dims output;  // sizes of the result

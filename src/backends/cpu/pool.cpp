@@ -98,7 +98,7 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
   const T* src = in.data_as<const T>();
   T* dst = out.data_as<T>();
   int64_t* places = indices.data_as<int64_t>();
-  const int64_t row_work = width * p.h.kernel * p.w.kernel;
+  const int64_t row_work = width * p.h.inside() * p.w.inside();
   parallel_for(0, images.count * p.h.out, std::max<int64_t>(1, kWork / row_work), [&](int64_t begin, int64_t end) {
     Tensor memory = empty_tensor(Dims{width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
     N* best = memory.data_as<N>();
@@ -114,7 +114,7 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
         }
       const int64_t stop = std::min(p.h.in, r % p.h.out * p.h.stride - p.h.padding + p.h.kernel * p.h.dilation);
       for (int64_t y = y0; y < stop; y += p.h.dilation)
-        for (int64_t j = 0; j < p.w.kernel; ++j) {
+        for (int64_t j = 0; j < p.w.inside(); ++j) {
           const Range range(p.w, j);
           const int64_t x = range.first * p.w.stride - p.w.padding + j * p.w.dilation, at = y * p.w.in + x;
           if (lanes == 1) {
@@ -155,7 +155,7 @@ void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_
   const int64_t lanes = images.lanes, width = p.w.out * lanes;
   const T* src = in.data_as<const T>();
   T* dst = out.data_as<T>();
-  const int64_t row_work = width * p.h.kernel * p.w.kernel;
+  const int64_t row_work = width * p.h.inside() * p.w.inside();
   parallel_for(0, images.count * p.h.out, std::max<int64_t>(1, kWork / row_work), [&](int64_t begin, int64_t end) {
     Tensor memory = empty_tensor(Dims{width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
     N* sum = memory.data_as<N>();
@@ -164,7 +164,7 @@ void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_
       std::fill(sum, sum + width, N(0));
       const int64_t start = r % p.h.out * p.h.stride - p.h.padding, stop = std::min(p.h.in, start + p.h.kernel);
       for (int64_t y = std::max<int64_t>(start, 0); y < stop; ++y)
-        for (int64_t j = 0; j < p.w.kernel; ++j) {
+        for (int64_t j = 0; j < p.w.inside(); ++j) {
           const Range range(p.w, j);
           const T* row = image + (y * p.w.in + range.first * p.w.stride - p.w.padding + j) * lanes;
           for (int64_t place = range.first; place < range.last; ++place, row += p.w.stride * lanes)
