@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions of float and double without branches or tables, so that a loop over them becomes vector code.
 // Each is a reduction to a small interval and a polynomial (Chebyshev interpolation in 60 digits), with fma where one
-// rounding matters: within 2 units in the last place, exact for infinities, NaN and zeros, and the same bits in a vector
+// rounding matters: within 2 units in the last place (erfc: 4), exact for infinities, NaN and zeros, and the same bits in a vector
 // and in the tail of a loop. tests/cpp/elementary_test.cpp measures the error.
 //
 // sin, cos and tan hold up to |x| <= trig_limit; their callers give larger arguments to the C library.
@@ -125,6 +125,12 @@ FC_INLINE T exp_times(T x, T extra) {
 template <class T>
 FC_INLINE T exp(T x) {
   return exp_times(x, T(0));
+}
+template <class T>
+FC_INLINE T exp_normal(T x) {  // of an x whose result is a normal number
+  const auto [n, r] = reduce_exp(x);
+  const T s = power_of_two(n);
+  return std::fma(s, std::fma(r * r, exp_poly(r), r), s);
 }
 template <class T>
 FC_INLINE T exp2(T x) {
@@ -386,7 +392,7 @@ FC_INLINE T atan2(T y, T x) {
   ratio = large == T(0) ? T(0) : (small == inf ? T(1) : ratio);
   T angle = atan_positive(ratio);
   angle = steep ? F::half_pi[0] - (angle - F::half_pi[1]) : angle;
-  angle = std::signbit(x) ? T(2) * F::half_pi[0] - (angle - T(2) * F::half_pi[1]) : angle;
+  angle = std::copysign(T(1), x) < T(0) ? T(2) * F::half_pi[0] - (angle - T(2) * F::half_pi[1]) : angle;
   return x != x || y != y ? x + y : std::copysign(angle, y);
 }
 // asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2))
@@ -441,19 +447,79 @@ FC_INLINE double erf_far(double a) {  // one interval up to 2.2, another beyond
   return a > 2.2 ? second : first;
 }
 template <class T>
+FC_INLINE T erf_within_one(T x) {
+  constexpr bool single = sizeof(T) == 4;
+  constexpr T c = T(1.12837916709551257390), c_rest = single ? T(-5.8635383e-08) : T(1.533545961316588e-17);
+  const T z = x * x;
+  return std::fma(x, c, x * std::fma(z, erf_near(z), c_rest));
+}
+template <class T>
 FC_INLINE T erf(T x) {
   const T a = std::fabs(x), last = sizeof(T) == 4 ? T(4) : T(6);
-  const T c = T(1.12837916709551257390), c_rest = sizeof(T) == 4 ? T(-5.8635383e-08) : T(1.533545961316588e-17),
-          z = a * a;
-  const T near = std::fma(a, c, a * std::fma(z, erf_near(z), c_rest)), far = T(1) - exp(-erf_far(a > last ? last : a));
+  const T near = erf_within_one(a), far = T(1) - exp_normal(-erf_far(a > last ? last : a));
   return std::copysign(a > T(1) ? far : near, x);
 }
 
-// --- power: in double, whose error is far below a float's
+// --- its complement: exp(x^2) erfc(x) (x + c) as a polynomial of t = (x - c) / (x + c), for x >= 1/2
+FC_INLINE float erfc_poly(float t) {
+  return poly(t, 1.02158271f, -0.687160663f, 0.279471813f, -0.0364431276f, -0.0215049941f, 0.00648903529f,
+              0.00304952126f, -0.000878518313f, -0.00053770131f, 0.000101266272f);
+}
+FC_INLINE double erfc_poly(double t) {
+  return poly(t, 1.0959956610004911, -0.97654872908088198, 0.77320870226523693, -0.54085383131323653,
+              0.33085158787802796, -0.17401093723989418, 0.076381514908777008, -0.026370053340765138,
+              0.0061120556643207775, -0.00028095886379903845, -0.00045505276318614014, 0.00017681282304329099,
+              -3.6347290119307664e-6, -1.8860952179520687e-5, 4.6928680631184884e-6, 1.4244411011604821e-6,
+              -8.4281963522373568e-7, -7.5980362206987285e-8, 1.1968928061689266e-7, 1.2676250372663287e-9,
+              -1.22193051681457e-8);
+}
+template <class T>
+FC_INLINE T erfc(T x) {
+  constexpr T c = sizeof(T) == 4 ? T(2) : T(4), last = sizeof(T) == 4 ? T(10.1) : T(27.3);
+  const T a = std::fabs(x) > last ? last : std::fabs(x), top = a - c, bottom = a + c, inverse = T(1) / bottom;
+  // What rounding lost, relative: of a + c and its inverse, and of the square.
+  const T short_by = std::fma(-inverse, bottom, T(1)) - (a - (bottom - c)) * inverse;
+  const T t = std::fma(top * inverse, short_by, top * inverse), square = a * a;
+  const auto [n, r] = reduce_exp(-square);
+  const T e = std::fma(r * r, exp_poly(r), r), g = erfc_poly(t) * inverse, y = std::fma(g, e, g);
+  const T half = round_to_integer(n * T(0.5)), corrected = std::fma(y, short_by - std::fma(a, a, -square), y);
+  const T tail = corrected * power_of_two(half) * power_of_two(n - half);
+  return std::fabs(x) > T(0.5) ? (x < T(0) ? T(2) - tail : tail) : T(1) - erf_within_one(x);
+}
+
+// --- length of a vector: squares of floats fit into a double, those of doubles after moving the exponent
+FC_INLINE float hypot(float a, float b) {
+  const double x = a, y = b;
+  const float r = static_cast<float>(std::sqrt(x * x + y * y)), inf = std::numeric_limits<float>::infinity();
+  return std::fabs(a) == inf || std::fabs(b) == inf ? inf : r;
+}
+FC_INLINE double hypot(double a, double b) {
+  const double x = std::fabs(a), y = std::fabs(b), large = x < y ? y : x, inf = std::numeric_limits<double>::infinity();
+  const double up = large > 0x1p500 ? 0x1p-600 : (large < 0x1p-400 ? 0x1p600 : 1.0);
+  const double down = large > 0x1p500 ? 0x1p600 : (large < 0x1p-400 ? 0x1p-600 : 1.0);
+  const double s = a * up, t = b * up, high = s * s, sum = std::fma(t, t, high), root = std::sqrt(sum);
+  return x == inf || y == inf ? inf : root * down;
+}
+
+// --- power: in double with series as long as a float needs
+FC_INLINE double log2_of_float(double x) {  // x >= 0; subnormal floats are ordinary doubles
+  using F = Format<double>;
+  constexpr uint64_t root = 0x3FE6A09E667F3BCD, one = uint64_t{F::bias} << F::mantissa;  // of sqrt(1/2) and 1
+  const uint64_t b = bits_of(x) + (one - root);
+  const double wide = 0x1p52, e = from_bits<double>((b >> F::mantissa) | bits_of(wide)) - (wide + F::bias);
+  const double f = from_bits<double>((b & ((uint64_t{1} << F::mantissa) - 1)) + root) - 1, s = f / (2 + f), z = s * s;
+  const double series = poly(z, 2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13);
+  return log_edges(x, std::fma(s * series, F::log2e[0], e));
+}
+FC_INLINE double exp2_for_float(double x) {
+  x = clamp(x, -160.0, 130.0);
+  const double n = round_to_integer(x), r = (x - n) * Format<double>::ln2[0];
+  return power_of_two(n) * poly(r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320);
+}
 FC_INLINE float pow(float a, float b) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const float x = std::fabs(a);
-  float r = static_cast<float>(exp2(static_cast<double>(b) * log2(static_cast<double>(x))));
+  float r = static_cast<float>(exp2_for_float(static_cast<double>(b) * log2_of_float(static_cast<double>(x))));
   const bool whole = std::trunc(b) == b, odd = whole && std::trunc(b * 0.5f) != b * 0.5f;
   r = a < 0 && !whole && x != inf ? std::numeric_limits<float>::quiet_NaN() : r;
   r = odd ? std::copysign(r, a) : r;

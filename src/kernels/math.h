@@ -40,6 +40,7 @@ FC_FUNCTION(acosh)
 FC_FUNCTION(atanh)
 FC_FUNCTION(log10)
 FC_FUNCTION(erf)
+FC_FUNCTION(erfc)
 #undef FC_FUNCTION
 
 // Periodic functions of huge arguments need more digits of pi than a loop should carry: `exact` says whether our own
@@ -60,8 +61,9 @@ FC_PERIODIC(tan)
 #undef FC_PERIODIC
 
 template <class T>
-FC_INLINE T erfc(T x) {
-  return std::erfc(x);
+FC_INLINE T erf_within_one(T x) {
+  if constexpr (has_fma) return own::erf_within_one(x);
+  else return std::erf(x);
 }
 template <class T>
 FC_INLINE T exp2(T x) {
@@ -102,6 +104,11 @@ FC_INLINE T pow(T a, T b) {
   else return std::pow(a, b);
 }
 template <class T>
+FC_INLINE T hypot(T a, T b) {
+  if constexpr (has_fma) return own::hypot(a, b);
+  else return std::hypot(a, b);
+}
+template <class T>
 FC_INLINE T atan2(T a, T b) {
   if constexpr (has_fma) return own::atan2(a, b);
   else return std::atan2(a, b);
@@ -117,30 +124,35 @@ inline float lgamma(float x) {
   return ::lgammaf_r(x, &sign);
 }
 
-// Inverse error function: Giles' polynomial approximation as a start, two Newton steps in the working precision.
+// Inverse error function of 0 <= y < 1: an approximation by Giles, by our own polynomial in the last 2^-24, then Newton
+// steps, each of which doubles the digits: one makes a float, two a double. Near 1 they look at erfc, which does not
+// round to 1. No branches, for vector code.
+FC_INLINE double erfinv_step(double x, double y) {
+  const double miss = y > 0.5 ? (1 - y) - math::erfc(x) : math::erf_within_one(x) - y;
+  return x - miss / (1.12837916709551257390 * math::exp(-x * x));
+}
+template <size_t n>
+FC_INLINE double polynomial(const double (&c)[n], double x) {  // highest power first
+  double y = c[0];
+  for (size_t i = 1; i < n; ++i) y = c[i] + y * x;
+  return y;
+}
 template <class T>
-inline T erfinv(T y) {
-  if (!(std::fabs(y) < T(1))) {
-    if (std::fabs(y) == T(1)) return std::copysign(std::numeric_limits<T>::infinity(), y);
-    return std::numeric_limits<T>::quiet_NaN();
-  }
-  double x, v = static_cast<double>(y), w = -std::log((1 - v) * (1 + v));
-  if (w < 5) {
-    w -= 2.5;
-    const double c[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                        -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
-    x = c[0];
-    for (int i = 1; i < 9; ++i) x = c[i] + x * w;
-  } else {
-    w = std::sqrt(w) - 3;
-    const double c[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
-                        -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
-    x = c[0];
-    for (int i = 1; i < 9; ++i) x = c[i] + x * w;
-  }
-  x *= v;
-  for (int i = 0; i < 2; ++i) x -= (std::erf(x) - v) / (1.12837916709551257390 * std::exp(-x * x));
-  return static_cast<T>(x);
+FC_INLINE T erfinv(T value) {
+  constexpr double near[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                             -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+  constexpr double far[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                            -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+  constexpr double end[] = {4.34526889e-6,   -2.17225273e-5, 7.67182291e-5, -0.000213894193,
+                            -0.000139038101, 1.01030031,     4.84990642};
+  const double y = std::fabs(static_cast<double>(value)), w = -math::log((1 - y) * (1 + y)), root = std::sqrt(w);
+  double start = w < 5 ? polynomial(near, w - 2.5) : polynomial(far, root - 3);
+  if constexpr (sizeof(T) == 8) start = w > 16 ? polynomial(end, root - 5) : start;
+  double x = erfinv_step(start * y, y);
+  if constexpr (sizeof(T) == 8) x = erfinv_step(x, y);
+  using Limits = std::numeric_limits<T>;
+  const T inside = static_cast<T>(x), outside = y == 1 ? Limits::infinity() : Limits::quiet_NaN();
+  return std::copysign(y < 1 ? inside : outside, value);
 }
 
 // Reflection for negative x, upward recurrence to x >= 10, then the asymptotic series.

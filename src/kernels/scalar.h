@@ -275,7 +275,7 @@ FC_BINARY(fmin, kOrdered, if constexpr (is_real_v<T>) return a != a ? b : (b != 
 FC_BINARY(clamp_min, kOrdered, return maximum::apply(a, b, p);)
 FC_BINARY(clamp_max, kOrdered, return minimum::apply(a, b, p);)
 FC_BINARY(atan2, kReal, return math::atan2(a, b);)
-FC_BINARY(hypot, kReal, return std::hypot(a, b);)
+FC_BINARY(hypot, kReal, return math::hypot(a, b);)
 FC_BINARY(copysign, kReal, return std::copysign(a, b);)
 FC_BINARY(nextafter, kReal, return std::nextafter(a, b);)
 FC_BINARY(logaddexp, kFloating,

@@ -46,6 +46,7 @@ const Row<T> rows[] = {
     FC_ROW(asin, 2.0),
     FC_ROW(acos, 1.5),
     FC_ROW(erf, 1.5),
+    FC_ROW(erfc, 4.0),
     FC_LIMITED(sin, 1.0, own::trig_limit<T>),
     FC_LIMITED(cos, 1.0, own::trig_limit<T>),
     FC_LIMITED(tan, 1.5, own::trig_limit<T>),
@@ -152,6 +153,8 @@ void two_arguments() {
                       Limits::min()};
   for (T a : values)
     for (T b : values) {
+      EXPECT_LE(ulps(own::hypot(a, b), std::hypot(static_cast<long double>(a), static_cast<long double>(b))), 1.5)
+          << "hypot(" << a << ", " << b << ')';
       EXPECT_LE(ulps(own::atan2(a, b), std::atan2(static_cast<long double>(a), static_cast<long double>(b))), 2.5)
           << "atan2(" << a << ", " << b << ')';
       if constexpr (sizeof(T) == 4) {
