@@ -186,12 +186,12 @@ LibraryThreads::~LibraryThreads() = default;
 void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context) {
   int64_t n = end - begin;
   int parts = static_cast<int>(std::min<int64_t>(num_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1)));
-  FirstError error;
-  Job job{begin, end, (n + parts - 1) / parts, body, context, &error};
   if (parts <= 1) {
     body(context, begin, end);
     return;
   }
+  FirstError error;
+  Job job{begin, end, (n + parts - 1) / parts, body, context, &error};
 #if defined(_OPENMP)
 #pragma omp parallel num_threads(parts)
   for (int part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) job.run(part);

@@ -123,6 +123,20 @@ TEST_F(TensorTest, WorkersTakeOverTheThreadsState) {
   EXPECT_FALSE(seen);
 }
 
+TEST_F(TensorTest, IntegersOf2To63AndMoreStayWhole) {
+  const uint64_t big = UINT64_MAX - 1;
+  Tensor t = full(Dims{2}, Scalar(big), DType::UInt64, {});
+  EXPECT_EQ(t.data_as<uint64_t>()[1], big);
+  Scalar s = call<"aten::_local_scalar_dense", Scalar>(select(t, 0, 0));
+  EXPECT_TRUE(s.is_unsigned());
+  EXPECT_EQ(s.bits(), big);
+  EXPECT_EQ(to_string(s), "18446744073709551614");
+  EXPECT_EQ(s.to_double(), 0x1p64);
+  EXPECT_THROW(s.to_int(), Error);
+  EXPECT_FALSE(fits(s, DType::Int64));
+  EXPECT_FALSE(Scalar(uint64_t{5}).is_unsigned());  // what fits into int64 is one
+}
+
 // Exact costs: they change only when somebody changes them.
 TEST_F(TensorTest, CountsOfAllocations) {
   Tensor a = zeros(Dims{3}, DType::Float32, {});
