@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options shared by all Python tests, and the module under test."""
 import importlib
-import pathlib
 
 import pytest
 
@@ -13,19 +12,6 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.module_under_test = None
-
-
-KNOWN = pathlib.Path(__file__).with_name("known_failures.txt")
-
-
-def pytest_collection_modifyitems(config, items):
-    """What is known to differ from PyTorch is listed, expected to fail, and counted as such in the summary."""
-    if config.getoption("--module") != "facula":
-        return
-    known = {line for line in KNOWN.read_text().splitlines() if line and not line.startswith("#")}
-    for item in items:
-        if item.nodeid in known or item.nodeid.partition("[")[0] in known:
-            item.add_marker(pytest.mark.xfail(reason="in tests/known_failures.txt", strict=False))
 
 
 def module_of(config):
