@@ -79,9 +79,9 @@ constexpr OpDef defs[] = {
              return;
            }
            ComplexDouble c = e.to_complex();
-           Scalar less = e.is_complex()        ? Scalar(ComplexDouble{c.re - 1, c.im})
-                         : e.is_integral(true) ? Scalar(e.to_int() - 1)
-                                               : Scalar(e.to_double() - 1);
+           Scalar less = e.is_complex()                                  ? Scalar(ComplexDouble{c.re - 1, c.im})
+                         : e.is_integral(true) && e.to_int() > INT64_MIN ? Scalar(e.to_int() - 1)
+                                                                         : Scalar(e.to_double() - 1);
            g.set(0, mul(G, conj(mul(pow(g.in(0), less), e))));
          },
      .in_place = true,
