@@ -146,7 +146,7 @@ FC_BINARY(logit_backward, kReal,
   bool inside = p[0] < 0 ? b >= 0 && b <= 1 : b >= p[0] && b <= 1 - p[0];
   return inside ? a / (b * (1 - b)) : (p[0] < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0));)
 // --- tests and bits
-FC_UNARY(logical_not, kBool, return !x;)
+FC_UNARY(logical_not, kBool, return static_cast<bool>(x ^ true);)
 FC_UNARY(isnan, kAll, return x != x;)
 FC_UNARY(isinf, kAll,
   if constexpr (is_complex_v<T>) return std::isinf(x.real()) || std::isinf(x.imag());
@@ -159,7 +159,7 @@ FC_UNARY(isfinite, kAll,
 FC_UNARY(isposinf, kOrdered, if constexpr (is_real_v<T>) return x == std::numeric_limits<T>::infinity(); else return false;)
 FC_UNARY(isneginf, kOrdered, if constexpr (is_real_v<T>) return x == -std::numeric_limits<T>::infinity(); else return false;)
 FC_UNARY(signbit, kOrdered, if constexpr (is_real_v<T>) return std::signbit(x); else return x < T(0);)
-FC_UNARY(bitwise_not, kBool | kInt, if constexpr (std::is_same_v<T, bool>) return !x; else return static_cast<T>(~x);)
+FC_UNARY(bitwise_not, kBool | kInt, if constexpr (std::is_same_v<T, bool>) return static_cast<bool>(x ^ true); else return static_cast<T>(~x);)
 // --- complex
 FC_UNARY(conj_physical, kAll, if constexpr (is_complex_v<T>) return std::conj(x); else return x;)
 FC_UNARY(angle, kFloating,
@@ -205,31 +205,71 @@ FC_UNARY(nan_to_num, kAll,
              replace_non_finite(x.imag(), p[0].real(), p[1].real(), p[2].real()));
   else return x;)
 // --- binary arithmetic
+// A complex alpha is nearly always real: no reason to multiply as complex numbers.
+template <class T>
+FC_INLINE T times_alpha(T x, T alpha) {
+  if constexpr (is_complex_v<T>) return alpha.imag() == 0 ? x * alpha.real() : wrap_mul(x, alpha);
+  else return alpha * x;
+}
 FC_BINARY(add, kAll,
   if constexpr (std::is_same_v<T, bool>) return a || (b && p[0]);
   else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) + static_cast<wrap_t<T>>(wrap_mul(b, p[0])));
-  else return a + p[0] * b;)
+  else return a + times_alpha(b, p[0]);)
 FC_BINARY(sub, kAll,
   if constexpr (std::is_same_v<T, bool>) return a != (b && p[0]);
   else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) - static_cast<wrap_t<T>>(wrap_mul(b, p[0])));
-  else return a - p[0] * b;)
+  else return a - times_alpha(b, p[0]);)
 FC_BINARY(rsub, kAll, return sub::apply(b, a, p);)
 FC_BINARY(mul, kAll, return wrap_mul(a, b);)
 FC_BINARY(div, kFloating, return a / b;)
 // Integer division by zero is reported by the kernel; here it must only not trap. INT_MIN / -1 wraps.
 template <class T>
 FC_INLINE T safe_quotient(T a, T b) {
-  if (b == 0) return 0;
-  if constexpr (std::is_signed_v<T>)
-    if (b == -1) return static_cast<T>(-static_cast<wrap_t<T>>(a));
-  return static_cast<T>(a / b);
+  const bool minus = std::is_signed_v<T> && b == static_cast<T>(-1);
+  if constexpr (sizeof(T) < 8) {  // exact in a double, and vector code
+    const T q = static_cast<T>(static_cast<double>(a) / static_cast<double>(b == 0 || minus ? T(1) : b));
+    return b == 0 ? T(0) : (minus ? static_cast<T>(-static_cast<wrap_t<T>>(a)) : q);
+  } else {
+    if (b == 0) return 0;
+    return minus ? static_cast<T>(-static_cast<wrap_t<T>>(a)) : a / b;
+  }
 }
 template <class T>
 FC_INLINE T safe_remainder(T a, T b) {
-  if (b == 0) return 0;
-  if constexpr (std::is_signed_v<T>)
-    if (b == -1) return 0;
-  return static_cast<T>(a % b);
+  if constexpr (sizeof(T) < 8) {
+    const T q = safe_quotient(a, b);
+    return b == 0 ? T(0) : static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(q) * static_cast<uint64_t>(b));
+  } else {
+    if (b == 0) return 0;
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return 0;
+    return a % b;
+  }
+}
+// fmod in one step, where a / b is small enough for a quotient within one of the true one and an exact remainder.
+template <class T>
+FC_INLINE bool has_small_ratio(T a, T b) {
+  return std::fabs(a / b) < T(0.25) / std::numeric_limits<T>::epsilon() && std::fabs(b) <= std::numeric_limits<T>::max();
+}
+template <class T>
+FC_INLINE T fmod_of_small_ratio(T a, T b) {
+  const T step = std::copysign(b, a);
+  T r = std::fma(-std::trunc(a / b), b, a);
+  r = (r < 0) != (a < 0) && r != 0 ? r + step : r;
+  r = std::fabs(r) >= std::fabs(b) ? r - step : r;
+  return std::copysign(r, a);
+}
+// From r, fmod(a, b):
+template <class T>
+FC_INLINE T remainder_from(T b, T r) {
+  return r != 0 && (b < 0) != (r < 0) ? r + b : r;
+}
+template <class T>
+FC_INLINE T floor_division_from(T a, T b, T r) {
+  T q = (a - r) / b;
+  q = r != 0 && (b < 0) != (r < 0) ? q - T(1) : q;
+  const T f = std::floor(q);
+  return q == 0 ? std::copysign(T(0), a / b) : (q - f > T(0.5) ? f + T(1) : f);
 }
 FC_BINARY(div_trunc, kInt | kReal, if constexpr (is_int_v<T>) return safe_quotient(a, b); else return std::trunc(a / b);)
 FC_BINARY(div_floor, kInt | kReal,
@@ -238,12 +278,7 @@ FC_BINARY(div_floor, kInt | kReal,
     return static_cast<T>(q - (safe_remainder(a, b) != 0 && ((a < 0) != (b < 0)) ? 1 : 0));
   } else {
     if (b == 0) return a / b;
-    T r = std::fmod(a, b);
-    T q = (a - r) / b;
-    if (r != 0 && (b < 0) != (r < 0)) q -= T(1);
-    if (q == 0) return std::copysign(T(0), a / b);
-    T f = std::floor(q);
-    return q - f > T(0.5) ? f + T(1) : f;
+    return floor_division_from(a, b, std::fmod(a, b));
   })
 FC_BINARY(floor_divide, kInt | kReal, return div_floor::apply(a, b, p);)
 FC_BINARY(remainder, kInt | kReal,
@@ -251,8 +286,7 @@ FC_BINARY(remainder, kInt | kReal,
     T r = safe_remainder(a, b);
     return static_cast<T>(r != 0 && ((r < 0) != (b < 0)) ? r + b : r);
   } else {
-    T r = std::fmod(a, b);
-    return r != 0 && ((b < 0) != (r < 0)) ? r + b : r;
+    return remainder_from(b, std::fmod(a, b));
   })
 FC_BINARY(fmod, kInt | kReal, if constexpr (is_int_v<T>) return safe_remainder(a, b); else return std::fmod(a, b);)
 FC_BINARY(pow, kAll,
@@ -265,10 +299,10 @@ FC_BINARY(pow, kAll,
     return result;
   } else return math::pow(a, b);)
 FC_BINARY(maximum, kOrdered,
-  if constexpr (is_real_v<T>) return a != a ? a : (b != b ? b : (a < b ? b : a));
+  if constexpr (is_real_v<T>) return a < b || b != b ? b : a;
   else return a < b ? b : a;)
 FC_BINARY(minimum, kOrdered,
-  if constexpr (is_real_v<T>) return a != a ? a : (b != b ? b : (b < a ? b : a));
+  if constexpr (is_real_v<T>) return b < a || b != b ? b : a;
   else return b < a ? b : a;)
 FC_BINARY(fmax, kOrdered, if constexpr (is_real_v<T>) return a != a ? b : (b != b ? a : (a < b ? b : a)); else return a < b ? b : a;)
 FC_BINARY(fmin, kOrdered, if constexpr (is_real_v<T>) return a != a ? b : (b != b ? a : (b < a ? b : a)); else return b < a ? b : a;)
