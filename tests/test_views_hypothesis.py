@@ -463,3 +463,14 @@ def test_promotion(torch):
     wrong = [f"{table} {key}: {got[table][key]}, PyTorch has {value}" for table in ("pairs", "promote", "cast")
              for key, value in want[table].items() if not agrees(got[table][key], value)]
     assert not wrong, f"{len(wrong)} differ:\n" + "\n".join(wrong[:20])
+
+
+@given(shape=st.tuples(st.integers(0, 7), st.integers(0, 4)) | st.integers(1, 4).map(lambda n: (n, n, n)), wrap=st.booleans(), turned=st.booleans())
+def test_fill_diagonal(torch, shape, wrap, turned):
+    array = numbered(shape, "float64")
+    array = array.T.copy().T if turned else array
+    tensor = torch.from_numpy(array.copy(order="K"))
+    assert tensor.fill_diagonal_(-99.0, wrap) is tensor
+    if array.size:
+        np.fill_diagonal(array, -99.0, wrap)
+    same(tensor, array)

@@ -129,6 +129,7 @@ eye                 A matrix with ones on the diagonal and zeros elsewhere.
 feature_alpha_dropout  alpha_dropout of whole channels.
 feature_dropout     Dropout of whole channels.
 fill                A copy of the tensor in which every element is the value.
+fill_diagonal_      Sets the main diagonal to a value.
 flatten             The dimensions from start_dim to end_dim as one.
 flip                The tensor with the order along dimensions reversed.
 fliplr              The tensor with the order of columns reversed.

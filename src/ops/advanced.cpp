@@ -281,6 +281,7 @@ Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& sour
            mask.dtype());
   FC_CHECK(self.dtype() == source.dtype(), "masked_scatter_: expected self and source to have same dtypes but got ",
            info(self.dtype()).legacy, " and ", info(source.dtype()).legacy);
+  check_written_once("masked_scatter_", self);
   return call<"aten::_masked_scatter_", Tensor>(self, expand(mask, self.sizes()), source);
 }
 Tensor masked_scatter_shape(const Tensor& self, const Tensor&, const Tensor&) { return self; }

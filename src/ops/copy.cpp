@@ -72,10 +72,7 @@ Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
   }
   if (self.numel() == 0) return self;
   check_overlap("copy_", self, src);
-  for (size_t i = 0; i < self.sizes().size(); ++i)
-    FC_CHECK(self.sizes()[i] <= 1 || self.strides()[i] != 0,
-             "copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
-             "location. Please clone() the tensor before performing the operation.");
+  check_written_once("copy_", self);
   if (self.device().is_meta()) return self;
   FC_CHECK(!src.device().is_meta(), "copy_: Cannot copy out of meta tensor; no data!");
   if (self.device() == from.device()) {

@@ -2,6 +2,7 @@
 #include "ops/define.h"
 
 #include "ops/calls.h"
+#include "ops/pointwise.h"
 
 namespace fc {
 namespace {
@@ -20,6 +21,7 @@ void run_in_place(void* functional, const Operator&, const Arg* args, Value* res
            " can't be cast to the desired output type ", info(self.dtype()).legacy);
   FC_CHECK(Dims::same(value.sizes(), self.sizes()), op.schema().name, "_: the result has shape ", value.sizes(),
            ", which is not that of self: ", self.sizes());
+  check_written_once(op.schema().name.c_str(), self);
   copy_(self, value);
   results[0] = Value(Tensor(self));
 }
@@ -115,6 +117,7 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_
 void write_out(const char* op, const Tensor& out, const Tensor& result) {
   FC_CHECK(out.device() == result.device(), op, ": expected out on ", result.device(), ", but it is on ", out.device());
   prepare_out(op, out, result.sizes(), result.dtype());
+  check_written_once(op, out);
   copy_(out, result);
 }
 

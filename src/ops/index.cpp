@@ -4,6 +4,7 @@
 
 #include "dispatch/families.h"
 #include "ops/families.h"
+#include "ops/pointwise.h"
 #include "ops/shapes.h"
 
 namespace fc {
@@ -483,10 +484,7 @@ void gather_into(const Tensor& out, const Tensor& in, int64_t dim, const Tensor&
 }
 
 void scatter_into(fc_scatter_opcode opcode, const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
-  for (size_t i = 0; i < out.sizes().size(); ++i)
-    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0,
-             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-             "location. Please clone() the tensor before performing the operation.");
+  check_written_once("scatter", out);
   if (out.device().is_meta()) return;
   auto apart = [&](const Tensor& t) { return t.impl().storage().get() == out.impl().storage().get() ? clone(t) : t; };
   Tensor at = apart(index), from = apart(src);

@@ -98,6 +98,28 @@ Tensor diagonal_kernel(const Tensor& self, int64_t offset, int64_t dim1, int64_t
   return make_view(self, sizes, strides, start);
 }
 
+// The main diagonal of a matrix, which with `wrap` starts again below a tall one's end; of more dimensions if all are
+// of one size.
+Tensor fill_diagonal(const Tensor& self, const Scalar& value, bool wrap) {
+  FC_CHECK(self.dim() >= 2, "fill_diagonal_: dimensions must be larger than 1, but got ", self.sizes());
+  int64_t step = 0, length = self.size(0);
+  for (size_t d = 0; d < self.sizes().size(); ++d) {
+    FC_CHECK(self.dim() == 2 || self.sizes()[d] == length,
+             "fill_diagonal_: all dimensions of input must be of equal length, but got ", self.sizes());
+    step += self.strides()[d];
+    length = std::min(length, self.sizes()[d]);
+  }
+  auto line = [&](int64_t n, int64_t from) {
+    return call<"aten::as_strided", Tensor>(self, Dims{n}, Dims{step}, std::optional(self.offset() + from));
+  };
+  fill_(line(length, 0), value);
+  const int64_t rows = self.size(0), columns = self.size(1);
+  if (wrap && self.dim() == 2 && columns > 0 && rows > columns + 1)
+    for (int64_t row = columns + 1; row < rows; row += columns + 1)
+      fill_(line(std::min(columns, rows - row), row * self.stride(0)), value);
+  return self;
+}
+
 Tensor diagonal_backward(const Tensor& grad, IntSpan sizes, int64_t offset, int64_t dim1, int64_t dim2) {
   Tensor all = zeros_with(grad, sizes);
   copy_(diagonal_kernel(all, offset, dim1, dim2), grad);
@@ -370,6 +392,8 @@ constexpr OpDef defs[] = {
     {.schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
      .composite = kernel<&narrow_at>()},
 
+    {.schema = "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+     .composite = kernel<&fill_diagonal>()},
     {.schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
      .all = kernel<&diagonal_kernel>(),
      .saves = "offset dim1 dim2",

@@ -45,14 +45,6 @@ DType number_type(const Scalar& s) {
                b);
 }
 
-void check_internal_overlap(const char* op, const Tensor& out) {
-  if (out.numel() == 0) return;
-  for (size_t i = 0; i < out.sizes().size(); ++i)
-    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, op,
-             ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
-             "location. Please clone() the tensor before performing the operation.");
-}
-
 Tensor allocate(IntSpan shape, std::span<const MapInput> inputs, DType dtype, Device device) {
   bool all_contiguous = true;
   for (const MapInput& in : inputs)
@@ -63,6 +55,14 @@ Tensor allocate(IntSpan shape, std::span<const MapInput> inputs, DType dtype, De
 }
 
 }  // namespace
+
+void check_written_once(const char* op, const Tensor& out) {
+  if (out.numel() == 0) return;
+  for (size_t i = 0; i < out.sizes().size(); ++i)
+    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, op,
+             ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+             "location. Please clone() the tensor before performing the operation.");
+}
 
 void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
   if (out.same(in) || out.impl().storage().get() != in.impl().storage().get()) return;
@@ -262,7 +262,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
                  ") This behavior is deprecated: resize it to zero elements with t.resize_(0) first."));
       resize_tensor(out, shape);
     }
-    check_internal_overlap(r.op, out);
+    check_written_once(r.op, out);
     for (const MapInput& in : r.inputs)
       if (in.tensor && in.tensor->device() == device) check_overlap(r.op, out, *in.tensor);
     result = out;

@@ -77,6 +77,8 @@ inline MapInput map_input(const Arg& a) {
 
 // Throws if writing `out` disturbs reading `in`. Exactly the same elements in the same order is fine.
 void check_overlap(const char* op, const Tensor& out, const Tensor& in);
+// Throws if several elements of `out` are one place in memory.
+void check_written_once(const char* op, const Tensor& out);
 
 DType result_type(std::span<const MapInput> inputs);
 Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b);  // throws RuntimeError naming the dimension

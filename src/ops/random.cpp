@@ -23,10 +23,7 @@ using OptFormat = std::optional<MemoryFormat>;
 
 // Fills self in the order of its memory (section 3).
 const Tensor& fill(const char* op, const Tensor& self, RandomFill what, Generator* generator) {
-  for (size_t i = 0; i < self.sizes().size(); ++i)
-    FC_CHECK(self.sizes()[i] <= 1 || self.strides()[i] != 0, op,
-             ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
-             "location. Please clone() the tensor before performing the operation.");
+  check_written_once(op, self);
   FC_CHECK(!generator || generator->device().is_cpu(), op, ": Expected a 'cpu' device type for generator but found '",
            generator ? generator->device() : Device{}, "'");
   if (self.numel() == 0 || self.device().is_meta()) return self;
