@@ -146,7 +146,7 @@ FC_BINARY(logit_backward, kReal,
   bool inside = p[0] < 0 ? b >= 0 && b <= 1 : b >= p[0] && b <= 1 - p[0];
   return inside ? a / (b * (1 - b)) : (p[0] < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0));)
 // --- tests and bits
-FC_UNARY(logical_not, kBool, return static_cast<bool>(x ^ true);)
+FC_UNARY(logical_not, kBool, return !x;)
 FC_UNARY(isnan, kAll, return x != x;)
 FC_UNARY(isinf, kAll,
   if constexpr (is_complex_v<T>) return std::isinf(x.real()) || std::isinf(x.imag());
@@ -159,7 +159,7 @@ FC_UNARY(isfinite, kAll,
 FC_UNARY(isposinf, kOrdered, if constexpr (is_real_v<T>) return x == std::numeric_limits<T>::infinity(); else return false;)
 FC_UNARY(isneginf, kOrdered, if constexpr (is_real_v<T>) return x == -std::numeric_limits<T>::infinity(); else return false;)
 FC_UNARY(signbit, kOrdered, if constexpr (is_real_v<T>) return std::signbit(x); else return x < T(0);)
-FC_UNARY(bitwise_not, kBool | kInt, if constexpr (std::is_same_v<T, bool>) return static_cast<bool>(x ^ true); else return static_cast<T>(~x);)
+FC_UNARY(bitwise_not, kBool | kInt, if constexpr (std::is_same_v<T, bool>) return !x; else return static_cast<T>(~x);)
 // --- complex
 FC_UNARY(conj_physical, kAll, if constexpr (is_complex_v<T>) return std::conj(x); else return x;)
 FC_UNARY(angle, kFloating,

@@ -31,23 +31,31 @@ bool divides(int opcode) {
          opcode == FC_MAP_remainder || opcode == FC_MAP_fmod;
 }
 
+template <class U>
+void find_zero(char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* found) {
+  int zero = 0;
+  for (int64_t j = 0; j < n1; ++j) {
+    const char* row = ptr[0] + j * s[1];
+    if (s[0] == sizeof(U))
+      for (int64_t i = 0; i < n0; ++i) zero |= reinterpret_cast<const U*>(row)[i] == 0;
+    else
+      for (int64_t i = 0; i < n0; ++i) zero |= *reinterpret_cast<const U*>(row + i * s[0]) == 0;
+  }
+  if (zero) __atomic_store_n(static_cast<bool*>(const_cast<void*>(found)), true, __ATOMIC_RELAXED);
+}
+
 // Integer division by zero is an error. The divisor is looked through before anything is written.
 void check_divisor(const fc_map& c, const Walk& w) {
   const WalkOperand& divisor = w.operands[2];
   bool found = false;
   int64_t shape[kMaxRank];
   for (int d = 0; d < c.ndim; ++d) shape[d] = divisor.strides[d] == 0 ? 1 : c.shape[d];
-  int64_t item = static_cast<int64_t>(item_size(divisor.dtype));
-  std::pair<int64_t, bool*> params{item, &found};
-  Walk look{c.ndim, shape, 1, {divisor}, &params, 1};
-  walk(look, [](char* const* ptr, const int64_t* s, int64_t n0, int64_t n1, const void* context) {
-    const auto& [size, zero] = *static_cast<const std::pair<int64_t, bool*>*>(context);
-    const char zeros[8] = {};
-    for (int64_t j = 0; j < n1; ++j)
-      for (int64_t i = 0; i < n0; ++i)
-        if (std::memcmp(ptr[0] + i * s[0] + j * s[1], zeros, static_cast<size_t>(size)) == 0)
-          __atomic_store_n(zero, true, __ATOMIC_RELAXED);
-  });
+  const size_t item = item_size(divisor.dtype);
+  Walk look{c.ndim, shape, 1, {divisor}, &found, 1};
+  walk(look, item == 1   ? find_zero<uint8_t>
+             : item == 2 ? find_zero<uint16_t>
+             : item == 4 ? find_zero<uint32_t>
+                         : find_zero<uint64_t>);
   FC_CHECK(!found, "ZeroDivisionError: ", map_opcode(c.opcode).name, ": integer division by zero");
 }
 
