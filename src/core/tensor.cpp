@@ -16,8 +16,7 @@ namespace {
 int64_t next_stride(int64_t stride, int64_t size, IntSpan sizes) {
   int64_t next;
   bool overflow = __builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &next);
-  FC_CHECK(!overflow && next <= kMaxStride, "Stride calculation overflowed for sizes ",
-           sizes);
+  FC_CHECK(!overflow && next <= kMaxStride, "Stride calculation overflowed for sizes ", sizes);
   return next;
 }
 

@@ -29,7 +29,9 @@ Tensor to_device(const Tensor& t, Device device) {
 
 }  // namespace
 
-void set_fallback_mode(FallbackMode mode) { __atomic_store_n(&counts().mode, static_cast<uint8_t>(mode), __ATOMIC_RELAXED); }
+void set_fallback_mode(FallbackMode mode) {
+  __atomic_store_n(&counts().mode, static_cast<uint8_t>(mode), __ATOMIC_RELAXED);
+}
 FallbackMode fallback_mode() { return static_cast<FallbackMode>(__atomic_load_n(&counts().mode, __ATOMIC_RELAXED)); }
 
 std::vector<FallbackCount> fallback_counts() {
