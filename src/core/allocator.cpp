@@ -10,8 +10,10 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "core/error.h"
+#include "core/small.h"
 
 namespace fc {
 namespace {
@@ -22,6 +24,10 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr int kSmallClasses = 44;
 constexpr int kLargeClasses = 4 * 48;
 constexpr int kPerThread = 32;  // blocks kept per small class and thread
+// Objects (core/small.h), by their size.
+constexpr size_t kObjectStep = 32;
+constexpr size_t kObjectClasses = 16;
+constexpr int kObjectsPerThread = 256;
 
 #if defined(__SANITIZE_ADDRESS__)
 bool cache_on = false;
@@ -29,8 +35,8 @@ bool cache_on = false;
 bool cache_on = true;
 #endif
 
-struct Counters {
-  int64_t current, peak, total, allocations, cached, from_system;
+struct {  // changed by every thread, so atomic; what a thread can count for itself is in its ThreadCache
+  int64_t current, peak, from_system;
 } stats;
 int64_t fail_after = 0;
 
@@ -79,31 +85,78 @@ struct Chain {  // free blocks of one class, linked through their first word
   }
 };
 
-void release_chain(Chain& c, size_t bytes) {
-  while (void* p = c.pop()) {
-    add(stats.cached, -static_cast<int64_t>(bytes));
-    std::free(p);
-  }
-}
-
+// What a thread keeps for itself. Other threads only read its counters.
 struct ThreadCache {
-  Chain chains[kSmallClasses];
+  Chain blocks[kSmallClasses];
   size_t sizes[kSmallClasses] = {};
-  bool alive = true;
+  Chain objects[kObjectClasses];
+  int64_t cached = 0, total = 0, allocations = 0;
+  ThreadCache *next = nullptr, *before = nullptr;
+
+  static void count(int64_t& counter, int64_t v) { __atomic_store_n(&counter, counter + v, __ATOMIC_RELAXED); }
   void clear() {
-    for (int i = 0; i < kSmallClasses; ++i) release_chain(chains[i], sizes[i]);
-  }
-  ~ThreadCache() {
-    clear();
-    alive = false;  // blocks freed later on this thread go straight to the system
+    for (int i = 0; i < kSmallClasses; ++i)
+      while (void* p = blocks[i].pop()) {
+        count(cached, -static_cast<int64_t>(sizes[i]));
+        std::free(p);
+      }
+    for (Chain& c : objects)
+      while (void* p = c.pop()) ::operator delete(p);
   }
 };
-thread_local ThreadCache thread_cache;
+
+struct Threads {
+  std::mutex mutex;
+  ThreadCache* first = nullptr;
+  int64_t total = 0, allocations = 0;  // of threads that ended
+};
+Threads& threads() {
+  static Threads& t = *new Threads;  // never destroyed: storages may outlive every static object
+  return t;
+}
+
+constinit thread_local ThreadCache* cache_here [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local bool thread_ended = false;  // blocks freed later on this thread go straight to the system
+
+struct EndOfThread {
+  ~EndOfThread() {
+    ThreadCache* c = std::exchange(cache_here, nullptr);
+    thread_ended = true;
+    c->clear();
+    Threads& t = threads();
+    std::lock_guard lock(t.mutex);
+    t.total += c->total;
+    t.allocations += c->allocations;
+    (c->before ? c->before->next : t.first) = c->next;
+    if (c->next) c->next->before = c->before;
+    delete c;
+  }
+};
+
+[[gnu::cold, gnu::noinline]] ThreadCache* start_cache() {
+  if (thread_ended) return nullptr;
+  auto* c = new ThreadCache;
+  {
+    Threads& t = threads();
+    std::lock_guard lock(t.mutex);
+    c->next = t.first;
+    if (c->next) c->next->before = c;
+    t.first = c;
+  }
+  cache_here = c;
+  static thread_local EndOfThread end;
+  (void)end;
+  return c;
+}
+// Null once the thread has ended.
+ThreadCache* this_cache() {
+  ThreadCache* c = cache_here;
+  return c ? c : start_cache();
+}
 
 struct LargeCache {
   std::mutex mutex;
   Chain chains[kLargeClasses];
-  size_t sizes[kLargeClasses] = {};
   int64_t held = 0;
   int64_t limit = 0;
 };
@@ -116,22 +169,21 @@ LargeCache& large_cache() {
   return c;
 }
 
-void* take(Class c) {
-  if (cache_on) {
-    void* p = nullptr;
-    if (c.bytes <= kSmallLimit) {
-      if (thread_cache.alive) p = thread_cache.chains[c.index].pop();
-    } else {
-      LargeCache& large = large_cache();
-      std::lock_guard lock(large.mutex);
-      p = large.chains[c.index].pop();
-      if (p) large.held -= static_cast<int64_t>(c.bytes);
-    }
-    if (p) {
-      add(stats.cached, -static_cast<int64_t>(c.bytes));
-      return p;
-    }
+void* from_cache(Class c, ThreadCache* mine) {
+  if (c.bytes <= kSmallLimit) {
+    void* p = mine ? mine->blocks[c.index].pop() : nullptr;
+    if (p) ThreadCache::count(mine->cached, -static_cast<int64_t>(c.bytes));
+    return p;
   }
+  LargeCache& large = large_cache();
+  std::lock_guard lock(large.mutex);
+  void* p = large.chains[c.index].pop();
+  if (p) large.held -= static_cast<int64_t>(c.bytes);
+  return p;
+}
+
+void* take(Class c, ThreadCache* mine) {
+  if (void* p = from_cache(c, mine)) return p;
   void* p = from_system(c.bytes);
   if (!p) {  // give back what is cached, then try once more
     empty_cpu_cache();
@@ -141,26 +193,28 @@ void* take(Class c) {
 }
 
 void give(void* p, Class c) {
-  if (cache_on && c.bytes <= kSmallLimit && thread_cache.alive) {
-    Chain& chain = thread_cache.chains[c.index];
-    if (chain.count < kPerThread) {
-      thread_cache.sizes[c.index] = c.bytes;
-      chain.push(p);
-      add(stats.cached, static_cast<int64_t>(c.bytes));
+  if (!cache_on) {
+    std::free(p);
+  } else if (c.bytes <= kSmallLimit) {
+    ThreadCache* mine = this_cache();
+    if (!mine || mine->blocks[c.index].count == kPerThread) {
+      std::free(p);
       return;
     }
-  } else if (cache_on && c.bytes > kSmallLimit) {
+    mine->sizes[c.index] = c.bytes;
+    mine->blocks[c.index].push(p);
+    ThreadCache::count(mine->cached, static_cast<int64_t>(c.bytes));
+  } else {
     LargeCache& large = large_cache();
-    std::lock_guard lock(large.mutex);
-    if (large.held + static_cast<int64_t>(c.bytes) <= large.limit) {
-      large.sizes[c.index] = c.bytes;
-      large.chains[c.index].push(p);
-      large.held += static_cast<int64_t>(c.bytes);
-      add(stats.cached, static_cast<int64_t>(c.bytes));
+    std::unique_lock lock(large.mutex);
+    if (large.held + static_cast<int64_t>(c.bytes) > large.limit) {
+      lock.unlock();
+      std::free(p);
       return;
     }
+    large.chains[c.index].push(p);
+    large.held += static_cast<int64_t>(c.bytes);
   }
-  std::free(p);
 }
 
 void free_block(void* data, size_t bytes, void*) {
@@ -179,10 +233,13 @@ class CpuAllocator final : public Allocator {
     if (bytes == 0) return {};
     if (bytes > (size_t{1} << 47)) out_of_memory(bytes);
     if (load(fail_after) > 0 && add(fail_after, -1) == 0) out_of_memory(bytes);
-    void* p = take(class_of(bytes));
+    ThreadCache* mine = this_cache();
+    void* p = take(class_of(bytes), mine);
     if (!p) out_of_memory(bytes);
-    add(stats.allocations, 1);
-    add(stats.total, static_cast<int64_t>(bytes));
+    if (mine) {
+      ThreadCache::count(mine->allocations, 1);
+      ThreadCache::count(mine->total, static_cast<int64_t>(bytes));
+    }
     int64_t now = add(stats.current, static_cast<int64_t>(bytes));
     int64_t peak = load(stats.peak);
     while (now > peak &&
@@ -201,17 +258,32 @@ size_t rounded_bytes(size_t bytes) { return class_of(bytes).bytes; }
 Allocator& cpu_allocator() { return the_cpu_allocator; }
 
 MemoryStats cpu_memory_stats() {
-  return {load(stats.current),     load(stats.peak),   load(stats.total),
-          load(stats.allocations), load(stats.cached), load(stats.from_system)};
+  MemoryStats s{.current = load(stats.current), .peak = load(stats.peak), .from_system = load(stats.from_system)};
+  {
+    Threads& t = threads();
+    std::lock_guard lock(t.mutex);
+    s.total = t.total;
+    s.allocations = t.allocations;
+    for (const ThreadCache* c = t.first; c; c = c->next) {
+      s.total += load(c->total);
+      s.allocations += load(c->allocations);
+      s.cached += load(c->cached);
+    }
+  }
+  LargeCache& large = large_cache();
+  std::lock_guard lock(large.mutex);
+  s.cached += large.held;
+  return s;
 }
 
 void reset_cpu_peak() { __atomic_store_n(&stats.peak, load(stats.current), __ATOMIC_RELAXED); }
 
 void empty_cpu_cache() {
-  if (thread_cache.alive) thread_cache.clear();
+  if (cache_here) cache_here->clear();
   LargeCache& large = large_cache();
   std::lock_guard lock(large.mutex);
-  for (int i = 0; i < kLargeClasses; ++i) release_chain(large.chains[i], large.sizes[i]);
+  for (Chain& c : large.chains)
+    while (void* p = c.pop()) std::free(p);
   large.held = 0;
 }
 
@@ -221,6 +293,26 @@ void set_cpu_cache(bool on) {
 }
 
 void fail_cpu_allocation(int64_t n) { __atomic_store_n(&fail_after, n, __ATOMIC_RELAXED); }
+
+void* take_small(size_t bytes) {
+  const size_t i = (bytes - 1) / kObjectStep;
+  if (i < kObjectClasses) [[likely]] {
+    if (ThreadCache* mine = this_cache())
+      if (void* p = mine->objects[i].pop()) return p;
+    bytes = (i + 1) * kObjectStep;
+  }
+  return ::operator new(bytes);
+}
+
+void give_small(void* p, size_t bytes) noexcept {
+  const size_t i = (bytes - 1) / kObjectStep;
+  if (i < kObjectClasses && cache_on) [[likely]]
+    if (ThreadCache* mine = this_cache(); mine && mine->objects[i].count < kObjectsPerThread) {
+      mine->objects[i].push(p);
+      return;
+    }
+  ::operator delete(p);
+}
 
 Allocator* allocator_for(int device_type) { return allocators[device_type]; }
 void set_allocator(int device_type, Allocator* allocator) { allocators[device_type] = allocator; }

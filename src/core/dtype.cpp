@@ -6,40 +6,6 @@
 namespace fc {
 namespace {
 
-constexpr DTypeInfo none{"", nullptr, 0, ' '};
-constexpr DTypeInfo infos[kDTypeSlots] = {
-    {"uint8", "Byte", 1, 'u'},
-    {"int8", "Char", 1, 'i'},
-    {"int16", "Short", 2, 'i'},
-    {"int32", "Int", 4, 'i'},
-    {"int64", "Long", 8, 'i'},
-    {"float16", "Half", 2, 'f'},
-    {"float32", "Float", 4, 'f'},
-    {"float64", "Double", 8, 'f'},
-    none,
-    {"complex64", "ComplexFloat", 8, 'c'},
-    {"complex128", "ComplexDouble", 16, 'c'},
-    {"bool", "Bool", 1, 'b'},
-    none,
-    none,
-    none,
-    {"bfloat16", "BFloat16", 2, 'f'},
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    none,
-    {"float8_e5m2", "Float8_e5m2", 1, 'f'},
-    {"float8_e4m3fn", "Float8_e4m3fn", 1, 'f'},
-    none,
-    none,
-    {"uint16", "UInt16", 2, 'u'},
-    {"uint32", "UInt32", 4, 'u'},
-    {"uint64", "UInt64", 8, 'u'},
-};
-
 DType default_float = DType::Float32;
 
 int category(DType t) {
@@ -54,8 +20,6 @@ int category(DType t) {
 
 }  // namespace
 
-const DTypeInfo& info(DType t) { return infos[static_cast<int>(t)]; }
-
 DType real_of(DType t) {
   if (t == DType::Complex64) return DType::Float32;
   if (t == DType::Complex128) return DType::Float64;
@@ -67,11 +31,7 @@ DType complex_of(DType t) {
   return t == DType::Float64 ? DType::Complex128 : DType::Complex64;
 }
 
-DType compute_type(DType t) { return is_reduced(t) ? DType::Float32 : t; }
-
-DType promote(DType a, DType b) {
-  if (a == b) return a;
-  if (a == DType::Undefined || b == DType::Undefined) return a == DType::Undefined ? b : a;
+DType promote_different(DType a, DType b) {
   // Types for storage promote with nothing, but for wide unsigned integers with floats and complex numbers.
   auto lone = [](DType x, DType other) {
     return is_barebones(x) && (is_floating(x) || (!is_floating(other) && !is_complex(other)));
@@ -109,7 +69,7 @@ bool can_cast(DType from, DType to) {
 
 DType parse_dtype(std::string_view name) {
   for (int i = 0; i < kDTypeSlots; ++i)
-    if (infos[i].legacy && name == infos[i].name) return static_cast<DType>(i);
+    if (DType t = static_cast<DType>(i); info(t).legacy && name == info(t).name) return t;
   return DType::Undefined;
 }
 

@@ -36,7 +36,44 @@ struct DTypeInfo {
   uint8_t size;        // bytes
   char kind;           // 'b' bool, 'u', 'i', 'f', 'c'
 };
-const DTypeInfo& info(DType t);
+namespace detail {
+inline constexpr DTypeInfo kNoDType{"", nullptr, 0, ' '};
+// In the header, because every call asks it several times. The first entry is Undefined's.
+inline constexpr DTypeInfo kDTypes[kDTypeSlots + 1] = {
+    kNoDType,
+    {"uint8", "Byte", 1, 'u'},
+    {"int8", "Char", 1, 'i'},
+    {"int16", "Short", 2, 'i'},
+    {"int32", "Int", 4, 'i'},
+    {"int64", "Long", 8, 'i'},
+    {"float16", "Half", 2, 'f'},
+    {"float32", "Float", 4, 'f'},
+    {"float64", "Double", 8, 'f'},
+    kNoDType,
+    {"complex64", "ComplexFloat", 8, 'c'},
+    {"complex128", "ComplexDouble", 16, 'c'},
+    {"bool", "Bool", 1, 'b'},
+    kNoDType,
+    kNoDType,
+    kNoDType,
+    {"bfloat16", "BFloat16", 2, 'f'},
+    kNoDType,
+    kNoDType,
+    kNoDType,
+    kNoDType,
+    kNoDType,
+    kNoDType,
+    kNoDType,
+    {"float8_e5m2", "Float8_e5m2", 1, 'f'},
+    {"float8_e4m3fn", "Float8_e4m3fn", 1, 'f'},
+    kNoDType,
+    kNoDType,
+    {"uint16", "UInt16", 2, 'u'},
+    {"uint32", "UInt32", 4, 'u'},
+    {"uint64", "UInt64", 8, 'u'},
+};
+}  // namespace detail
+inline const DTypeInfo& info(DType t) { return detail::kDTypes[static_cast<int>(t) + 1]; }
 
 inline bool exists(DType t) {
   int i = static_cast<int>(t);
@@ -56,10 +93,15 @@ inline bool is_barebones(DType t) {  // storage and casts only
   return t >= DType::UInt16 || t == DType::Float8_e5m2 || t == DType::Float8_e4m3fn;
 }
 
-DType real_of(DType t);       // complex64 -> float32
-DType complex_of(DType t);    // float32 -> complex64
-DType compute_type(DType t);  // the type arithmetic happens in: float32 for reduced types, else t
-DType promote(DType a, DType b);
+DType real_of(DType t);     // complex64 -> float32
+DType complex_of(DType t);  // float32 -> complex64
+// The type arithmetic happens in: float32 for reduced types, else t.
+inline DType compute_type(DType t) { return is_reduced(t) ? DType::Float32 : t; }
+DType promote_different(DType a, DType b);
+inline DType promote(DType a, DType b) {
+  if (a == b || b == DType::Undefined) return a;
+  return a == DType::Undefined ? b : promote_different(a, b);
+}
 bool can_cast(DType from, DType to);       // by kind, as torch.can_cast
 DType parse_dtype(std::string_view name);  // Undefined if unknown
 inline std::string_view to_string(DType t) { return t == DType::Undefined ? "undefined" : info(t).name; }

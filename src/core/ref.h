@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/small.h"
+
 namespace fc {
 
 class RefCounted {
@@ -22,6 +24,11 @@ class RefCounted {
       const_cast<RefCounted*>(this)->destroy();
   }
   uint32_t use_count() const noexcept { return __atomic_load_n(&count_, __ATOMIC_ACQUIRE); }
+  void retain_first() noexcept { ++count_; }  // of an object that nobody else can see yet
+
+  // Tensors, storages and nodes come and go with every call.
+  static void* operator new(size_t bytes) { return take_small(bytes); }
+  static void operator delete(void* p, size_t bytes) { give_small(p, bytes); }
 
  protected:
   virtual ~RefCounted() = default;
@@ -78,7 +85,9 @@ class Ref {
 
 template <class T, class... Args>
 Ref<T> make_ref(Args&&... args) {
-  return Ref<T>(new T(std::forward<Args>(args)...));
+  T* p = new T(std::forward<Args>(args)...);
+  p->retain_first();
+  return Ref<T>::adopt(p);
 }
 
 }  // namespace fc

@@ -10,17 +10,21 @@
 namespace fc {
 namespace {
 
-uint64_t next_id = 0;
+// A thread takes numbers by the thousand.
+constexpr uint64_t kIds = 1024;
+uint64_t ids_taken = 0;
+constinit thread_local uint64_t last_id [[gnu::tls_model("initial-exec")]] = 0;
+uint64_t new_id() {
+  if (last_id % kIds == 0) last_id = __atomic_fetch_add(&ids_taken, kIds, __ATOMIC_RELAXED);
+  return ++last_id;
+}
+
 constinit CopyBytesFn copy_functions[kMaxDeviceTypes] = {};
 
 }  // namespace
 
 Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator)
-    : block_(block),
-      bytes_(bytes),
-      allocator_(allocator),
-      id_(__atomic_add_fetch(&next_id, 1, __ATOMIC_RELAXED)),
-      device_(device) {}
+    : block_(block), bytes_(bytes), allocator_(allocator), id_(new_id()), device_(device) {}
 
 Storage::~Storage() {
   if (block_.free) block_.free(block_.data, bytes_, block_.context);

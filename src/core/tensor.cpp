@@ -7,7 +7,7 @@
 
 namespace fc {
 
-constinit thread_local bool new_tensors_are_inference = false;
+constinit thread_local bool new_tensors_are_inference [[gnu::tls_model("initial-exec")]] = false;
 void (*release_python_object)(void*) = nullptr;
 
 namespace {
@@ -18,6 +18,12 @@ int64_t next_stride(int64_t stride, int64_t size, IntSpan sizes) {
   bool overflow = __builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &next);
   FC_CHECK(!overflow && next <= kMaxStride, "Stride calculation overflowed for sizes ", sizes);
   return next;
+}
+
+// Says what is wrong with sizes that no contiguous tensor can have.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(IntSpan sizes) {
+  checked_numel(sizes);
+  raise<Error>("Stride calculation overflowed for sizes ", sizes);
 }
 
 }  // namespace
@@ -58,14 +64,19 @@ void TensorImpl::set_contiguous(IntSpan sizes, MemoryFormat format) {
     set_geometry(sizes, contiguous_strides(sizes, format), 0);
     return;
   }
-  numel_ = checked_numel(sizes);
   reserve(sizes.size());
   int64_t step = 1;
+  bool bad = false, empty = false;
   for (size_t i = sizes.size(); i-- > 0;) {
-    dims_[i] = sizes[i];
+    const int64_t n = sizes[i];
+    dims_[i] = n;
     dims_[ndim_ + i] = step;
-    step = next_stride(step, sizes[i], sizes);
+    bad |= n < 0 || __builtin_mul_overflow(step, std::max<int64_t>(n, 1), &step) || step > kMaxStride;
+    empty |= n == 0;
   }
+  if (bad) [[unlikely]]
+    refuse(sizes);
+  numel_ = empty ? 0 : step;
   offset_ = 0;
   flags_ = static_cast<uint8_t>((flags_ & ~kChannelsLast) | kContiguous | kDense);
   if (ndim_ >= 4) refresh_flags();
@@ -226,9 +237,9 @@ size_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DTyp
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {
   if (!device.is_cpu() && device.index < 0) device.index = 0;
   if (device.is_meta()) device.index = -1;
-  size_t bytes = checked_bytes(checked_numel(sizes), dtype);
-  auto impl = make_ref<TensorImpl>(allocate_storage(bytes, device), dtype, device);
-  impl->set_contiguous(sizes, format);
+  auto impl = make_ref<TensorImpl>(nullptr, dtype, device);
+  impl->set_contiguous(sizes, format);  // checks the sizes
+  impl->set_storage(allocate_storage(checked_bytes(impl->numel(), dtype), device), dtype, device);
   if (new_tensors_are_inference) impl->set_inference(true);
   return Tensor(std::move(impl));
 }

@@ -36,6 +36,8 @@ class VersionCounter : public RefCounted {
 class AutogradMetaBase {
  public:
   virtual ~AutogradMetaBase() = default;
+  static void* operator new(size_t bytes) { return take_small(bytes); }
+  static void operator delete(void* p, size_t bytes) { give_small(p, bytes); }
 };
 
 using LayerSet = uint32_t;  // bits of dispatch/layers.h
@@ -165,7 +167,7 @@ Tensor shallow_copy(const Tensor& t, bool share_version);  // no autograd histor
 void resize_tensor(const Tensor& t, IntSpan sizes, MemoryFormat format = MemoryFormat::Contiguous);
 
 // While set on a thread, new tensors are inference tensors (inference mode; dispatch/layers.h).
-extern constinit thread_local bool new_tensors_are_inference;
+extern constinit thread_local bool new_tensors_are_inference [[gnu::tls_model("initial-exec")]];
 
 // Hook of the Python front: gives up the wrapper object that a dying tensor owns.
 extern void (*release_python_object)(void* object);

@@ -39,10 +39,9 @@ void Arg::mismatch(Tag wanted) const {
   raise<Error>("internal: an argument of type ", to_string(tag_), " was read as ", to_string(wanted));
 }
 
-const Tensor& Arg::tensor() const {
-  if (tag_ == Tag::None) return undefined();
-  expect(Tag::Tensor);
-  return *u_.tensor;
+const Tensor& Arg::no_tensor() const {
+  expect(Tag::None);
+  return undefined();
 }
 
 double Arg::real() const {
@@ -51,15 +50,6 @@ double Arg::real() const {
     case Tag::Int: return static_cast<double>(u_.i);
     case Tag::Scalar: return u_.scalar->to_double();
     default: expect(Tag::Double); return u_.d;
-  }
-}
-
-Scalar Arg::scalar() const {
-  switch (tag_) {
-    case Tag::Bool: return u_.i != 0;
-    case Tag::Int: return u_.i;
-    case Tag::Double: return u_.d;
-    default: expect(Tag::Scalar); return *u_.scalar;
   }
 }
 
@@ -119,17 +109,9 @@ Value::Value(const Arg& a) : Value() {
   }
 }
 
-const Tensor& Value::tensor() const {
-  if (tag_ == Tag::None) return undefined();
-  FC_CHECK(tag_ == Tag::Tensor, "internal: a value of type ", to_string(tag_), " was read as Tensor");
-  static_assert(sizeof(Tensor) == sizeof(void*));
-  return *static_cast<const Tensor*>(static_cast<const void*>(&u_.impl));  // a handle is exactly the pointer it holds
-}
-
-Tensor Value::take_tensor() {
-  Tensor out(Ref<TensorImpl>::adopt(tensor().defined() ? static_cast<TensorImpl*>(u_.ref) : nullptr));
-  tag_ = Tag::None;
-  return out;
+const Tensor& Value::no_tensor() const {
+  FC_CHECK(tag_ == Tag::None, "internal: a value of type ", to_string(tag_), " was read as Tensor");
+  return undefined();
 }
 
 std::vector<Tensor> Value::take_tensors() {

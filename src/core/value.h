@@ -83,11 +83,20 @@ class Arg {
   bool is_tensor_list() const { return tag_ == Tag::TensorList; }
 
   // Each reader throws InternalError-like RuntimeError when the tag does not fit: a schema and a kernel disagree.
-  const Tensor& tensor() const;  // None reads as the undefined tensor
+  const Tensor& tensor() const {  // None reads as the undefined tensor
+    return tag_ == Tag::Tensor ? *u_.tensor : no_tensor();
+  }
   bool boolean() const { return expect(Tag::Bool), u_.i != 0; }
   int64_t integer() const { return tag_ == Tag::Bool ? u_.i : (expect(Tag::Int), u_.i); }
-  double real() const;    // from Int and Scalar too
-  Scalar scalar() const;  // from any number
+  double real() const;     // from Int and Scalar too
+  Scalar scalar() const {  // from any number
+    switch (tag_) {
+      case Tag::Bool: return u_.i != 0;
+      case Tag::Int: return u_.i;
+      case Tag::Double: return u_.d;
+      default: expect(Tag::Scalar); return *u_.scalar;
+    }
+  }
   std::string_view text() const { return expect(Tag::String), std::string_view(u_.text, n_); }
   Device device() const { return expect(Tag::Device), u_.device; }
   DType dtype() const { return expect(Tag::DType), static_cast<DType>(u_.i); }
@@ -107,7 +116,8 @@ class Arg {
     if (tag_ != t) [[unlikely]]
       mismatch(t);
   }
-  [[noreturn]] void mismatch(Tag wanted) const;
+  [[noreturn, gnu::cold]] void mismatch(Tag wanted) const;
+  const Tensor& no_tensor() const;
 
   Tag tag_;
   size_t n_;
@@ -162,25 +172,26 @@ class Value {
   Tag tag() const { return tag_; }
   bool is_none() const { return tag_ == Tag::None || (tag_ == Tag::Tensor && !u_.ref); }
   bool is_tensor() const { return tag_ == Tag::Tensor; }
-  Arg arg() const;  // borrows from this value, which must outlive the result
-  const Tensor& tensor() const;
-  Tensor take_tensor();  // moves the tensor out
+  Arg arg() const;                // borrows from this value, which must outlive the result
+  const Tensor& tensor() const {  // a handle is exactly the pointer it holds
+    static_assert(sizeof(Tensor) == sizeof(void*));
+    return tag_ == Tag::Tensor ? *static_cast<const Tensor*>(static_cast<const void*>(&u_.impl)) : no_tensor();
+  }
+  Tensor take_tensor() {  // moves the tensor out
+    if (tag_ != Tag::Tensor) return no_tensor();
+    tag_ = Tag::None;
+    return Tensor(Ref<TensorImpl>::adopt(u_.impl));
+  }
   std::vector<Tensor> take_tensors();
 
  private:
+  static constexpr uint32_t bits(auto... tags) { return (0u | ... | (1u << static_cast<int>(tags))); }
   bool is_ref() const {
-    switch (tag_) {
-      case Tag::None:
-      case Tag::Bool:
-      case Tag::Int:
-      case Tag::Double:
-      case Tag::Device:
-      case Tag::DType:
-      case Tag::Layout:
-      case Tag::MemoryFormat: return false;
-      default: return true;
-    }
+    constexpr uint32_t plain =
+        bits(Tag::None, Tag::Bool, Tag::Int, Tag::Double, Tag::Device, Tag::DType, Tag::Layout, Tag::MemoryFormat);
+    return !(plain >> static_cast<int>(tag_) & 1);
   }
+  const Tensor& no_tensor() const;
   template <class T>
   void hold(Tag tag, T content);
 
