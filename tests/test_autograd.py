@@ -67,6 +67,17 @@ def test_anomaly_names_the_forward_line(torch):
         y.sum().backward()
 
 
+def test_versions_count_what_the_user_changed(torch):
+    x = torch.ones(2, 3)
+    fresh = [x, torch.zeros(2), torch.full((2,), 1.0), torch.rand(2), torch.randint(3, (2,)), torch.eye(3),
+             torch.arange(3), torch.ones_like(x), x.new_zeros(2), torch.cat([x, x]), x.masked_fill(x > 0, 1.0),
+             x.index_fill(0, torch.tensor([0]), 1.0), torch.nn.functional.pad(x, (1, 1)), x.to(torch.float64)]  # fmt: skip
+    assert [t._version for t in fresh] == [0] * len(fresh)
+    changed = [torch.ones(2).add_(1), torch.add(x, x, out=torch.empty(2, 3)), torch.ones(2, 2).tril_(),
+               torch.ones(2).uniform_(), torch.ones(2).clamp_(0, 1), torch.cat([x, x], out=torch.empty(4, 3))]  # fmt: skip
+    assert [t._version for t in changed] == [1] * len(changed)
+
+
 def test_version_error_names_the_offender(torch):
     x = leaf(torch)
     y = x * 2

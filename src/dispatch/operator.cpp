@@ -26,7 +26,7 @@ Registry& registry() {
 
 }  // namespace
 
-constinit thread_local ThreadState tls_state;
+constinit thread_local ThreadState tls_state [[gnu::tls_model("initial-exec")]];
 uint64_t new_call_id() { return __atomic_add_fetch(&last_call_id, 1, __ATOMIC_RELAXED); }
 
 void set_layer_handler(LayerSet bit, LayerHandler handler) { handlers[std::countr_zero(bit)] = handler; }
@@ -67,7 +67,11 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
   }
 }
 
-Operator::Operator(Schema schema) : schema_(std::move(schema)), full_name_(schema_.full_name()) {
+Operator::Operator(Schema schema)
+    : schema_(std::move(schema)),
+      full_name_(schema_.full_name()),
+      num_args_(schema_.parameters.size()),
+      num_results_(schema_.returns.size()) {
   for (size_t i = 0; i < schema_.parameters.size(); ++i) {
     const Type& t = schema_.parameters[i].type;
     if (t.kind == Kind::Tensor) tensor_args_.push_back(static_cast<uint8_t>(i));
@@ -111,16 +115,26 @@ int Operator::pick_device(const Arg* args) const {
 }
 
 void Operator::run_kernel(const Arg* args, Value* results) const {
-  const int device = pick_device(args);
-  const Kernel& k = kernels_[device];
-  if (k) [[likely]]
-    k.fn(k.context, *this, args, results);
-  else if (all_devices_) all_devices_.fn(all_devices_.context, *this, args, results);
-  else run_without_kernel(device, args, results);
+  const Kernel* k = &all_devices_;
+  if (own_kernels_ || !*k) {
+    const int device = pick_device(args);
+    if (kernels_[device]) k = &kernels_[device];
+    if (!*k) {
+      run_without_kernel(device, args, results);
+      return;
+    }
+  }
+  ExcludeLayers inside(layer::ViewInPlace);
+  k->fn(k->context, *this, args, results);
 }
 
 void Operator::run_without_kernel(int device, const Arg* args, Value* results) const {
-  for (const Kernel* k : {&all_devices_, &composite_, &decomposition_})
+  if (composite_ && !all_devices_) {
+    composite_.fn(composite_.context, *this, args, results);
+    return;
+  }
+  ExcludeLayers inside(layer::ViewInPlace);
+  for (const Kernel* k : {&all_devices_, &decomposition_})
     if (*k) {
       k->fn(k->context, *this, args, results);
       return;

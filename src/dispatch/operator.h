@@ -28,8 +28,8 @@ class Operator {
 
   const Schema& schema() const { return schema_; }
   const std::string& name() const { return full_name_; }  // "aten::add.Tensor"
-  size_t num_args() const { return schema_.parameters.size(); }
-  size_t num_results() const { return schema_.returns.size(); }
+  size_t num_args() const { return num_args_; }
+  size_t num_results() const { return num_results_; }
 
   // Runs the call through the layers. args: num_args() entries; results: num_results() empty slots.
   void call(const Arg* args, Value* results) const {
@@ -47,16 +47,21 @@ class Operator {
       run_kernel(args, results);
     else redispatch(*this, set, args, results);
   }
-  // Picks the device's kernel, or decomposes, or falls back, or throws NotImplementedError.
+  // Picks the device's kernel, or decomposes, or falls back, or throws NotImplementedError. What a kernel writes is its
+  // own or was counted by the layer above, so operators that it calls count no versions and track no views.
   void run_kernel(const Arg* args, Value* results) const;
   // The same without the device's own kernel, for one that declines a call.
   void run_without_kernel(int device_type, const Arg* args, Value* results) const;
 
+  std::span<const uint8_t> tensor_args() const { return tensor_args_; }
   int pick_device(const Arg* args) const;  // the device type whose kernel runs
   const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
 
   // --- registration (not on the call path)
-  void set_kernel(int device_type, Kernel k) { kernels_[device_type] = k; }
+  void set_kernel(int device_type, Kernel k) {
+    kernels_[device_type] = k;
+    own_kernels_ = true;
+  }
   void set_all_devices(Kernel k);  // a kernel that works on every device through dispatch/families.h
   void set_composite(Kernel k);    // written in other operators, expands above autograd
   void set_decomposition(Kernel k) { decomposition_ = k; }
@@ -77,10 +82,12 @@ class Operator {
 
   Schema schema_;
   std::string full_name_;
-  std::vector<uint8_t> tensor_args_;
+  size_t num_args_, num_results_;
+  std::vector<uint8_t> tensor_args_;  // positions of tensors and lists of tensors
   int device_arg_ = -1;
   LayerSet layers_ = 0;
   Kernel kernels_[kMaxDeviceTypes];
+  bool own_kernels_ = false;  // some device has one
   Kernel composite_, all_devices_, decomposition_;
 };
 

@@ -462,8 +462,13 @@ constexpr OpDef defs[] = {
 
 }  // namespace
 
-Tensor zeros(IntSpan sizes, DType dtype, Device device) { return zero_(empty_tensor(sizes, dtype, device)); }
+// Filling what is fresh is no change that a version would count.
+Tensor zeros(IntSpan sizes, DType dtype, Device device) {
+  ExcludeLayers fresh(layer::ViewInPlace);
+  return zero_(empty_tensor(sizes, dtype, device));
+}
 Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device) {
+  ExcludeLayers fresh(layer::ViewInPlace);
   return fill_(empty_tensor(sizes, dtype, device), value);
 }
 Tensor wrapped_number(const Scalar& v, Device device) {
