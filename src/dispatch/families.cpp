@@ -17,12 +17,20 @@ const Families& families(int device_type) { return table[device_type]; }
 void set_families(int device_type, const Families& f) { table[device_type] = f; }
 
 bool device_supports(const Families& f, fc_family family, const void* call) {
-  const void* present[FC_FAMILY_COUNT] = {
-      reinterpret_cast<const void*>(f.copy),   reinterpret_cast<const void*>(f.map),
-      reinterpret_cast<const void*>(f.reduce), reinterpret_cast<const void*>(f.matmul),
-      reinterpret_cast<const void*>(f.gather), reinterpret_cast<const void*>(f.scatter),
-      reinterpret_cast<const void*>(f.scan),   reinterpret_cast<const void*>(f.sort)};
-  return present[family] && (!f.supports || f.supports(f.context, family, call));
+  auto present = [&] {
+    switch (family) {
+      case FC_FAMILY_COPY: return f.copy != nullptr;
+      case FC_FAMILY_MAP: return f.map != nullptr;
+      case FC_FAMILY_REDUCE: return f.reduce != nullptr;
+      case FC_FAMILY_MATMUL: return f.matmul != nullptr;
+      case FC_FAMILY_GATHER: return f.gather != nullptr;
+      case FC_FAMILY_SCATTER: return f.scatter != nullptr;
+      case FC_FAMILY_SCAN: return f.scan != nullptr;
+      case FC_FAMILY_SORT: return f.sort != nullptr;
+      default: return false;
+    }
+  };
+  return present() && (!f.supports || f.supports(f.context, family, call));
 }
 
 const MapOpcode& map_opcode(int code) { return opcodes[code]; }

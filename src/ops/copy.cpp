@@ -201,9 +201,15 @@ Scalar item_kernel(const Tensor& self) {
     copy_bytes(host.data(), Device{}, self.data(), self.device(), item_size(self.dtype()));
     return item_kernel(host);
   }
-  if (self.dtype() == DType::UInt64) return *self.data_as<uint64_t>();
+  switch (self.dtype()) {
+    case DType::Float32: return static_cast<double>(*self.data_as<float>());
+    case DType::Float64: return *self.data_as<double>();
+    case DType::Int64: return *self.data_as<int64_t>();
+    case DType::UInt64: return *self.data_as<uint64_t>();
+    case DType::Bool: return *self.data_as<bool>();
+    default: break;
+  }
   switch (info(self.dtype()).kind) {
-    case 'b': return *self.data_as<bool>();
     case 'f':
     case 'c': {
       Tensor wide = empty_tensor({}, DType::Complex128, Device{});

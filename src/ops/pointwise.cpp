@@ -45,6 +45,14 @@ DType number_type(const Scalar& s) {
                b);
 }
 
+// In bytes, 0 where t is repeated.
+void broadcast_strides(const Tensor& t, IntSpan shape, int64_t* out) {
+  const size_t lead = shape.size() - static_cast<size_t>(t.dim());
+  const int64_t item = static_cast<int64_t>(item_size(t.dtype()));
+  for (size_t d = 0; d < shape.size(); ++d)
+    out[d] = d < lead || (t.sizes()[d - lead] == 1 && shape[d] != 1) ? 0 : t.strides()[d - lead] * item;
+}
+
 Tensor allocate(IntSpan shape, std::span<const MapInput> inputs, DType dtype, Device device) {
   bool all_contiguous = true;
   for (const MapInput& in : inputs)
@@ -185,48 +193,58 @@ bool try_map(const MapRequest& r, Tensor& result) {
 
   // --- shape and device
   const Tensor* lead = nullptr;
-  const Tensor* anchor = nullptr;  // decides the device: any tensor that is not a CPU number
-  bool one_shape = true;
+  const Tensor* anchor = r.out;  // decides the device: any tensor that is not a CPU number
+  bool one_shape = true, one_device = true, contiguous = true;
   for (const MapInput& in : r.inputs) {
     if (!in.tensor) continue;
-    if (!anchor || (anchor->device().is_cpu() && anchor->dim() == 0)) anchor = in.tensor;
+    contiguous &= in.tensor->is_contiguous();
     if (!lead) lead = in.tensor;
     else one_shape &= Dims::same(lead->sizes(), in.tensor->sizes());
+    if (r.out) continue;
+    if (!anchor || (anchor->device().is_cpu() && anchor->dim() == 0)) anchor = in.tensor;
   }
-  if (r.out) anchor = r.out;
   const Device device = anchor->device();
-  Dims shape(lead->sizes());
-  if (!one_shape)
-    for (const MapInput& in : r.inputs)
-      if (in.tensor) shape = broadcast_shapes(r.op, shape, in.tensor->sizes());
   for (const MapInput& in : r.inputs)
-    if (in.tensor && !(in.tensor->device() == device))
+    if (in.tensor && !(in.tensor->device() == device)) {
+      one_device = false;
       FC_CHECK(in.tensor->device().is_cpu() && in.tensor->dim() == 0, r.op,
                ": Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
                in.tensor->device(), "!");
+    }
+  IntSpan shape = lead->sizes();
+  Dims broadcast;
+  if (!one_shape) {
+    broadcast = shape;
+    for (const MapInput& in : r.inputs)
+      if (in.tensor) broadcast = broadcast_shapes(r.op, broadcast, in.tensor->sizes());
+    shape = broadcast;
+  }
+  // Tensors of one shape without gaps are rows of numbers. (A plugin is shown the shape all the same.)
+  const bool flat = device.is_cpu() && one_shape && one_device && contiguous &&
+                    (!r.out || (r.out->is_contiguous() && Dims::same(r.out->sizes(), shape)));
+  const int64_t numel = lead->numel();
 
-  // --- the call, first without memory, so that an unsupported one costs nothing
-  fc_map c{};
+  // --- the call, first without memory, so that an unsupported one costs nothing. Only what it uses is set: clearing
+  // all of it takes longer than a small call.
+  fc_map c;
   c.size = sizeof c;
   c.opcode = r.opcode;
   c.n_in = static_cast<int32_t>(r.inputs.size());
   c.n_params = static_cast<int32_t>(r.params.size());
-  c.ndim = static_cast<int32_t>(shape.size());
-  c.shape = shape.data();
+  c.ndim = flat ? 1 : static_cast<int32_t>(shape.size());
+  c.shape = flat ? &numel : shape.data();
   // where only moves its values, so it needs no wider type.
   const DType working = r.opcode == FC_MAP_where ? compute : compute_type(compute);
   c.compute = static_cast<int32_t>(working);
   for (size_t i = 0; i < r.params.size(); ++i) c.params[i] = to_number(r.params[i]);
-  Dims strides[FC_MAX_INPUTS + 1];
-  auto bind = [&](fc_operand& o, const Tensor& t, Dims& s) {
-    size_t nd = shape.size(), lead_dims = nd - static_cast<size_t>(t.dim());
-    s.resize(nd);
-    int64_t item = static_cast<int64_t>(item_size(t.dtype()));
-    for (size_t d = 0; d < nd; ++d)
-      s[d] = d < lead_dims || (t.sizes()[d - lead_dims] == 1 && shape[d] != 1) ? 0 : t.strides()[d - lead_dims] * item;
-    o.strides = s.data();
-    o.dtype = static_cast<int32_t>(t.dtype());
+  int64_t strides[FC_MAX_INPUTS + 1][kMaxRank];  // in bytes
+  auto bind = [&](fc_operand& o, const Tensor& t, int64_t* s) {
     o.data = t.data();
+    o.strides = s;
+    o.dtype = static_cast<int32_t>(t.dtype());
+    o.reserved = 0;
+    s[0] = static_cast<int64_t>(item_size(t.dtype()));
+    if (!flat) broadcast_strides(t, shape, s);
   };
   for (size_t i = 0; i < r.inputs.size(); ++i) {
     const MapInput& in = r.inputs[i];
@@ -240,10 +258,12 @@ bool try_map(const MapRequest& r, Tensor& result) {
         get_operator("aten::_local_scalar_dense").run_kernel(args, item);
         v = item[0].arg().scalar();
       }
-      c.in[i].value = to_number(v);
-      c.in[i].dtype = c.compute;
+      c.in[i] = {nullptr, nullptr, c.compute, 0, to_number(v)};
     }
   }
+  c.out.data = nullptr;
+  c.out.strides = nullptr;
+  c.out.reserved = 0;
   c.out.dtype = static_cast<int32_t>(r.out ? r.out->dtype() : natural);
   const Families& f = families(device.type);
   bool nothing = device.is_meta();
@@ -258,16 +278,16 @@ bool try_map(const MapRequest& r, Tensor& result) {
       FC_CHECK(!r.in_place, r.op, "_: output with shape ", out.sizes(), " doesn't match the broadcast shape ", shape);
       if (out.numel() != 0)
         warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
-                 ", which does not match the required output shape ", IntSpan(shape), ". (", r.op,
+                 ", which does not match the required output shape ", shape, ". (", r.op,
                  ") This behavior is deprecated: resize it to zero elements with t.resize_(0) first."));
       resize_tensor(out, shape);
     }
-    check_written_once(r.op, out);
+    if (!flat) check_written_once(r.op, out);
     for (const MapInput& in : r.inputs)
       if (in.tensor && in.tensor->device() == device) check_overlap(r.op, out, *in.tensor);
     result = out;
   } else {
-    result = allocate(shape, r.inputs, natural, device);
+    result = flat ? empty_tensor(shape, natural, device) : allocate(shape, r.inputs, natural, device);
   }
   if (nothing || result.numel() == 0) return true;
   bind(c.out, result, strides[FC_MAX_INPUTS]);
@@ -284,7 +304,8 @@ void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, 
 
 void check_kind(const char* op, const char* refuses, DType t) {
   char kind = info(t).kind == 'u' ? 'i' : info(t).kind;
-  if (std::string_view(refuses).find(kind) == std::string_view::npos && !is_barebones(t)) [[likely]]
+  while (*refuses && *refuses != kind) ++refuses;
+  if (!*refuses && !is_barebones(t)) [[likely]]
     return;
   raise<NotImplementedError>("\"", op, "\" not implemented for '", info(t).legacy, "'");
 }

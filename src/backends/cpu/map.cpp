@@ -15,9 +15,14 @@ namespace fc::cpu {
 namespace {
 
 constexpr int64_t no_strides[kMaxRank] = {};
+constexpr int64_t kShortRow = 64;  // elements
 
 // Writes a host number into memory as an element of type t (which is a compute type or any stored type).
 void store_number(const fc_number& n, DType t, void* at) {
+  if (t == DType::Float32 && n.category <= 2) {  // by far the most frequent
+    *static_cast<float*>(at) = n.category <= 1 ? static_cast<float>(n.i) : static_cast<float>(n.re);
+    return;
+  }
   if (n.category <= 1) cast_fn(DType::Int64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.i), 0, 1);
   else if (n.category == 4)
     cast_fn(DType::UInt64, t)(static_cast<char*>(at), 0, reinterpret_cast<const char*>(&n.i), 0, 1);
@@ -59,6 +64,39 @@ void check_divisor(const fc_map& c, const Walk& w) {
   FC_CHECK(!found, "ZeroDivisionError: ", map_opcode(c.opcode).name, ": integer division by zero");
 }
 
+// One dimension without gaps, conversions or repetition needs no plan and no walk. False: it is not so.
+bool map_row(const fc_map& c, const MapKernel& k, DType compute, const void* params) {
+  if (c.ndim != 1 || c.shape[0] == 0) return false;
+  char* data[kMaxOperands];
+  int64_t items[kMaxOperands];
+  alignas(64) char repeated[FC_MAX_INPUTS][kShortRow * 16];  // numbers, as often as the row is long
+  auto direct = [&](int at, const fc_operand& o, DType wanted) {
+    data[at] = static_cast<char*>(o.data);
+    items[at] = static_cast<int64_t>(item_size(wanted));
+    return static_cast<DType>(o.dtype) == wanted && (o.strides[0] == items[at] || c.shape[0] == 1);
+  };
+  if (!direct(0, c.out, k.result)) return false;
+  for (int i = 0; i < c.n_in; ++i) {
+    const DType wanted = c.opcode == FC_MAP_where && i == 0 ? DType::Bool : compute;
+    if (c.in[i].data) {
+      if (!direct(i + 1, c.in[i], wanted)) return false;
+      continue;
+    }
+    if (c.shape[0] > kShortRow) return false;
+    const size_t item = item_size(wanted);
+    store_number(c.in[i].value, wanted, repeated[i]);
+    for (size_t n = 1; n < static_cast<size_t>(c.shape[0]); ++n) std::memcpy(repeated[i] + n * item, repeated[i], item);
+    data[i + 1] = repeated[i];
+    items[i + 1] = static_cast<int64_t>(item);
+  }
+  parallel_for(0, c.shape[0], walk_grain(k.cost), [&](int64_t from, int64_t to) {
+    char* at[kMaxOperands];
+    for (int i = 0; i <= c.n_in; ++i) at[i] = data[i] + from * items[i];
+    k.fn(at, to - from, params);
+  });
+  return true;
+}
+
 void map(void*, const fc_map& c) {
   DType compute = static_cast<DType>(c.compute);
   const MapKernel& k = kernels().map[c.opcode][c.compute];
@@ -68,6 +106,8 @@ void map(void*, const fc_map& c) {
   alignas(16) char params[FC_MAX_PARAMS * 16];
   for (int i = 0; i < c.n_params; ++i)
     store_number(c.params[i], compute, params + static_cast<size_t>(i) * item_size(compute));
+  const bool checked = divides(c.opcode) && is_integral(compute, true);
+  if (!checked && map_row(c, k, compute, params)) return;
   Walk w{c.ndim, c.shape, c.n_in + 1, {}, params, k.cost};
   w.operands[0] = {static_cast<char*>(c.out.data), c.out.strides, static_cast<DType>(c.out.dtype), k.result};
   for (int i = 0; i < c.n_in; ++i) {
@@ -80,7 +120,7 @@ void map(void*, const fc_map& c) {
       w.operands[i + 1] = {numbers[i], no_strides, wanted, wanted};
     }
   }
-  if (divides(c.opcode) && is_integral(compute, true)) check_divisor(c, w);
+  if (checked) check_divisor(c, w);
   walk(w, k.fn);
 }
 

@@ -10,8 +10,7 @@
 namespace fc::cpu {
 namespace {
 
-constexpr int64_t kChunk = 256;    // elements in a buffer
-constexpr int64_t kGrain = 32768;  // elements per thread at least, for the cheapest kernels
+constexpr int64_t kChunk = 256;  // elements in a buffer
 
 struct Plan {
   int ndim = 0;
@@ -242,13 +241,34 @@ void run(const Walk& w, Fn fn) {
   Plan plan;
   make_plan(w, plan);
   Runner runner(w, plan, fn);
-  parallel_for(0, total, std::max<int64_t>(kGrain / w.cost, 1),
-               [&](int64_t from, int64_t to) { run_range(w, plan, runner, from, to); });
+  parallel_for(0, total, walk_grain(w.cost), [&](int64_t from, int64_t to) { run_range(w, plan, runner, from, to); });
+}
+
+// A few elements whose dimensions continue each other as they are need no plan.
+bool run_short_row(const Walk& w, TileFn fn) {
+  constexpr int64_t limit = 1024;
+  int64_t n = 1, strides[2 * kMaxOperands] = {};
+  for (int d = w.ndim; d-- > 0;) {
+    if (w.shape[d] == 1) continue;
+    for (int k = 0; k < w.n_operands; ++k) {
+      const int64_t s = w.operands[k].strides[d];
+      if (n == 1) strides[k] = s;
+      else if (s != strides[k] * n) return false;
+    }
+    n *= w.shape[d];
+    if (n > limit || n == 0) return false;
+  }
+  char* pointers[kMaxOperands];
+  for (int k = 0; k < w.n_operands; ++k) pointers[k] = w.operands[k].data;
+  fn(pointers, strides, n, 1, w.params);
+  return true;
 }
 
 }  // namespace
 
 void walk(const Walk& w, FlatFn fn) { run<FlatRunner>(w, fn); }
-void walk(const Walk& w, TileFn fn) { run<TileRunner>(w, fn); }
+void walk(const Walk& w, TileFn fn) {
+  if (!run_short_row(w, fn)) run<TileRunner>(w, fn);
+}
 
 }  // namespace fc::cpu

@@ -37,6 +37,8 @@ struct Walk {
   const void* params = nullptr;
   int64_t cost = 1;  // rough nanoseconds per 8 elements; dear kernels get threads earlier
 };
+// How many elements a thread should get at least.
+inline int64_t walk_grain(int64_t cost) { return cost > 0 && cost < 32768 ? 32768 / cost : 1; }
 void walk(const Walk& w, FlatFn fn);
 void walk(const Walk& w, TileFn fn);  // operands are not converted
 
