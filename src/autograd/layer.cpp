@@ -75,7 +75,10 @@ int derivative_number(const Operator& op) {
 // A recorded operator. Holds exactly what the rule asked for.
 class OpNode final : public Node, public Grad {
  public:
-  explicit OpNode(const Operator& op) : op_(op), rule_(op.grad) {}
+  explicit OpNode(const Operator& op) : op_(op), rule_(op.grad) {
+    edges.reserve(op.tensor_args().size());
+    inputs.reserve(op.num_results());
+  }
 
   std::string name() const override {
     const Operator& f = op_.functional ? *op_.functional : op_;
@@ -89,11 +92,8 @@ class OpNode final : public Node, public Grad {
 
   // Edges of every tensor argument in schema order; a list contributes one per item.
   void connect(const Arg* args, uint64_t needs) {
-    size_t n = op_.num_args();
-    first_edge_.assign(n, -1);
-    for (size_t i = 0; i < n; ++i) {
-      if (op_.schema().parameters[i].type.kind != Kind::Tensor) continue;
-      first_edge_[i] = static_cast<int16_t>(edges.size());
+    for (uint8_t i : op_.tensor_args()) {
+      const size_t before = edges.size();
       if (args[i].is_tensor_list()) {
         item_sizes_.resize(edges.size());
         for (const Tensor& t : args[i].tensors()) {
@@ -101,8 +101,10 @@ class OpNode final : public Node, public Grad {
           item_sizes_.emplace_back(t.defined() ? t.sizes() : IntSpan());
         }
       } else {
-        edges.push_back(args[i].is_none() ? Edge() : gradient_edge(args[i].tensor()));
+        if (needs >> i & 1) edges.push_back(gradient_edge(args[i].tensor()));
+        else edges.emplace_back();
       }
+      if (is_list(i)) list_sizes_.push_back(static_cast<int>(edges.size() - before));
     }
     needs_ = needs;
   }
@@ -177,26 +179,26 @@ class OpNode final : public Node, public Grad {
   Tensor result(int i) override { return find(-1, i).tensor.unpack(Ref<Node>(this)); }
   Arg arg(int arg) override { return find(arg, -1).value.arg(); }
   const InputMeta& target(int arg, int item) {
-    const Edge& e = edges[static_cast<size_t>(first_edge_[static_cast<size_t>(arg)] + item)];
+    const Edge& e = edges[edge_of(arg, item)];
     FC_CHECK(e, op_.name(), ": its derivative asks about an input that needs no gradient");
     return e.node->inputs[e.nr];
   }
   IntSpan sizes(int arg, int item) override {
-    size_t edge = static_cast<size_t>(first_edge_[static_cast<size_t>(arg)] + item);
-    if (op_.schema().parameters[static_cast<size_t>(arg)].type.list) return item_sizes_[edge];
+    if (is_list(arg)) return item_sizes_[edge_of(arg, item)];
     return target(arg, item).sizes;
   }
   DType dtype(int arg, int item) override { return target(arg, item).dtype; }
   Device device(int arg, int item) override { return target(arg, item).device; }
   int list_size(int arg) override {
-    size_t i = static_cast<size_t>(arg);
-    int start = first_edge_[i];
-    for (size_t j = i + 1; j < first_edge_.size(); ++j)
-      if (first_edge_[j] >= 0) return first_edge_[j] - start;
-    return static_cast<int>(edges.size()) - start;
+    size_t list = 0;
+    for (uint8_t i : op_.tensor_args()) {
+      if (i == arg) break;
+      list += is_list(i);
+    }
+    return is_list(arg) ? list_sizes_[list] : 1;
   }
   void set(int arg, Tensor gradient, int item) override {
-    size_t e = static_cast<size_t>(first_edge_[static_cast<size_t>(arg)] + item);
+    const size_t e = edge_of(arg, item);
     if (edges[e]) out_[e] = std::move(gradient);
   }
 
@@ -206,6 +208,15 @@ class OpNode final : public Node, public Grad {
     std::vector<SavedTensor> list;
     Value value;
   };
+  bool is_list(int arg) const { return op_.schema().parameters[static_cast<size_t>(arg)].type.list; }
+  size_t edge_of(int arg, int item) const {
+    size_t edge = 0, list = 0;
+    for (uint8_t i : op_.tensor_args()) {
+      if (i == arg) break;
+      edge += is_list(i) ? static_cast<size_t>(list_sizes_[list++]) : 1;
+    }
+    return edge + static_cast<size_t>(item);
+  }
   Saved& find(int arg, int result) {
     for (size_t k = 0; k < saved_.size(); ++k)
       if (rule_->saves[k].arg == arg && rule_->saves[k].result == result) return saved_[k];
@@ -214,8 +225,8 @@ class OpNode final : public Node, public Grad {
 
   const Operator& op_;
   const GradRule* rule_;
-  std::vector<Saved> saved_;
-  std::vector<int16_t> first_edge_;
+  SmallVector<Saved> saved_;
+  SmallVector<int> list_sizes_;   // of the arguments that are lists
   std::vector<Dims> item_sizes_;  // by edge, for tensors in lists: a join must know where each began
   std::vector<Tensor> grads_, out_, unpacked_;
   uint64_t needs_ = 0;
@@ -227,7 +238,7 @@ bool may_need(const Tensor& t) { return t.defined() && (t.impl().layers() & laye
 // Which arguments need gradients, as bits.
 uint64_t needed(const Operator& op, const Arg* args) {
   uint64_t bits = 0;
-  for (size_t i = 0; i < op.num_args(); ++i) {
+  for (uint8_t i : op.tensor_args()) {
     if (args[i].is_tensor()) {
       if (may_need(args[i].tensor())) bits |= uint64_t{1} << i;
     } else if (args[i].is_tensor_list()) {

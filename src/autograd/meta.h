@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What autograd keeps on a tensor: its gradient, the node that made it, hooks, and for views their base.
 #pragma once
-#include <memory>
+#include <optional>
 
 #include "autograd/node.h"
 
@@ -27,7 +27,7 @@ struct AutogradMeta final : AutogradMetaBase {
   Ref<RetainGradHook> retain;                // set by retain_grad(); cut loose when the tensor dies before its graph
   std::vector<HookEntry<TensorHook>> hooks;  // of leaves, moved to the accumulator when it is made
   std::vector<HookEntry<TensorHook>> post_accumulate;
-  std::unique_ptr<ViewInfo> view;
+  std::optional<ViewInfo> view;
 };
 
 class RetainGradHook final : public TensorHook {

@@ -11,7 +11,7 @@ struct Graveyard {
   std::vector<Node*> waiting;
   bool active = false;
 };
-thread_local Graveyard* graveyard = nullptr;
+constinit thread_local Graveyard* graveyard [[gnu::tls_model("initial-exec")]] = nullptr;
 
 }  // namespace
 
@@ -38,8 +38,12 @@ void Node::destroy() noexcept {
 }
 
 uint32_t Node::add_input(const Tensor& result) {
-  if (result.defined()) inputs.push_back({Dims(result.sizes()), result.dtype(), result.device()});
-  else inputs.emplace_back();  // keeps the numbers of the results after it
+  InputMeta& m = inputs.emplace_back();  // of an undefined result, too: it keeps the numbers of those after it
+  if (result.defined()) {
+    m.sizes = result.sizes();
+    m.dtype = result.dtype();
+    m.device = result.device();
+  }
   return static_cast<uint32_t>(inputs.size() - 1);
 }
 

@@ -55,8 +55,8 @@ class Node : public RefCounted {
   virtual std::string name() const = 0;
   virtual void release_saved() {}  // after backward without retain_graph
 
-  std::vector<Edge> edges;        // where input gradients go; empty edges need none
-  std::vector<InputMeta> inputs;  // one per result of the forward operation
+  SmallVector<Edge> edges;        // where input gradients go; empty edges need none
+  SmallVector<InputMeta> inputs;  // one per result of the forward operation
   uint64_t sequence;              // order of creation: backward runs newer nodes first
   uint64_t call_id = 0;           // of the forward call, joining it to this node in profiles
   std::string forward_trace;      // where the forward call came from, in anomaly mode

@@ -13,7 +13,7 @@ struct Packed final : RefCounted {
   Ref<SavedTensorHooks> hooks;
   Ref<RefCounted> content;
 };
-thread_local std::vector<Ref<SavedTensorHooks>>* hook_stack = nullptr;
+constinit thread_local std::vector<Ref<SavedTensorHooks>>* hook_stack [[gnu::tls_model("initial-exec")]] = nullptr;
 
 }  // namespace
 

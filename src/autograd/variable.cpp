@@ -118,6 +118,21 @@ class CopySlices final : public Node {
   Ref<Node> fn_;
 };
 
+// The node that adds to a leaf's gradient, made on first use, by whichever thread comes first.
+Node* accumulator(AutogradMeta& m, TensorImpl& leaf) {
+  static_assert(sizeof(Ref<Node>) == sizeof(Node*));
+  auto* slot = reinterpret_cast<Node**>(&m.accumulator);
+  if (Node* made = __atomic_load_n(slot, __ATOMIC_ACQUIRE)) return made;
+  std::lock_guard lock(accumulator_mutex);
+  if (!*slot) {
+    Ref<Node> fresh = make_ref<AccumulateGrad>(&leaf);
+    fresh->tensor_hooks = std::move(m.hooks);
+    m.hooks.clear();
+    __atomic_store_n(slot, fresh.detach(), __ATOMIC_RELEASE);
+  }
+  return *slot;
+}
+
 void mark(const Tensor& t) { t.impl().set_layer(layer::Autograd, true); }
 
 }  // namespace
@@ -178,7 +193,7 @@ void make_view_of(const Tensor& view, const Tensor& base, bool multi_output) {
   if (view.same(base) || view.impl().storage().get() != base.impl().storage().get()) return;
   AutogradMeta& m = make_meta(view);
   if (m.view) return;
-  m.view = std::make_unique<ViewInfo>();
+  m.view.emplace();
   m.view->base = is_view(base) ? base_of(base) : base;
   m.view->version = view.impl().version();
   m.view->origin = thread_state().inference_mode ? ViewOrigin::Inference
@@ -206,16 +221,13 @@ Ref<Node> grad_fn(const Tensor& t) {
 
 Edge gradient_edge(const Tensor& t) {
   if (!t.defined()) return {};
-  if (Ref<Node> fn = grad_fn(t)) return {fn, fn.get(), meta(t)->output_nr};
+  if (Ref<Node> fn = grad_fn(t)) {
+    Node* node = fn.get();
+    return {std::move(fn), node, meta(t)->output_nr};
+  }
   if (!requires_grad(t)) return {};
   AutogradMeta& m = *meta(t);
-  std::lock_guard lock(accumulator_mutex);
-  if (!m.accumulator) {
-    m.accumulator = make_ref<AccumulateGrad>(&t.impl());
-    m.accumulator->tensor_hooks = std::move(m.hooks);
-    m.hooks.clear();
-  }
-  return {t.ref(), m.accumulator.get(), 0};
+  return {t.ref(), accumulator(m, t.impl()), 0};
 }
 
 void set_history(const Tensor& result, const Ref<Node>& node) {
