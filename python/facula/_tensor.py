@@ -243,6 +243,8 @@ class Tensor(_C.TensorBase):
         """to(dtype), to(device), to(device, dtype), to(other): the same tensor if nothing changes."""
         if _overridden(self):
             return _handle(Tensor.to, self, *args, **kwargs)
+        if len(args) == 1 and not kwargs and type(args[0]) is _C.dtype:  # by far the most frequent
+            return _to(self, dtype=args[0])
         device = kwargs.pop("device", None)
         dtype = kwargs.pop("dtype", None)
         rest = list(args)

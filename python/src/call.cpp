@@ -20,27 +20,60 @@ namespace {
 
 constexpr size_t kMaxArgs = 24;
 
-// Room for what arguments borrow from: converted numbers, lists.
+// Room for what arguments borrow from: converted numbers, lists. Only what a call uses is made: making all of it takes
+// longer than a small call.
 struct Scratch {
-  Arg args[kMaxArgs];
-  Scalar scalars[kMaxArgs];
-  Dims ints[6];
-  std::vector<Tensor> tensors[3];
-  std::vector<double> doubles;
-  std::basic_string<bool> bools;
-  std::vector<Scalar> scalar_list;
-  int n_ints = 0, n_tensors = 0;
+  Scratch() {}
+  ~Scratch() {
+    for (int i = 0; i < made_ints; ++i) ints[i].~Dims();
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  static constexpr int kMaxInts = 6, kMaxTensors = 3;
+  Dims& next_ints() {  // counts as used when n_ints is raised
+    if (n_ints == made_ints) new (&ints[made_ints++]) Dims;
+    ints[n_ints].resize(0);
+    return ints[n_ints];
+  }
+
+  union {
+    Arg args[kMaxArgs];
+  };
+  union {
+    Scalar scalars[kMaxArgs];
+  };
+  union {
+    Dims ints[kMaxInts];
+  };
+  struct Lists {
+    std::vector<Tensor> tensors[kMaxTensors];
+    std::vector<double> doubles;
+    std::basic_string<bool> bools;
+    std::vector<Scalar> scalars;
+  };
+  std::optional<Lists> rare;
+  Lists& lists() { return rare ? *rare : rare.emplace(); }
+  int n_ints = 0, made_ints = 0, n_tensors = 0;
   bool big = false;            // worth giving other Python threads a turn
   bool requires_grad = false;  // of a factory
 };
 
+// A parameter as the matcher wants it, close together.
+struct ParameterInfo {
+  Type type;
+  bool has_default;
+  PyObject* name;     // interned; "input" for self
+  Arg default_value;  // borrows from the schema
+};
+
 struct OverloadInfo {
   const Operator* op;
-  size_t positional;             // parameters by position
-  bool varargs_function;         // torch.zeros(2, 3)
-  bool varargs_method;           // x.view(2, 3)
-  bool factory;                  // takes requires_grad
-  std::vector<PyObject*> names;  // interned; "input" for self
+  size_t positional;      // parameters by position
+  bool varargs_function;  // torch.zeros(2, 3)
+  bool varargs_method;    // x.view(2, 3)
+  bool factory;           // takes requires_grad
+  std::vector<ParameterInfo> parameters;
 };
 
 struct FunctionObject {
@@ -69,20 +102,22 @@ int64_t list_item(PyObject* o, size_t i) {
 }
 
 bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
-  if (s.n_ints == 6) return false;
+  if (s.n_ints == Scratch::kMaxInts) return false;
   if (PyLong_Check(o) || (PyIndex_Check(o) && !PySequence_Check(o) && !is_tensor(o)) ||
       (is_tensor_like_number(o) && is_integral(tensor_of(o).dtype(), false))) {
     if (type.length == 0 || PyBool_Check(o)) return false;
-    int64_t v = to_int(o);
-    s.ints[s.n_ints] = Dims(static_cast<size_t>(type.length), v);
-    out = s.ints[s.n_ints++];
+    const int64_t number = to_int(o);
+    Dims& v = s.next_ints();
+    v.resize(static_cast<size_t>(type.length));
+    for (int64_t& d : v) d = number;
+    ++s.n_ints;
+    out = v;
     return true;
   }
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   PyObject** items = PySequence_Fast_ITEMS(o);
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  Dims& v = s.ints[s.n_ints];
-  v.resize(0);
+  Dims& v = s.next_ints();
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* item = items[i];
     if (PyLong_Check(item)) v.push_back(list_item(item, static_cast<size_t>(i)));
@@ -97,10 +132,10 @@ bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
 }
 
 bool convert_tensors(PyObject* o, const Type& type, Scratch& s, Arg& out) {
-  if ((!PyTuple_Check(o) && !PyList_Check(o)) || s.n_tensors == 3) return false;
+  if ((!PyTuple_Check(o) && !PyList_Check(o)) || s.n_tensors == Scratch::kMaxTensors) return false;
   PyObject** items = PySequence_Fast_ITEMS(o);
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  auto& list = s.tensors[s.n_tensors];
+  auto& list = s.lists().tensors[s.n_tensors];
   list.clear();
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (is_tensor(items[i])) list.push_back(tensor_of(items[i]));
@@ -125,35 +160,38 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
       case Kind::Tensor: return convert_tensors(o, type, s, out);
       case Kind::Float: {
         if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-        s.doubles.clear();
+        auto& list = s.lists().doubles;
+        list.clear();
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
           PyObject* item = PySequence_Fast_GET_ITEM(o, i);
           if (!is_number(item)) return false;
-          s.doubles.push_back(to_scalar(item).to_double());
+          list.push_back(to_scalar(item).to_double());
         }
-        out = std::span<const double>(s.doubles);
+        out = std::span<const double>(list);
         return true;
       }
       case Kind::Bool: {
         if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-        s.bools.clear();
+        auto& list = s.lists().bools;
+        list.clear();
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
           PyObject* item = PySequence_Fast_GET_ITEM(o, i);
           if (!PyBool_Check(item)) return false;
-          s.bools += item == Py_True;
+          list += item == Py_True;
         }
-        out = std::span<const bool>(s.bools);
+        out = std::span<const bool>(list);
         return true;
       }
       case Kind::Scalar: {
         if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-        s.scalar_list.clear();
+        auto& list = s.lists().scalars;
+        list.clear();
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
           PyObject* item = PySequence_Fast_GET_ITEM(o, i);
           if (!is_number(item)) return false;
-          s.scalar_list.push_back(to_scalar(item));
+          list.push_back(to_scalar(item));
         }
-        out = std::span<const Scalar>(s.scalar_list);
+        out = std::span<const Scalar>(list);
         return true;
       }
       default: return false;
@@ -236,8 +274,8 @@ struct Misfit {
 
 bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s,
            Misfit* why) {
-  const auto& params = o.op->schema().parameters;
-  const size_t total = params.size();
+  const ParameterInfo* params = o.parameters.data();
+  const size_t total = o.op->num_args();
   s.n_ints = s.n_tensors = 0;
   s.requires_grad = false;
   uint64_t filled = 0;
@@ -249,8 +287,8 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
        (is_tensor(args[list_at]) && n >= list_at + 1 && tensor_of(args[list_at]).dim() == 0 &&
         is_integral(tensor_of(args[list_at]).dtype(), false)) ||
        (PyIndex_Check(args[list_at]) && !is_tensor(args[list_at])))) {
-    Dims& v = s.ints[s.n_ints++];
-    v.resize(0);
+    Dims& v = s.next_ints();
+    ++s.n_ints;
     for (size_t i = list_at; i < n; ++i) {
       if (!PyLong_Check(args[i]) && !PyIndex_Check(args[i])) return false;
       v.push_back(list_item(args[i], i - list_at));
@@ -276,14 +314,16 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
       PyObject* key = PyTuple_GET_ITEM(kwnames, k);
       PyObject* value = args[n + static_cast<size_t>(k)];
       size_t i = 0;
-      while (i < total && o.names[i] != key) ++i;
+      while (i < total && params[i].name != key) ++i;
       if (i == total)  // not interned, or another spelling
-        for (i = 0; i < total; ++i)
-          if (PyUnicode_Compare(o.names[i], key) == 0 ||
-              (params[i].name == "self" && PyUnicode_CompareWithASCIIString(key, "self") == 0) ||
-              (params[i].name == "dim" && PyUnicode_CompareWithASCIIString(key, "axis") == 0) ||
-              (params[i].name == "keepdim" && PyUnicode_CompareWithASCIIString(key, "keepdims") == 0))
+        for (i = 0; i < total; ++i) {
+          const std::string& name = o.op->schema().parameters[i].name;
+          if (PyUnicode_Compare(params[i].name, key) == 0 ||
+              (name == "self" && PyUnicode_CompareWithASCIIString(key, "self") == 0) ||
+              (name == "dim" && PyUnicode_CompareWithASCIIString(key, "axis") == 0) ||
+              (name == "keepdim" && PyUnicode_CompareWithASCIIString(key, "keepdims") == 0))
             break;
+        }
       if (i == total) {
         if (o.factory && PyUnicode_CompareWithASCIIString(key, "requires_grad") == 0 && PyBool_Check(value)) {
           s.requires_grad = value == Py_True;
@@ -325,7 +365,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
       if (why) *why = {Misfit::Missing, i, nullptr};
       return false;
     }
-    s.args[i] = params[i].default_value.arg();
+    s.args[i] = params[i].default_value;
   }
   return true;
 }
@@ -360,7 +400,7 @@ std::string signature(const OverloadInfo& o, bool method) {
       out += "*, ";
       star = true;
     }
-    out += str(type_name(p.type), ' ', utf8(o.names[i]));
+    out += str(type_name(p.type), ' ', utf8(o.parameters[i].name));
     if (p.has_default) out += str(" = ", to_string(p.default_value));
   }
   return out + ")";
@@ -408,7 +448,7 @@ bool has_keyword(PyObject* kwnames, const char* name) {
     const OverloadInfo& o = *meant.front();
     match(o, f->method, args, n, kwnames, s, &why);
     const auto& params = o.op->schema().parameters;
-    auto parameter = [&] { return utf8(o.names[why.parameter]); };
+    auto parameter = [&] { return utf8(o.parameters[why.parameter].name); };
     switch (why.what) {
       case Misfit::Type: {
         std::string position =
@@ -441,7 +481,7 @@ PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, cons
   size_t n = op.num_results();
   if (n == 1) {
     if (s.requires_grad) autograd::set_requires_grad(results[0].tensor(), true);
-    return wrap(std::move(results[0]));
+    return results[0].is_tensor() ? wrap(results[0].take_tensor()) : wrap(std::move(results[0]));
   }
   if (n == 0) Py_RETURN_NONE;
   Own tuple(check(PyTuple_New(static_cast<Py_ssize_t>(n))));
@@ -452,14 +492,18 @@ PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, cons
   return PyObject_CallFunctionObjArgs(f->result_type, tuple.get(), nullptr);
 }
 
-PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s, const LayerSet* layers = nullptr) {
-  Value results[8];
+template <size_t room>
+PyObject* run_with_room(FunctionObject* f, const Operator& op, Scratch& s, const LayerSet* layers) {
+  Value results[room];
   {
     ReleaseGil release(s.big);
-    if (layers) redispatch(*o.op, *layers, s.args, results);
-    else o.op->call(s.args, results);
+    if (layers) redispatch(op, *layers, s.args, results);
+    else op.call(s.args, results);
   }
-  return results_of(f, *o.op, results, s);
+  return results_of(f, op, results, s);
+}
+PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s, const LayerSet* layers = nullptr) {
+  return o.op->num_results() == 1 ? run_with_room<1>(f, *o.op, s, layers) : run_with_room<8>(f, *o.op, s, layers);
 }
 
 // Does any argument want to handle the call itself (__torch_function__)?
@@ -472,6 +516,7 @@ bool overrides(PyObject* o) {
 }
 bool any_overrides(PyObject* const* args, size_t n) {
   for (size_t i = 0; i < n; ++i) {
+    if (Py_TYPE(args[i]) == tensor_class) continue;
     if (overrides(args[i])) return true;
     if (PyTuple_Check(args[i]) || PyList_Check(args[i]))
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
@@ -580,7 +625,9 @@ OverloadInfo describe(const Operator& op) {
   o.varargs_method = o.positional == 2 && is_int_list(params[1]) && params[0].type.kind == Kind::Tensor;
   o.factory = op.schema().find("dtype") >= 0 && op.schema().find("layout") >= 0 && op.schema().find("pin_memory") >= 0;
   for (const Parameter& p : params)
-    o.names.push_back(PyUnicode_InternFromString(p.name == "self" ? "input" : p.name.c_str()));
+    o.parameters.push_back({p.type, p.has_default,
+                            PyUnicode_InternFromString(p.name == "self" ? "input" : p.name.c_str()),
+                            p.has_default ? p.default_value.arg() : Arg()});
   return o;
 }
 
@@ -629,9 +676,9 @@ PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObje
 
 PyObject* find_function(const char* name) { return PyDict_GetItemString(functions, name); }
 
-PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t n) {
-  if (PyObject* m = PyDict_GetItemString(methods, name)) return vectorcall(m, args, static_cast<size_t>(n), nullptr);
-  Own method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));  // written in Python
+PyObject* call_method(PyObject* name, PyObject* const* args, Py_ssize_t n) {
+  if (PyObject* m = PyDict_GetItem(methods, name)) return vectorcall(m, args, static_cast<size_t>(n), nullptr);
+  Own method(PyObject_GetAttr(reinterpret_cast<PyObject*>(tensor_class), name));  // written in Python
   return method ? PyObject_Vectorcall(method.get(), args, static_cast<size_t>(n), nullptr) : nullptr;
 }
 

@@ -9,9 +9,12 @@ namespace fc::py {
 namespace {
 
 PyObject *name_torch_function, *disabled_implementation;
-thread_local int disabled = 0;                // depth of DisableTorchFunction
-thread_local int subclasses_disabled = 0;     // depth of DisableTorchFunctionSubclass, which leaves modes on
-thread_local PyObject* mode_stack = nullptr;  // list of TorchFunctionMode objects, or null
+// Read by every call, hence the model that needs no function call.
+#define FC_TLS [[gnu::tls_model("initial-exec")]]
+constinit thread_local int disabled FC_TLS = 0;                // depth of DisableTorchFunction
+constinit thread_local int subclasses_disabled FC_TLS = 0;     // of DisableTorchFunctionSubclass, which leaves modes on
+constinit thread_local PyObject* mode_stack FC_TLS = nullptr;  // list of TorchFunctionMode objects, or null
+#undef FC_TLS
 
 bool overridden(PyObject* o) {
   if (disabled || subclasses_disabled || Py_TYPE(o) == tensor_class) return false;

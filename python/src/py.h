@@ -124,7 +124,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value);
 
 // --- operators
 void add_function_types(PyObject* module);
-PyObject* find_function(const char* name);                                     // torch.<name>, borrowed; null if none
-PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t n);  // Tensor.<name>(*args)
+PyObject* find_function(const char* name);                                   // torch.<name>, borrowed; null if none
+PyObject* call_method(PyObject* name, PyObject* const* args, Py_ssize_t n);  // Tensor.<name>(*args)
 
 }  // namespace fc::py

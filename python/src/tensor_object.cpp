@@ -432,7 +432,7 @@ PyObject* as_index(PyObject* self) {
 
 // Number slots: x + y means Tensor.add(x, y); the reflected form exists where the left side is no tensor.
 bool operand(PyObject* o) { return is_tensor(o) || is_number(o); }
-PyObject* binary(PyObject* a, PyObject* b, const char* method, const char* reflected) {
+PyObject* binary(PyObject* a, PyObject* b, PyObject* method, PyObject* reflected) {
   if (is_tensor(a)) {
     if (!operand(b) && !PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__"))
       Py_RETURN_NOTIMPLEMENTED;
@@ -450,30 +450,30 @@ struct Text {
   }
   char value[N];
 };
+template <Text name>
+PyObject* interned() {
+  static PyObject* text = PyUnicode_InternFromString(name.value);
+  return text;
+}
 template <Text name, Text reflected>
 PyObject* number_slot(PyObject* a, PyObject* b) {
-  return binary(a, b, name.value, reflected.value);
+  return binary(a, b, interned<name>(), interned<reflected>());
 }
 template <Text name>
 PyObject* in_place_slot(PyObject* a, PyObject* b) {
-  return binary(a, b, name.value, nullptr);
+  return binary(a, b, interned<name>(), nullptr);
 }
 template <Text name>
 PyObject* unary_slot(PyObject* a) {
-  return call_method(name.value, &a, 1);
+  return call_method(interned<name>(), &a, 1);
 }
-PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary(a, b, "pow", "_rpow"); }
-PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return binary(a, b, "pow_", nullptr); }
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return number_slot<"pow", "_rpow">(a, b); }
+PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return in_place_slot<"pow_">(a, b); }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};
-  if (!operand(b)) {
-    if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__"))
-      return binary(a, b, names[op], nullptr);
-    Py_RETURN_NOTIMPLEMENTED;
-  }
-  PyObject* args[] = {a, b};
-  return call_method(names[op], args, 2);
+  constexpr binaryfunc slots[] = {in_place_slot<"lt">, in_place_slot<"le">, in_place_slot<"eq">,
+                                  in_place_slot<"ne">, in_place_slot<"gt">, in_place_slot<"ge">};
+  return slots[op](a, b);
 }
 Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
 
