@@ -2,10 +2,11 @@
 // Prints the C++ front from the registered schemas: methods of facula::Tensor and functions of namespace facula, as
 // declarations with defaults and as definitions that call the operator. Run by the build:
 //   facula-schemas FOLDER
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <cstdio>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "dispatch/operator.h"
@@ -16,11 +17,14 @@ using namespace fc;
 namespace {
 
 // Written by hand in the front's headers, or no C++ name.
-const std::set<std::string> kByHand = {"to",         "size",  "stride", "item",        "is_floating_point",
-                                       "is_complex", "numel", "dim",    "contiguous_", "backward"};
-const std::set<std::string> kKeywords = {"and",    "or",    "xor",     "not",    "new",
-                                         "delete", "union", "default", "switch", "this"};
+constexpr std::string_view kByHand[] = {"to",         "size",  "stride", "item",        "is_floating_point",
+                                        "is_complex", "numel", "dim",    "contiguous_", "backward"};
+constexpr std::string_view kKeywords[] = {"and",    "or",    "xor",     "not",    "new",
+                                          "delete", "union", "default", "switch", "this"};
 
+bool listed(std::span<const std::string_view> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 bool is_factory(const Schema& s) {
   return s.find("dtype") >= 0 && s.find("layout") >= 0 && s.find("device") >= 0 && s.find("pin_memory") >= 0;
 }
@@ -110,13 +114,13 @@ struct CppParameter {
 void print(const Operator& op, bool method, Text& text, std::set<std::string>& seen) {
   const Schema& s = op.schema();
   std::string result = result_type(s);
-  if (result.empty() || kKeywords.count(s.name) || kByHand.count(s.name) || s.name.starts_with("__")) return;
+  if (result.empty() || listed(kKeywords, s.name) || listed(kByHand, s.name) || s.name.starts_with("__")) return;
   bool factory = is_factory(s);
   std::vector<CppParameter> outs, others;  // libtorch's order: add_out(out, self, other)
   std::string arguments;
   for (size_t i = 0; i < s.parameters.size(); ++i) {
     const Parameter& p = s.parameters[i];
-    std::string name = kKeywords.count(p.name) ? p.name + "_" : p.name;
+    std::string name = listed(kKeywords, p.name) ? p.name + "_" : p.name;
     std::string type = type_of(p);
     if (type.empty()) return;
     if (!arguments.empty()) arguments += ", ";

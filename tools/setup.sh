@@ -99,7 +99,14 @@ fi
 # The release build is importable from the environment as it stands in the tree. (An environment that
 # is a link belongs to another tree.)
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-if [ -w "$site" ] && [ ! -L "$environment" ]; then echo "$PWD/build/release/python" > "$site/facula-build.pth"; fi
+if [ -w "$site" ] && [ ! -L "$environment" ]; then
+  echo "$PWD/build/release/python" > "$site/facula-build.pth"
+  if [ ! -e "$environment/bin/facula" ]; then  # an installed wheel's command stays
+    printf '#!%s\nimport sys\n\nfrom facula.__main__ import main\n\nsys.exit(main())\n' \
+      "$(realpath -s "$environment")/bin/python" > "$environment/bin/facula"
+    chmod +x "$environment/bin/facula"
+  fi
+fi
 
 mkdir -p build
 if [ $complete = 1 ]; then echo "$wanted" > "$stamp"; say "complete"; else say "done, with gaps (see above)"; fi

@@ -77,6 +77,16 @@ class Tensor(_C.TensorBase):
     def _rmatmul(self, other):
         return _C._functions["matmul"](other, self)
 
+    __array_priority__ = 1000  # numpy.float32(2) * x asks the tensor
+
+    def __copy__(self):
+        if _overridden(self):
+            return _handle(Tensor.__copy__, self)
+        new = self.detach() if type(self) is Tensor else self.detach().as_subclass(type(self))
+        new.requires_grad = self.requires_grad
+        new.__dict__.update(self.__dict__)
+        return new
+
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment")

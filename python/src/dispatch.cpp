@@ -64,7 +64,12 @@ std::pair<nb::tuple, nb::dict> python_call(const Operator& op, const Arg* args) 
 
 Value from_python(nb::handle h, const Type& type, const Operator& op) {
   PyObject* o = h.ptr();
-  if (h.is_none()) return {};
+  if (h.is_none()) {
+    // A backward or a kernel may leave a tensor out; one that has a single result to give forgot to return it.
+    FC_CHECK_AS(TypeError, type.kind != Kind::Tensor || op.num_results() > 1 || type.optional, op.name(),
+                ": the Python implementation must return a Tensor, not None");
+    return {};
+  }
   if (type.list && type.kind == Kind::Tensor) {
     std::vector<Tensor> out;
     for (nb::handle item : h) {

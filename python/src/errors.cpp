@@ -7,6 +7,16 @@
 
 namespace fc::py {
 
+namespace {
+PyObject* out_of_memory = nullptr;
+}
+
+void add_exceptions(PyObject* module) {
+  out_of_memory = check(PyErr_NewExceptionWithDoc("facula.OutOfMemoryError", "A device has no memory left.",
+                                                  PyExc_RuntimeError, nullptr));
+  check(PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory));
+}
+
 void set_python_error() {
   auto kind_of = [](std::string_view kind) {
     if (kind == "IndexError") return PyExc_IndexError;
@@ -15,6 +25,7 @@ void set_python_error() {
     if (kind == "AttributeError") return PyExc_AttributeError;
     if (kind == "BufferError") return PyExc_BufferError;
     if (kind == "NotImplementedError") return PyExc_NotImplementedError;
+    if (kind == "OutOfMemoryError") return out_of_memory;
     return PyExc_RuntimeError;
   };
   try {

@@ -35,6 +35,7 @@ NB_MODULE(_C, m) {
     } catch (const Error&) { py::set_python_error(); }
   });
   try {
+    py::add_exceptions(m.ptr());
     py::add_value_types(m.ptr());
     py::add_tensor_type(m.ptr());
     py::add_override_functions(m.ptr());

@@ -32,6 +32,7 @@ inline PyObject* check(PyObject* o) {
 inline void check(int status) {
   if (status < 0) throw PythonError{};
 }
+void add_exceptions(PyObject* module);
 void set_python_error();  // call in a catch block: turns the current exception into a Python one
 
 template <class F>

@@ -349,8 +349,8 @@ Tensor constant_pad_kernel(const Tensor& self, IntSpan pad, const Scalar& value)
   for (size_t i = 0; i < padded; ++i) {
     size_t d = n - 1 - i;
     int64_t before = pad[2 * i], after = pad[2 * i + 1];
-    bool overflow =
-        __builtin_add_overflow(shape[d], before, &shape[d]) | __builtin_add_overflow(shape[d], after, &shape[d]);
+    bool overflow = __builtin_add_overflow(shape[d], before, &shape[d]);
+    overflow |= __builtin_add_overflow(shape[d], after, &shape[d]);
     FC_CHECK(!overflow && shape[d] >= 0 && before >= -self.sizes()[d] && after >= -self.sizes()[d],
              "constant_pad_nd: The input size ", self.sizes()[d], ", plus negative padding ", before, " and ", after,
              ", resulted in a negative output size, which is invalid. Check dimension ", d, " of your input.");

@@ -149,7 +149,7 @@ void check_indices(const fc_scatter& c) {
       const auto size = static_cast<uint64_t>(c.out_size);
       bool bad = false;
       for (int64_t i = 0; i < m; ++i) bad |= static_cast<uint64_t>(read_index(at + i * step)) >= size;
-      for (int64_t i = 0; bad; ++i)
+      for (int64_t i = 0; bad && i < m; ++i)
         if (int64_t v = read_index(at + i * step); static_cast<uint64_t>(v) >= size)
           out_of_bounds(v, c.dim, c.out_size);
       here.advance(m);

@@ -149,6 +149,9 @@ void copy(void* context, const fc_copy& c) {
   auto& b = *static_cast<Backend*>(context);
   CallScope s(b, b.allocator.device_of(c.dst.data));
   if (!plain_bytes(c)) {
+    FC_CHECK(b.c.family_copy, "backend '", b.name,
+             "' claims copies between element types or layouts, but has no function "
+             "for the family copy");
     s.check(b.c.family_copy(b.c.self, &s.context, &c), "copy");
     return;
   }
