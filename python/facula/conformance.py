@@ -24,7 +24,7 @@ from facula import _C
 REALS = ("float16", "bfloat16", "float32", "float64")
 INTS = ("uint8", "int8", "int16", "int32", "int64")
 DTYPES = ("bool", *INTS, *REALS, "complex64", "complex128")
-LAYOUTS = ("contiguous", "strided", "expanded", "offset", "0-d", "empty", "special")
+LAYOUTS = ("contiguous", "strided", "expanded", "offset", "0-d", "empty", "special", "large")
 FAMILIES = ("memory", "copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort")
 STATUSES = ("passed", "failed", "decomposed", "fallback")
 TIERS = {0: ("memory",), 1: ("copy", "map", "reduce", "matmul"), 2: ("gather", "scatter"), 3: ("scan", "sort")}
@@ -40,6 +40,7 @@ TESTS = {"logical_not", "isnan", "lt", "le", "eq", "ne", "gt", "ge", "signbit", 
 TO_REAL = {"abs", "angle", "real", "imag"}  # a complex input gives its real type
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-5, "float64": 1e-11, "complex64": 1e-4, "complex128": 1e-10}
 SHAPE = (3, 4)
+LARGE = (7, 301)  # more than a vector, a tile or a group of threads takes at once, and a rest
 
 
 # ---- numbers to compute with -------------------------------------------------------------------------------------
@@ -234,19 +235,19 @@ def check_map(card, opcodes=None):
         if opcode == "complex" or (opcodes is not None and opcode not in opcodes):
             continue
         for dtype, layout in itertools.product(DTYPES, LAYOUTS):
-            if layout == "special" and dtype not in ("float32", "float64"):
+            if (layout == "special" and dtype not in ("float32", "float64")) or (layout == "large" and dtype not in ("float32", "int64")):
                 continue
             _map_case(card, code, opcode, n_in, n_params, dtype, layout)
 
 
 def _map_case(card, code, opcode, n_in, n_params, dtype, layout):
-    shape = {"0-d": (), "empty": (0, 4)}.get(layout, SHAPE)
+    shape = {"0-d": (), "empty": (0, 4), "large": LARGE}.get(layout, SHAPE)
     if layout == "empty":
         return _empty_case(card, opcode, dtype, shape, n_in)
     inputs = []
     for i in range(n_in):
         kind = "bool" if (opcode == "where" and i == 0) or (opcode == "masked_fill" and i == 1) else dtype
-        values = _values(kind, 12, i, opcode)
+        values = _values(kind, max(math.prod(shape), 12), i, opcode)
         if layout == "special" and kind != "bool":
             values = _SPECIAL[i * 5 :] + _SPECIAL[: i * 5]
         # One expanded operand beside full ones is what broadcasting makes.
