@@ -20,17 +20,15 @@ namespace fc::cpu {
 namespace {
 
 // Every function used, resolved once.
-#define FC_ONEDNN_FUNCTIONS(X)                                                                                        \
-  X(sgemm)                                                                                                            \
-  X(engine_create)                                                                                                    \
-  X(stream_create)                                                                                                    \
-  X(primitive_desc_destroy) X(primitive_create) X(primitive_destroy) X(primitive_execute) X(primitive_desc_query_md)  \
-      X(primitive_attr_create) X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode)                        \
-          X(memory_desc_create_with_strides) X(memory_desc_create_with_tag) X(memory_desc_destroy)                    \
-              X(memory_desc_equal) X(memory_desc_get_size) X(memory_create) X(memory_destroy)                         \
-                  X(memory_set_data_handle) X(reorder_primitive_desc_create)                                          \
-                      X(convolution_forward_primitive_desc_create) X(convolution_backward_data_primitive_desc_create) \
-                          X(convolution_backward_weights_primitive_desc_create)
+// clang-format off
+#define FC_ONEDNN_FUNCTIONS(X) \
+  X(sgemm) X(engine_create) X(stream_create) X(primitive_desc_destroy) X(primitive_create) X(primitive_destroy) \
+  X(primitive_execute) X(primitive_desc_query_md) X(primitive_attr_create) X(primitive_attr_destroy) \
+  X(primitive_attr_set_scratchpad_mode) X(memory_desc_create_with_strides) X(memory_desc_create_with_tag) \
+  X(memory_desc_destroy) X(memory_desc_equal) X(memory_desc_get_size) X(memory_create) X(memory_destroy) \
+  X(memory_set_data_handle) X(reorder_primitive_desc_create) X(convolution_forward_primitive_desc_create) \
+  X(convolution_backward_data_primitive_desc_create) X(convolution_backward_weights_primitive_desc_create)
+// clang-format on
 
 struct OneDnn {
 #define FC_MEMBER(name) decltype(dnnl_##name)* name = nullptr;
