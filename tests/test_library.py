@@ -144,3 +144,13 @@ def test_an_observer_that_fails_does_not_break_the_call(torch):
     finally:
         sys.unraisablehook = hook
     assert told and all(isinstance(error, ZeroDivisionError) for error in told)
+
+
+def test_a_removed_layer_stays_off(torch):
+    if torch.__name__ != "facula":
+        pytest.skip("layers are Facula's")
+    layer = torch.dispatch.Layer("gone", lambda op, args, kwargs, go_on: go_on(*args, **kwargs))
+    layer.remove()
+    layer.remove()
+    with pytest.raises(RuntimeError, match="'gone' was removed"):
+        layer.enable()

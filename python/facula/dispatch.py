@@ -22,6 +22,8 @@ class Layer:
 
     def enable(self):
         """Switch it on for this thread."""
+        if not self._bit:
+            raise RuntimeError(f"the layer '{self.name}' was removed")
         _C._include_layers(self._bit, True)
 
     def disable(self):
@@ -29,8 +31,10 @@ class Layer:
 
     def remove(self):
         """Give the slot back; it must be off on every thread."""
-        self.disable()
-        _C._remove_layer(self._bit)
+        if self._bit:
+            self.disable()
+            _C._remove_layer(self._bit)
+            self._bit = 0
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 gdb loads this by itself beside a build's libfacula.so once the folder is trusted
 (`add-auto-load-safe-path PATH` in ~/.gdbinit), or by hand: `source tools/gdb/facula_printers.py`.
-Builds with full symbols (PRESET=debug, relwithdebinfo) are needed; `call fc::dump(x)` prints contents.
+Builds with full symbols (PRESET=debug, relwithdebinfo) are needed; `call fc::dump(x)` says what it is.
 """
 
 import gdb
