@@ -164,11 +164,30 @@ void fill(Item* to, int64_t n, Item value) {
     std::memcpy(to, pattern, static_cast<size_t>(std::min(n, length)) * sizeof(Item));
 }
 
+// Rows of the source are columns of the target: in blocks, so that each line of the cache is used while it is there.
+template <size_t N>
+void transpose_tile(char* dst, int64_t d1, const char* src, int64_t s0, int64_t n0, int64_t n1) {
+  constexpr int64_t block = 8, item = N;
+  auto part = [&](int64_t i0, int64_t j0, int64_t ni, int64_t nj) {
+    for (int64_t j = j0; j < j0 + nj; ++j)
+      for (int64_t i = i0; i < i0 + ni; ++i) std::memcpy(dst + j * d1 + i * item, src + i * s0 + j * item, N);
+  };
+  for (int64_t i = 0; i < n0; i += block)
+    for (int64_t j = 0; j < n1; j += block) {
+      if (i + block <= n0 && j + block <= n1) part(i, j, block, block);
+      else part(i, j, std::min(block, n0 - i), std::min(block, n1 - j));
+    }
+}
+
 template <size_t N>
 void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1, const void*) {
   using Item = typename Bits<N>::type;
   constexpr int64_t size = N;
   const int64_t s[4] = {strides[0], strides[1], strides[2], strides[3]};
+  if (s[0] == size && s[3] == size && s[1] != size && n1 > 1) {
+    transpose_tile<N>(ptr[0], s[2], ptr[1], s[1], n0, n1);
+    return;
+  }
   for (int64_t j = 0; j < n1; ++j) {
     char* d = ptr[0] + j * s[2];
     const char* x = ptr[1] + j * s[3];
