@@ -17,7 +17,8 @@ endif()
 
 # Copies, scatters and ranges are plain loops: no instruction set of their own, but they must be vectorised.
 if(CMAKE_BUILD_TYPE MATCHES "Rel" AND NOT FACULA_SANITIZE)
-  set_source_files_properties(src/backends/cpu/map.cpp src/backends/cpu/gather.cpp src/ops/creation.cpp PROPERTIES COMPILE_OPTIONS -O3)
+  set_source_files_properties(src/backends/cpu/map.cpp src/backends/cpu/walk.cpp src/backends/cpu/gather.cpp
+    src/ops/creation.cpp PROPERTIES COMPILE_OPTIONS -O3)
 endif()
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS src/backends/cpu/isa/*.cpp)
