@@ -4,6 +4,8 @@
 //   facula-schemas FOLDER
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
@@ -177,8 +179,13 @@ void write(const std::string& path, const std::string& content) {  // only if it
   std::stringstream before;
   before << in.rdbuf();
   if (in && before.str() == content) return;
-  std::ofstream(path + ".tmp") << content;
-  std::rename((path + ".tmp").c_str(), path.c_str());
+  std::ofstream out(path + ".tmp");
+  out << content;
+  out.close();
+  if (!out || std::rename((path + ".tmp").c_str(), path.c_str()) != 0) {
+    std::perror(path.c_str());
+    std::exit(1);
+  }
 }
 
 }  // namespace
@@ -187,6 +194,12 @@ int main(int argc, char** argv) {
   if (argc != 2) {
     std::fputs("usage: facula-schemas FOLDER\n", stderr);
     return 2;
+  }
+  std::error_code failed;
+  std::filesystem::create_directories(argv[1], failed);
+  if (failed) {
+    std::fprintf(stderr, "%s: %s\n", argv[1], failed.message().c_str());
+    return 1;
   }
   initialise();
   Text methods, functions;
