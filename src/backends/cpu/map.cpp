@@ -2,6 +2,7 @@
 // The CPU's map and copy families: a lookup in the kernel table, then the walker.
 #include <algorithm>
 #include <complex>
+#include <cstdlib>
 #include <cstring>
 
 #include "backends/cpu/cpu.h"
@@ -184,7 +185,7 @@ void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1,
   using Item = typename Bits<N>::type;
   constexpr int64_t size = N;
   const int64_t s[4] = {strides[0], strides[1], strides[2], strides[3]};
-  if (s[0] == size && s[3] == size && s[1] != size && n1 > 1) {
+  if (s[0] == size && s[3] == size && std::abs(s[1]) > size && n1 > 1) {  // rows that are filled or reversed stay rows
     transpose_tile<N>(ptr[0], s[2], ptr[1], s[1], n0, n1);
     return;
   }
