@@ -11,6 +11,7 @@ for _name, _function in _C._functions.items():
         globals()[_name] = _function
 del _name, _function
 
+from facula import _missing  # noqa: E402
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
@@ -50,6 +51,4 @@ pi = __import__("math").pi
 e = __import__("math").e
 newaxis = None
 
-
-def __getattr__(name: str):
-    raise AttributeError(f"module 'facula' has no attribute '{name}': this part of torch does not exist here (yet)")
+__getattr__ = _missing.missing("facula")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.utils: what lies beside the framework proper."""
+from facula import _missing
 from facula.utils import _python_dispatch, dlpack
 
 __all__ = ["dlpack"]
 
-
-def __getattr__(name: str):
-    raise AttributeError(f"module 'facula.utils' has no attribute '{name}': this part of torch does not exist here (yet)")
+__getattr__ = _missing.missing("facula.utils")
