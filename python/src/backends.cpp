@@ -259,6 +259,8 @@ void bind_backends(nb::module_& m) {
   m.def("_register_backend", [](uintptr_t address, const std::string& origin) {
     return std::string(device_type_name(register_backend(*static_cast<const fc_backend*>(pointer(address)), origin)));
   });
+  m.def("_set_backend_error",
+        [](nb::handle e, std::string message) { py::set_backend_error(e.ptr(), std::move(message)); });
   m.def("_set_device_finder", [](nb::handle finder) {
     static PyObject* kept = nullptr;  // called for device names that are not known yet; true: look again
     kept = finder.inc_ref().ptr();

@@ -9,6 +9,32 @@ namespace fc::py {
 
 namespace {
 PyObject* out_of_memory = nullptr;
+
+struct BackendError {
+  Own exception;
+  std::string message;
+};
+BackendError& backend_error() {
+  static BackendError& e = *new BackendError;
+  return e;
+}
+
+void set_error(PyObject* kind, std::string_view text) {
+  PyErr_SetString(kind, text.data());
+  if (!backend_error().exception) return;
+  BackendError last = std::move(backend_error());
+  if (!text.ends_with(last.message)) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  PyException_SetCause(value, last.exception.release());
+  PyErr_Restore(type, value, trace);
+}
+
+}  // namespace
+
+void set_backend_error(PyObject* exception, std::string message) {
+  backend_error() = {Own(Py_NewRef(exception)), std::move(message)};
 }
 
 void add_exceptions(PyObject* module) {
@@ -32,7 +58,7 @@ void set_python_error() {
     throw;
   } catch (const PythonError&) {
   } catch (nanobind::python_error& e) { e.restore(); } catch (const Error& e) {
-    PyErr_SetString(kind_of(e.kind()), e.what());
+    set_error(kind_of(e.kind()), e.what());
   } catch (const std::bad_alloc&) { PyErr_NoMemory(); } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   } catch (...) { PyErr_SetString(PyExc_RuntimeError, "an unknown error"); }

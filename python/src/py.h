@@ -34,6 +34,9 @@ inline void check(int status) {
 }
 void add_exceptions(PyObject* module);
 void set_python_error();  // call in a catch block: turns the current exception into a Python one
+// A backend written in Python failed with this exception and handed `message` on: the error that ends with the message
+// gets the exception as its cause. Takes effect once; needs the interpreter's lock.
+void set_backend_error(PyObject* exception, std::string message);
 
 template <class F>
 auto guarded(F&& f) noexcept -> decltype(f()) {

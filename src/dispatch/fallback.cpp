@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counted fallback: arguments are copied to the CPU, the CPU's kernel runs, results and mutated arguments are
-// copied back. Every use is counted; a mode turns it into a warning (once per operator) or an error.
+// copied back. Every use is counted; a mode turns it into a warning (once per operator and device since the mode was
+// set) or an error.
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "dispatch/call.h"
 #include "dispatch/operator.h"
@@ -13,6 +15,7 @@ namespace {
 struct Counts {
   std::mutex mutex;
   std::map<std::pair<const Operator*, int>, uint64_t> counts;
+  std::set<std::pair<const Operator*, int>> warned;          // since the mode was set
   uint8_t mode = static_cast<uint8_t>(FallbackMode::Count);  // read without the lock
 };
 Counts& counts() {
@@ -30,7 +33,10 @@ Tensor to_device(const Tensor& t, Device device) {
 }  // namespace
 
 void set_fallback_mode(FallbackMode mode) {
-  __atomic_store_n(&counts().mode, static_cast<uint8_t>(mode), __ATOMIC_RELAXED);
+  Counts& c = counts();
+  std::lock_guard lock(c.mutex);
+  c.warned.clear();
+  __atomic_store_n(&c.mode, static_cast<uint8_t>(mode), __ATOMIC_RELAXED);
 }
 FallbackMode fallback_mode() { return static_cast<FallbackMode>(__atomic_load_n(&counts().mode, __ATOMIC_RELAXED)); }
 
@@ -50,16 +56,17 @@ void reset_fallback_counts() {
 
 void count_fallback(const Operator& op, int device_type) {
   Counts& c = counts();
-  uint64_t times;
+  FallbackMode mode = fallback_mode();
+  bool first_warning = false;
   {
     std::lock_guard lock(c.mutex);
-    times = ++c.counts[{&op, device_type}];
+    ++c.counts[{&op, device_type}];
+    if (mode == FallbackMode::Warn) first_warning = c.warned.insert({&op, device_type}).second;
   }
   std::string_view name = device_type_name(device_type);
-  FallbackMode mode = fallback_mode();
   FC_CHECK_AS(NotImplementedError, mode != FallbackMode::Error, "The operator '", op.name(),
               "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off");
-  if (mode == FallbackMode::Warn && times == 1)
+  if (first_warning)
     warn(str(
         "The operator '", op.name(), "' has no kernel for the '", name,
         "' device; this operator (and only it) runs on the CPU. facula.backends.fallback_counts() says how often."));

@@ -35,7 +35,12 @@ def test_modes(bare):
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        torch.cos(x)  # once per operator
+        torch.cos(x)  # once per operator and device
+    backends.set_fallback_mode("count")
+    torch.sin(x)
+    backends.set_fallback_mode("warn")
+    with pytest.warns(UserWarning, match="'aten::sin' has no kernel"):
+        torch.sin(x)  # what fell back before the mode was set is news again
     backends.set_fallback_mode("error")
     assert backends.fallback_mode() == "error"
     with pytest.raises(NotImplementedError, match="'aten::cos' has no kernel for the 'bare' device, and falling back to the CPU is switched off"):

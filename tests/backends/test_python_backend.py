@@ -61,6 +61,50 @@ def test_errors_keep_their_kind(snake):
         torch.ones(3, device=snake).sum()
 
 
+def test_errors_keep_their_traceback(snake):
+    import traceback
+
+    with pytest.raises(RuntimeError) as raised:
+        torch.exp(torch.ones(5, device=snake))
+    cause = raised.value.__cause__
+    assert type(cause) is ValueError and traceback.extract_tb(cause.__traceback__)[-1].line == 'raise ValueError("five is too many")'
+    with pytest.raises(RuntimeError) as raised:
+        torch.ones(2) + torch.ones(3)  # the next error has nothing to do with it
+    assert raised.value.__cause__ is None
+
+
+def test_every_reduction_of_the_contract_has_a_name(capfd):
+    """mean, std and norm ask for opcodes beyond the base."""
+    asked = []
+
+    class Asked(backends.Backend):
+        name = "asked"
+
+        def supports(self, query):
+            asked.append(query.opcode)
+            return query.family == "reduce" and query.opcode == "sum_deviations"
+
+        def reduce(self, call):
+            x, shift = call.input.numpy(), call.shift.numpy()
+            call.out.numpy()[0] = ((x - shift) ** 2).sum()
+
+    x = torch.tensor([1.0, 2.0, 6.0], device=backends.register(Asked()))
+    assert x.var().item() == 7
+    x.mean(), x.norm(), x.norm(1), x.nansum()
+    assert {"mean", "sum_deviations", "sum_squares", "sum_abs", "nansum"} <= set(asked)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_help_describes_the_contract():
+    import pydoc
+
+    text = pydoc.plain(pydoc.render_doc(backends.Backend))
+    from facula.backends import python_backend
+
+    for word in (*python_backend.FAMILIES, *python_backend.REDUCE, *python_backend.SCATTER, *python_backend.LAYOUTS, "Query", "Operand", "compute", "params"):
+        assert word in text, word
+
+
 def test_conformance(snake):
     card = conformance.run(snake, families=("memory", "matmul", "gather"))
     assert [c for c in card["cases"] if c[4] == "failed" and not c[2].startswith(("int", "uint"))] == []

@@ -48,7 +48,7 @@ def reset_fallback_counts() -> None:
 
 
 def set_fallback_mode(mode: str) -> None:
-    """'count' (the default) only counts, 'warn' also warns once per operator, 'error' raises instead."""
+    """'count' (the default) only counts, 'warn' also warns once per operator and device from now on, 'error' raises instead."""
     _C._set_fallback_mode(mode)
 
 
@@ -168,7 +168,10 @@ def _find(name: str) -> bool:
 
 def _load_from_environment():
     for path in filter(None, os.environ.get("FACULA_BACKENDS", "").split(os.pathsep)):
-        load_backend(path)
+        try:
+            load_backend(path)
+        except Exception as e:
+            raise ImportError(f"the environment variable FACULA_BACKENDS names '{path}': {e}") from None
 
 
 def __getattr__(name):

@@ -14,7 +14,8 @@
     facula.backends.register(Doubler())
     facula.ones(3, device="doubler") + 1
 
-Exceptions become errors of the call: NotImplementedError, IndexError and MemoryError keep their kind.
+Exceptions become errors of the call, which have them as their cause: NotImplementedError, IndexError and MemoryError
+keep their kind.
 """
 
 import ctypes as c
@@ -26,7 +27,7 @@ OK, ERROR, OUT_OF_MEMORY, UNSUPPORTED, BAD_INDEX = range(5)
 FAMILIES = ("copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort")
 LAYOUTS = ("absent", "number", "contiguous", "strided", "repeated")
 COPY_KINDS = ("host_to_device", "device_to_host", "device_to_device")
-REDUCE = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
+REDUCE = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "mean", "nansum", "sum_abs", "sum_squares", "sum_deviations")
 SCATTER = ("set", "add", "mul", "max", "min")
 SCAN = ("sum", "prod", "max", "min")
 # number: (name, NumPy's name, bytes)
@@ -51,7 +52,7 @@ _Copy = _struct("fc_copy", ("size", c.c_uint32), ("ndim", c.c_int32), ("shape", 
 _Map = _struct("fc_map", ("size", c.c_uint32), ("opcode", c.c_int32), ("n_in", c.c_int32), ("n_params", c.c_int32), ("ndim", c.c_int32),
                ("compute", c.c_int32), ("shape", _I64P), ("out", _Operand), ("inputs", _Operand * 4), ("params", _Number * 4))  # fmt: skip
 _Reduce = _struct("fc_reduce", ("size", c.c_uint32), ("opcode", c.c_int32), ("ndim", c.c_int32), ("compute", c.c_int32), ("shape", _I64P),
-                  ("input", _Operand), ("out", _Operand), ("indices", _Operand), ("dim", c.c_int32), ("reserved", c.c_int32))  # fmt: skip
+                  ("input", _Operand), ("out", _Operand), ("indices", _Operand), ("dim", c.c_int32), ("reserved", c.c_int32), ("shift", _Operand))  # fmt: skip
 _Matmul = _struct("fc_matmul", ("size", c.c_uint32), ("dtype", c.c_int32), *[(n, c.c_int64) for n in ("batch", "m", "n", "k")],
                   *[(n, c.c_void_p) for n in "abc"], *[(f"{x}_{s}", c.c_int64) for x in "abc" for s in ("batch", "row", "col")],
                   ("alpha", c.c_double), ("beta", c.c_double))  # fmt: skip
@@ -172,6 +173,7 @@ def _call(family, context, k):
             call.out, call.input, call.indices = operand(k.out), operand(k.input), operand(k.indices) if k.indices.strides else None
             if family == "reduce":
                 call.opcode, call.compute = REDUCE[k.opcode], DTYPES[k.compute][0]
+                call.shift = operand(k.shift) if call.opcode == "sum_deviations" else None
             elif family == "scan":
                 call.opcode = SCAN[k.opcode]
             else:
@@ -180,36 +182,71 @@ def _call(family, context, k):
 
 
 class Backend:
-    """Override what the device can do; memory is the host's unless alloc, free, copy_bytes, fill_bytes are overridden."""
+    """A device type written in Python. Set `name`, override what the device can do, hand an object to `register`.
 
-    name = None
-    device_count = 1
+    Memory is the host's unless alloc, free, copy_bytes and fill_bytes are overridden (all four). Computation comes as
+    calls of eight families. A family is a method of that name, which takes a call object and fills its `out`; it is
+    called only where `supports(query)` said yes. What no family does is decomposed or runs on the CPU.
+
+    The families and the fields of their calls:
+
+        copy     inputs[0] into out, converting between types
+        map      opcode, compute, inputs, params, out: one result per element
+        reduce   opcode, compute, input, out, indices, dim (-1: all of them), shift. The base is sum prod max min argmax
+                 argmin any all; beyond it mean nansum sum_abs sum_squares sum_deviations (of (input - shift) squared)
+        matmul   out = alpha * a @ b + beta * out, each (batch, rows, columns)
+        gather   out[i][j] = input[index[i][j]][j], along dim
+        scatter  opcode (set add mul max min), out[index[i][j]][j] takes src[i][j], along dim
+        scan     opcode (sum prod max min), input, out, indices, dim: running results
+        sort     input, out, indices, dim, descending; equal elements keep their order
+
+    Every call has `device` (a number) and `stream` too. `compute` is the type to compute in; half types come as float32.
+    Names and parameters of map's opcodes, in the order of the contract: include/facula/backend.h. A reduced `out` has
+    the input's shape with stride 0 along what is reduced. argmax and argmin have `out` None and write `indices`.
+
+    An operand is an `Operand`: data (an address), dtype (a name), shape, strides (in bytes), and `number` where one
+    number stands for all elements. `.numpy()` is an array over its memory, to read or to write with `[...] =`. An
+    operand that a call does not have is None.
+
+    `supports` gets a `Query`: family, opcode (None where the family has none), compute, and per operand, the result
+    first, dtypes (None: absent) and layouts (absent, number, contiguous, strided, repeated). It is asked once per
+    combination and must depend on nothing else.
+
+    An exception of a method becomes the error of the operator's call, with the exception as its cause.
+    """
+
+    name: "str | None" = None  # the device type: torch.ones(2, device="<name>:0")
+    device_count: int = 1
 
     def describe(self, device: int) -> str:
+        """One line about a device, for `facula info`."""
         return f"{type(self).__name__}, written in Python"
 
     def alloc(self, device: int, nbytes: int) -> int:
+        """The address of fresh memory, aligned to 64 bytes; MemoryError if there is none."""
         block = (c.c_char * (nbytes + 64))()
         address = (c.addressof(block) + 63) // 64 * 64
         self.__dict__.setdefault("_blocks", {})[address] = block
         return address
 
     def free(self, device: int, address: int, nbytes: int) -> None:
+        """Takes back what alloc gave."""
         del self._blocks[address]
 
     def copy_bytes(self, device: int, dst: int, src: int, nbytes: int, kind: str) -> None:
+        """Copies; kind is host_to_device, device_to_host or device_to_device."""
         c.memmove(dst, src, nbytes)
 
     def fill_bytes(self, device: int, address: int, value: int, nbytes: int) -> None:
+        """Sets every byte to value."""
         c.memset(address, value, nbytes)
 
     def synchronise(self, device: int) -> None:
-        pass
+        """Waits until the device's work is done."""
 
     def supports(self, query: Query) -> bool:
+        """Whether this device computes what the query describes."""
         return False
-
-    # Families: copy, map, reduce, matmul, gather, scatter, scan, sort; define those that `supports` claims.
 
 
 def _guard(body):
@@ -220,8 +257,10 @@ def _guard(body):
             body(context.contents, *args)
             return OK
         except BaseException as e:  # nothing may pass into C
-            text = f"{type(e).__name__}: {e}".encode()[: context.contents.message_size - 1]
-            c.memmove(context.contents.message, text + b"\0", len(text) + 1)
+            message = f"{type(e).__name__}: {e}".encode()[: context.contents.message_size - 1].decode(errors="ignore")
+            text = message.encode() + b"\0"
+            c.memmove(context.contents.message, text, len(text))
+            _C._set_backend_error(e, message)
             for kind, status in ((NotImplementedError, UNSUPPORTED), (IndexError, BAD_INDEX), (MemoryError, OUT_OF_MEMORY)):
                 if isinstance(e, kind):
                     return status
