@@ -31,15 +31,24 @@ def test_conformance_of_the_null_device_fails(tmp_path):
     assert done.returncode == 1, done.stderr
     card = json.loads((tmp_path / "card.json").read_text())
     assert card["tier"] == -1 and card["summary"]["map"]["failed"] > 100 and card["summary"]["map"]["fallback"] == 0
+    assert "tier 0 needs:\n  memory: claimed and wrong: copy_on_device, fill_bytes, round_trip" in done.stdout
+    assert "  failed: copy from bool bool: 5 samples, the first: contiguous element 0 is False, expected True" in done.stdout
     page = (tmp_path / "card.html").read_text()
     assert "class=failed" in page and "http" not in page
 
 
 def test_conformance_of_no_device():
-    done = command("conformance", "nosuch")
-    assert done.returncode == 1 and "Expected one of" in done.stderr
-    done = command("conformance", "cpu")
-    assert done.returncode == 1 and "'cpu' is none" in done.stderr
+    for name, words in (("nosuch", "Expected one of"), ("cpu", "'cpu' is none"), ("nosuch.so", "cannot open nosuch.so"),
+                        ("null:7", "device 'null:7' does not exist"), ("cuda", "no backend for device 'cuda:0' is loaded")):  # fmt: skip
+        done = command("conformance", name)
+        assert done.returncode == 2 and done.stderr.startswith("facula conformance: ") and words in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_wrong_path_in_the_environment_is_named():
+    done = command("info", FACULA_BACKENDS="/no/such/backend.so")
+    assert done.returncode == 1
+    assert "ImportError: the environment variable FACULA_BACKENDS names '/no/such/backend.so': load_backend: cannot open" in done.stderr
 
 
 SCRIPT = """
@@ -59,7 +68,7 @@ try:
     import torch.no_such_module
 except ModuleNotFoundError as e:
     print(e)
-print(hasattr(torch, "no_such_name"))
+print(hasattr(torch, "no_such_name"), importlib.util.find_spec("torch.no_such_module"))
 if "child" not in sys.argv:
     done = subprocess.run([sys.executable, __file__, "child"], capture_output=True, text=True)
     print("child:", done.stdout.splitlines()[0], done.returncode)
@@ -74,8 +83,8 @@ def test_run_script(tmp_path):
     assert done.returncode == 0, done.stderr
     assert lines[0] == "__main__ ['--flag', 'x'] [1.0, 1.0]"
     assert "no attribute 'no_such_name'" in lines[1]
-    assert lines[2] == "No module named 'torch.no_such_module'"
-    assert lines[3] == "False"
+    assert lines[2] == "No module named 'torch.no_such_module': this part of torch does not exist in Facula yet"
+    assert lines[3] == "False None"
     assert lines[4] == "child: __main__ ['child'] [1.0, 1.0] 0"
 
 
@@ -91,7 +100,28 @@ def test_run_passes_exit_status_and_errors_on(tmp_path):
     assert command("run", tmp_path / "a.py").returncode == 7
     done = command("run", tmp_path / "b.py")
     assert done.returncode == 1 and "b.py\", line 2" in done.stderr and "RuntimeError" in done.stderr
-    assert command("run", tmp_path / "none.py").returncode == 1
+
+
+def test_run_without_a_program(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for args, words in ((["none.py"], "can't open file 'none.py': No such file or directory"), (["-m", "none"], "No module named none"),
+                        (["-m", "folder"], "'folder' is a package and cannot be directly executed")):  # fmt: skip
+        done = command("run", *args, cwd=tmp_path)
+        assert done.returncode == 2 and done.stderr.startswith("facula run: ") and words in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_run_shows_tracebacks_as_python_does(tmp_path):
+    for name, source in (("error", "def f():\n    1 / 0\nf()\n"), ("syntax", "def (\n"), ("inner", "import json\njson.loads('{')\n")):
+        (tmp_path / f"{name}.py").write_text(source)
+        script = tmp_path / f"{name}.py"
+        plain = subprocess.run([sys.executable, script], capture_output=True, text=True)
+        done = command("run", script)
+        assert (done.returncode, done.stderr) == (plain.returncode, plain.stderr)
+    done = command("run", "-m", "error", cwd=tmp_path)
+    assert done.stderr.splitlines()[1].strip().startswith(f'File "{tmp_path / "error.py"}", line 3')
+    (tmp_path / "missing.py").write_text("import torch.optim.none\n")
+    done = command("run", tmp_path / "missing.py")
+    assert "facula" not in done.stderr and "this part of torch does not exist in Facula yet" in done.stderr
 
 
 def test_processes_started_by_multiprocessing(tmp_path):

@@ -39,6 +39,9 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         real = "facula" + fullname[len("torch") :]
         if importlib.util.find_spec(real) is None:
+            # `import torch.x` is told why; who only looks for it (importlib.util.find_spec) hears that there is none.
+            if sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+                raise ModuleNotFoundError(f"No module named '{fullname}': this part of torch does not exist in Facula yet", name=fullname)
             return None
         return importlib.machinery.ModuleSpec(fullname, _Alias(real), is_package=True)
 
@@ -57,23 +60,52 @@ def _pass_on_to_children():
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
+def _execute(is_module, program):
+    if is_module:
+        import runpy
+
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        return
+    path = os.path.abspath(program)
+    with open(path, "rb") as f:
+        code = compile(f.read(), path, "exec")
+    main = types.ModuleType("__main__")
+    main.__file__ = path
+    main.__builtins__ = __builtins__
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+def _program_frames(trace):
+    """The traceback without the frames of what runs the program and of what looks for modules."""
+    ours = (__file__, "<frozen runpy>", getattr(sys.modules.get("runpy"), "__file__", None))
+    while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+        trace = trace.tb_next
+    last = trace
+    while last is not None:
+        if last.tb_next is not None and last.tb_next.tb_frame.f_code.co_filename == __file__:
+            last.tb_next = None
+        last = last.tb_next
+    return trace
+
+
 def run(is_module, program, arguments) -> int:
+    """Runs it and shows its errors as `python` does; returns the exit status."""
     install()
     _pass_on_to_children()
     sys.argv = [program, *arguments]
     # As `python script` and `python -m module` have it: the program's folder first, then PYTHONPATH.
     sys.path[:] = [p for p in sys.path if p != SHIM]
     sys.path[0:1] = [os.getcwd() if is_module else os.path.dirname(os.path.abspath(program)), SHIM]
-    if is_module:
-        import runpy
-
-        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    try:
+        _execute(is_module, program)
         return 0
-    with open(program, "rb") as f:
-        code = compile(f.read(), program, "exec")
-    main = types.ModuleType("__main__")
-    main.__file__ = program
-    main.__builtins__ = __builtins__
-    sys.modules["__main__"] = main
-    exec(code, main.__dict__)
-    return 0
+    except SystemExit:
+        raise
+    except BaseException as e:
+        trace = _program_frames(e.__traceback__)
+        if trace is None and isinstance(e, (OSError, ImportError)):  # there is no such program
+            print(f"facula run: can't open file '{program}': {e.strerror}" if isinstance(e, OSError) else f"facula run: {e}", file=sys.stderr)
+            return 2
+        sys.excepthook(type(e), e.with_traceback(trace), trace)
+        return 130 if isinstance(e, KeyboardInterrupt) else 1

@@ -4,18 +4,20 @@
 `run(device)` asks the device for every compute family, opcode, element type and memory layout, and compares what it
 claims with the CPU (copy, map) or with plain Python (reduce, matmul, gather, scatter, scan, sort). The result is data:
 
-    {"device": …, "tier": 0…3, "summary": {family: {status: count}}, "cases": [[family, opcode, dtype, layout, status, detail], …]}
+    {"device": …, "tier": 0…3, "next": [[family, why, opcodes], …], "summary": {family: {status: count}},
+     "cases": [[family, opcode, dtype, layout, status, detail], …]}
 
 A case's status is `passed` (claimed and right), `failed` (claimed and wrong, or an error), `decomposed` (not claimed,
 right by decomposition into what is claimed) or `fallback` (the CPU does it). Tiers: 0 memory works; 1 copy, map's base
 opcodes, reduce and matmul are claimed and pass; 2 gather and scatter too; 3 scan and sort too. They are judged by
 float32 (int64 where an opcode has no float32), contiguous and strided; a failure in a family keeps its tier from being
-reached.
+reached. `next` is what the tier after the one reached lacks.
 """
 
 import itertools
 import json
 import math
+import sys
 from collections import Counter
 
 import facula
@@ -402,31 +404,49 @@ def check_sort(card):
 # ---- the card ----------------------------------------------------------------------------------------------------
 
 
-def _tier(cases):
-    failed = {c[0] for c in cases if c[4] == "failed"}
+def _next_tier(cases):
+    """(the tier reached, what the next one lacks: [[family, why, [the opcodes it lacks]], …])."""
     base = {row[0] for row in _C._map_opcodes()[: _C._last_base_opcode + 1]}
-    reached = -1
     for tier, families in TIERS.items():
-        if failed & set(families):
-            return reached
+        lacks = []
         for family in families:
-            mine = [c for c in cases if c[0] == family and c[3] in ("contiguous", "strided", "")]
-            if family == "map":
-                mine = [c for c in mine if c[1] in base]
+            mine = [c for c in cases if c[0] == family]
+            if wrong := {c[1] for c in mine if c[4] == "failed"}:
+                lacks.append([family, "claimed and wrong", sorted(wrong)])
+            mine = [c for c in mine if c[3] in ("contiguous", "strided", "") and (family != "map" or c[1] in base)]
             float32 = [c for c in mine if c[2] in ("float32", "")]
             with_float = {c[1] for c in float32}
             judged = float32 + [c for c in mine if c[2] == "int64" and c[1] not in with_float]
-            if not judged or any(c[4] != "passed" for c in judged):
-                return reached
-        reached = tier
-    return reached
+            if not judged:
+                lacks.append([family, "not examined", []])
+            for dtype in ("float32", "int64"):
+                if left := {c[1] for c in judged if c[2] == dtype and c[4] in ("fallback", "decomposed")}:
+                    lacks.append([family, f"not claimed for {dtype}", sorted(left)])
+        if lacks:
+            return tier - 1, lacks
+    return max(TIERS), []
+
+
+def _groups(failures):
+    """Failures of one family, opcode and type together: [(family, opcode, dtype, how many, the first)]."""
+    groups = {}
+    for case in failures:
+        groups.setdefault(tuple(case[:3]), []).append(case)
+    return [(*key, len(cases), cases[0]) for key, cases in groups.items()]
+
+
+def _device(name):
+    """The device's full name; an error if there is none to examine."""
+    device = facula.device(name)
+    if device.type in ("cpu", "meta"):
+        raise ValueError(f"conformance compares a backend's device with the CPU; '{device}' is none")
+    facula.empty(1, device=device)  # says so if it does not exist
+    return str(device)
 
 
 def run(device, families=FAMILIES) -> dict:
     """The scorecard of a device, as data."""
-    device = str(facula.device(device))
-    if facula.device(device).type in ("cpu", "meta"):
-        raise ValueError(f"conformance compares a backend's device with the CPU; '{device}' is none")
+    device = _device(device)
     card = Card(device)
     checks = {"memory": check_memory, "copy": check_copy, "map": check_map, "reduce": check_reduce, "matmul": check_matmul,
               "gather": check_index, "scan": check_scan, "sort": check_sort}  # fmt: skip
@@ -438,7 +458,8 @@ def run(device, families=FAMILIES) -> dict:
         summary[case[0]][case[4]] += 1
     name = facula.device(device).type
     about = next((b for b in _C._backends() if b["name"] == name), None)
-    return {"device": device, "facula": facula.__version__, "backend": about, "tier": _tier(card.cases), "summary": summary, "cases": card.cases}
+    tier, lacks = _next_tier(card.cases)
+    return {"device": device, "facula": facula.__version__, "backend": about, "tier": tier, "next": lacks, "summary": summary, "cases": card.cases}
 
 
 def text(card) -> str:
@@ -447,12 +468,19 @@ def text(card) -> str:
     for family, n in card["summary"].items():
         lines.append(f"{family:<10}{n['passed'] + n['failed']:>9}{n['passed']:>9}{n['failed']:>9}{n['decomposed']:>12}{n['fallback']:>10}")
     failures = [c for c in card["cases"] if c[4] == "failed"]
-    for family, opcode, dtype, layout, _, detail in failures[:20]:
-        lines.append(f"  failed: {family} {opcode} {dtype} {layout}: {detail}")
-    if len(failures) > 20:
-        lines.append(f"  … and {len(failures) - 20} more (--json or --html shows all)")
+    groups = _groups(failures)
+    for family, opcode, dtype, n, first in groups[:20]:
+        what = " ".join(filter(None, (family, opcode, dtype)))
+        lines.append(f"  failed: {what}: {n} sample{'s' if n > 1 else ''}, the first: {' '.join(filter(None, (first[3], first[5])))}")
+    if len(groups) > 20:
+        lines.append(f"  … and {len(groups) - 20} more like these (--json or --html shows all)")
     tier = f"tier {card['tier']}" if card["tier"] >= 0 else "no tier"
     lines += ["", f"{tier} reached, {len(failures)} failures"]
+    if card["next"]:
+        lines.append(f"tier {card['tier'] + 1} needs:")
+    for family, why, opcodes in card["next"]:
+        more = f", … ({len(opcodes)} in all)" if len(opcodes) > 12 else ""
+        lines.append(f"  {family}: {why}" + (f": {', '.join(opcodes[:12])}{more}" if opcodes else ""))
     return "\n".join(lines)
 
 
@@ -479,10 +507,15 @@ def html(card) -> str:
 
 
 def main(args) -> int:
-    """`facula conformance NAME`: 0 if nothing that is claimed is wrong, 1 otherwise."""
+    """`facula conformance NAME`: 0 if nothing that is claimed is wrong, 1 otherwise, 2 if there is no such device."""
     name = args.device
-    if name.endswith(".so"):
-        name = facula.backends.load_backend(name)
+    try:
+        if name.endswith(".so"):
+            name = facula.backends.load_backend(name)
+        _device(name)
+    except (RuntimeError, ValueError) as e:
+        print(f"facula conformance: {e}", file=sys.stderr)
+        return 2
     card = run(name)
     print(text(card))
     if args.json:

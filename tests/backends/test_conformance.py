@@ -25,7 +25,9 @@ def test_everything_pointwise_runs_on_it(card):
 
 
 def test_texts(card):
-    assert "tier 1 reached, 0 failures" in conformance.text(card)
+    assert conformance.text(card).endswith(
+        "tier 1 reached, 0 failures\ntier 2 needs:\n  gather: not claimed for float32: gather\n  scatter: not claimed for float32: add, max, min, mul, set"
+    )
     page = conformance.html(card)
     assert "<h2>matmul</h2>" in page and "http" not in page
     assert json.loads(json.dumps(card))["device"] == card["device"]
