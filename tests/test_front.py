@@ -104,8 +104,47 @@ def test_pickle_and_deepcopy(torch, make):
     for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert y.tolist() == x.tolist() and y.dtype is x.dtype and y.requires_grad == x.requires_grad and y.note == "mine"
         assert y.data_ptr() != x.data_ptr() or x.numel() == 0
-    if x.is_contiguous():
-        assert pickle.loads(pickle.dumps(x)).stride() == x.stride()
+        assert y.stride() == x.stride() and y.storage_offset() == x.storage_offset()
+        assert y.untyped_storage().nbytes() == x.untyped_storage().nbytes()
+
+
+def test_deepcopy_keeps_shared_memory_shared(torch):
+    x = torch.arange(6.0).view(2, 3)
+    p = torch.zeros(2, requires_grad=True)
+    p.grad = x[0, :2]
+    a, b, c, q, d = copy.deepcopy([x, x[1], x.t().view(torch.int32), p, p])
+    a[1, 0] = 0
+    assert b.tolist() == [0, 4, 5] and c[0].tolist()[1] == 0 and x[1, 0] == 3
+    a[0, 1] = -1
+    assert d is q and q.grad.tolist() == [0, -1]
+    assert b._base is None
+
+
+def test_non_leaves_are_pickled_but_not_copied(torch):
+    y = torch.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user .* support the deepcopy protocol"):
+        copy.deepcopy({"y": y})
+    back = pickle.loads(pickle.dumps(y))
+    assert back.is_leaf and back.requires_grad and back.tolist() == [2, 2]
+
+
+def test_generators_are_pickled_and_copied(torch):
+    g = torch.Generator().manual_seed(5)
+    torch.rand(3, generator=g)
+    copies = [pickle.loads(pickle.dumps(g)), copy.deepcopy(g), copy.copy(g)]
+    want = torch.rand(2, generator=g).tolist()
+    for h in copies:
+        assert h is not g and h.initial_seed() == 5 and torch.rand(2, generator=h).tolist() == want
+
+
+def test_forged_pickles_are_refused(torch):
+    if torch.__name__ != "facula":
+        pytest.skip("the function is Facula's")
+    from facula._tensor import _rebuild
+
+    for geometry in (([3], [1], 0), ([2], [1], 1), ([1 << 62, 4], [1, 1], 0), ([2], [-1], 1), ([2], [1, 1], 0), ([1], [1], 1 << 62), ([-1], [1], 0)):
+        with pytest.raises(RuntimeError):
+            _rebuild(None, bytes(8), 8, torch.float32, geometry, "cpu", False)
 
 
 def test_values_pickle(torch):

@@ -15,3 +15,11 @@ def device(text):
 
 def size(values):
     return _C.Size(values)
+
+
+def generator(device_and_state):
+    """A generator with the state of another."""
+    device, state = device_and_state
+    new = _C.Generator(device)
+    new.set_state(state)
+    return new

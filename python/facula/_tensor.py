@@ -94,8 +94,9 @@ class Tensor(_C.TensorBase):
             return _handle(Tensor.__deepcopy__, self, memo)
         if id(self) in memo:
             return memo[id(self)]
-        with _NoGrad():
-            new = self.clone() if type(self) is Tensor else self.clone().as_subclass(type(self))
+        new = _on_storage(_copied_storage(self, memo), self.dtype, list(self.shape), list(self.stride()), self.storage_offset())
+        if type(self) is not Tensor:
+            new = new.as_subclass(type(self))
         new.requires_grad = self.requires_grad
         if self.grad is not None:
             new.grad = self.grad.__deepcopy__(memo)
@@ -106,16 +107,11 @@ class Tensor(_C.TensorBase):
     def __reduce_ex__(self, protocol):
         if _overridden(self):
             return _handle(Tensor.__reduce_ex__, self, protocol)
-        if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled: detach() it first")
-        plain = self.detach().cpu()
-        order = sorted(range(plain.dim()), key=lambda d: -plain.stride(d))
-        dense = plain.permute(order)
-        strides = plain.stride() if dense.is_contiguous() else None  # only what lies without gaps keeps its order
-        data = _C._bytes(dense if strides is not None else plain.contiguous())
-        state = self.__dict__ or None
+        storage = _C._storage_tensor(self.detach())
+        data = None if self.is_meta else _C._bytes(storage.cpu())
+        geometry = (list(self.shape), list(self.stride()), self.storage_offset())
         cls = None if type(self) is Tensor else type(self)
-        return _rebuild, (cls, data, self.dtype, tuple(self.shape), strides, str(self.device), self.requires_grad), state
+        return _rebuild, (cls, data, len(storage), self.dtype, geometry, str(self.device), self.requires_grad), self.__dict__ or None
 
     def __setstate__(self, state):
         self.__dict__.update(state)
@@ -345,18 +341,21 @@ def _find_method(name):
     return getattr(Tensor, name)
 
 
-def _rebuild(cls, data, dtype, sizes, strides, device, requires_grad):
-    """A tensor from its pickled parts. cls None: a plain one; strides None: contiguous."""
-    flat = _C._from_buffer(bytearray(data))[0] if data else None
-    order = sorted(range(len(sizes)), key=lambda d: -strides[d]) if strides is not None else range(len(sizes))
-    new = _C._functions["empty"]([sizes[d] for d in order], dtype=dtype)
-    if flat is not None:
-        new.copy_(flat.view(dtype).view(new.shape))
-    back = [0] * len(sizes)
-    for i, d in enumerate(order):
-        back[d] = i
-    new = new.permute(back)
-    new = new.detach() if device == "cpu" else new.to(device)
+def _copied_storage(tensor, memo):
+    """The bytes of the tensor's memory, copied once per deepcopy: what shares memory goes on doing so."""
+    key = ("facula storage", tensor._storage_id())
+    if key not in memo:
+        memo[key] = _C._storage_tensor(tensor.detach()).clone()
+    return memo[key]
+
+
+def _rebuild(cls, data, nbytes, dtype, geometry, device, requires_grad):
+    """A tensor from its pickled parts. cls None: a plain one; data None: of the meta device."""
+    if data is None or nbytes == 0:
+        storage = _C._functions["empty"](nbytes, dtype=_C.uint8, device=device)
+    else:
+        storage = _C._from_buffer(bytearray(data))[0].to(device)
+    new = _on_storage(storage, dtype, *geometry)
     if cls is not None:
         new = new.as_subclass(cls)
     return new.requires_grad_(requires_grad) if requires_grad else new
@@ -367,16 +366,8 @@ def _number(tensor, value):
     return _C._tensor(value, _C.result_type(tensor, value), tensor.device, False)
 
 
-class _NoGrad:
-    def __enter__(self):
-        self.before = _C.is_grad_enabled()
-        _C._set_grad_enabled(False)
-
-    def __exit__(self, *exc):
-        _C._set_grad_enabled(self.before)
-
-
 _methods = _C._methods
+_on_storage = _C._on_storage
 _to = _methods["to"]
 
 for _name, _method in _C._methods.items():

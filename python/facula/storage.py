@@ -35,6 +35,11 @@ class UntypedStorage:
     def __hash__(self):
         return hash(self._cdata)
 
+    def __deepcopy__(self, memo):
+        from facula._tensor import _copied_storage
+
+        return UntypedStorage(_copied_storage(self._tensor, memo))
+
     def __repr__(self):
         return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"
 

@@ -2,6 +2,7 @@
 // Functions around tensors that are no operators: making them from Python data, threads, memory, default types.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind.h"
 #include "backends/cpu/matmul.h"
@@ -81,6 +82,22 @@ void bind_tensor(nb::module_& m) {
     FC_CHECK(t.is_contiguous() && t.device().is_cpu(), "internal: _bytes wants a contiguous CPU tensor");
     return nb::bytes(t.numel() == 0 ? "" : static_cast<const char*>(t.data()),
                      static_cast<size_t>(t.numel()) * item_size(t.dtype()));
+  });
+  m.def("_storage_tensor", [](const Tensor& t) {  // the whole memory, as bytes
+    return make_view(t, Dims{static_cast<int64_t>(t.impl().storage()->bytes())}, Dims{1}, 0, DType::UInt8);
+  });
+  m.def("_on_storage", [](const Tensor& bytes, nb::handle dtype, const std::vector<int64_t>& sizes,
+                          const std::vector<int64_t>& strides, int64_t offset) {  // a tensor of its own, no view
+    DType t = py::to_dtype(dtype.ptr());
+    bool ok = sizes.size() == strides.size() && sizes.size() <= kMaxRank && offset >= 0 && offset <= kMaxStride;
+    for (int64_t s : strides) ok &= s >= 0 && s <= kMaxStride;
+    FC_CHECK(ok && checked_numel(sizes) >= 0 &&
+                 storage_bytes_needed(sizes, strides, offset, t) <= bytes.impl().storage()->bytes(),
+             "a tensor of size ", IntSpan(sizes), ", strides ", IntSpan(strides), ", offset ", offset, " and type ", t,
+             " does not fit into a storage of ", bytes.impl().storage()->bytes(), " bytes");
+    auto impl = make_ref<TensorImpl>(bytes.impl().storage(), t, bytes.device());
+    impl->set_geometry(sizes, strides, offset);
+    return Tensor(std::move(impl));
   });
   m.def("_dtype_number", [](nb::handle t) { return static_cast<int>(py::to_dtype(t.ptr())); });
 }

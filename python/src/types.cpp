@@ -261,6 +261,13 @@ PyMethodDef generator_methods[] = {
        });
      },
      METH_O, "take over a state"},
+    {"__reduce__",
+     [](PyObject* s, PyObject*) -> PyObject* {
+       Own state(PyObject_CallMethod(s, "get_state", nullptr));
+       Own device(guarded([&] { return wrap(generator_of(s).device()); }));
+       return state && device ? reduce_by("generator", PyTuple_Pack(2, device.get(), state.get())) : nullptr;
+     },
+     METH_NOARGS, nullptr},
     {"clone_state",
      [](PyObject* s, PyObject*) { return guarded([&]() -> PyObject* { return wrap(generator_of(s).clone()); }); },
      METH_NOARGS, "a generator with the same state"},
