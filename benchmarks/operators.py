@@ -225,7 +225,8 @@ class Timer:
         }
         self.torch.manual_seed(0)
         exec(setup, scope)
-        loop = f"def loop(n, clock):\n  start = clock()\n  for _ in range(n): {statement}\n  return clock() - start"
+        # Names with underscores: a statement may use any other, among them those of its setup.
+        loop = f"def loop(_n, _clock):\n  _start = _clock()\n  for _ in range(_n): {statement}\n  return _clock() - _start"
         exec(loop, scope)
         self.loop = scope["loop"]
         self.loop(1, time.perf_counter)

@@ -20,6 +20,13 @@ def test_every_row_runs(torch, row):
     assert timer.run(2, 1) > 0
 
 
+def test_a_statement_sees_its_setup(torch):
+    timer = operators.Timer(torch)
+    timer.prepare("create", "seen = []; n, clock, start = 3, 4, 5", "seen.append((n, clock, start))", "small")
+    timer.run(2, 1)
+    assert set(timer.loop.__globals__["seen"]) == {(3, 4, 5)}
+
+
 def test_selection():
     assert {size for _, size in operators.select()} == set(operators.SIZES)
     assert {row.name for row, _ in operators.select(quick=True)} == operators.QUICK
