@@ -86,6 +86,7 @@ struct FunctionObject {
 PyTypeObject *function_type, *method_type;
 PyObject* functions = nullptr;  // name -> function
 PyObject* methods = nullptr;    // name -> method
+PyObject* hidden = nullptr;     // name -> function, for what only torch.ops and torch.nn.functional show
 
 FunctionObject* fn(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
 
@@ -687,7 +688,12 @@ void publish_operators(std::string_view space) {
   std::unordered_map<std::string, std::vector<Operator*>> groups;
   std::vector<std::string> order;
   for (Operator* op : all_operators()) {
-    if (op->schema().space != space || op->python_hidden) continue;
+    if (op->schema().space != space) continue;
+    if (op->python_hidden) {
+      Own f(make_function(function_type, op->schema().name.c_str(), overloads(op->schema().base_name()), false));
+      check(PyDict_SetItemString(hidden, op->schema().name.c_str(), f.get()));
+      continue;
+    }
     auto& g = groups[op->schema().name];
     if (g.empty()) order.push_back(op->schema().name);
     g.push_back(op);
@@ -725,9 +731,11 @@ void add_function_types(PyObject* module) {
   check(PyModule_AddObjectRef(module, "Method", reinterpret_cast<PyObject*>(method_type)));
   functions = check(PyDict_New());
   methods = check(PyDict_New());
+  hidden = check(PyDict_New());
   publish_operators("aten");
   check(PyModule_AddObjectRef(module, "_functions", functions));
   check(PyModule_AddObjectRef(module, "_methods", methods));
+  check(PyModule_AddObjectRef(module, "_hidden", hidden));
 }
 
 }  // namespace fc::py

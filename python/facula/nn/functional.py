@@ -20,11 +20,7 @@ def _exists(name):
 
 def _op(name):
     """An operator that the torch namespace may hide."""
-    if name in _ops:
-        return _ops[name]
-    import facula
-
-    return getattr(facula.ops.aten, name)
+    return _ops.get(name) or _C._hidden[name]
 
 
 _HERE = [
