@@ -154,3 +154,67 @@ def test_a_removed_layer_stays_off(torch):
     layer.remove()
     with pytest.raises(RuntimeError, match="'gone' was removed"):
         layer.enable()
+
+
+def test_custom_op_says_what_is_wrong_with_its_name(torch, space):
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    with pytest.raises(ValueError):  # PyTorch: not enough values to unpack
+        torch.library.custom_op("f", f, mutates_args=())
+    with pytest.raises(ValueError, match='of the form "namespace::name", but got f'):
+        torch.library.define("f", "(Tensor x) -> Tensor")
+    with pytest.raises(ValueError, match="'y'.* in mutates_args were not found"):
+        torch.library.custom_op(f"{space}::f", f, mutates_args=("y",))
+    with pytest.raises(TypeError, match="mutates_args"):
+        torch.library.custom_op(f"{space}::f", f)
+    assert repr(torch.library.custom_op(f"{space}::f", f, mutates_args=())) == f"<CustomOpDef({space}::f)>"
+
+
+def test_opcheck(torch, space):
+    if torch.__name__ != "facula":
+        pytest.skip("PyTorch's needs its compiler")
+    from facula._opcheck import OpCheckError
+
+    def define(name, f):
+        return torch.library.custom_op(f"{space}::{name}", f, mutates_args=())
+
+    def good(x: torch.Tensor, n: int = 2) -> torch.Tensor:
+        return x * n
+
+    op = define("good", good)
+    passed = dict.fromkeys(("test_schema", "test_autograd_registration", "test_faketensor"), "SUCCESS")
+    assert torch.library.opcheck(op, (torch.ones(2),)) == passed
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(OpCheckError, match="test_autograd_registration failed with derivative for .* is not implemented"):
+        torch.library.opcheck(op, (x,), {"n": 3})
+    op.register_autograd(lambda ctx, g: (g * 2, None))
+    assert torch.library.opcheck(op, (x,)) == passed
+    assert torch.library.opcheck(torch.ops.aten.add_.Tensor, (torch.ones(2), torch.ones(2))) == passed
+    assert torch.library.opcheck(torch.ops.aten.t.default, (torch.ones(2, 3),)) == passed
+
+    def writes(x: torch.Tensor) -> torch.Tensor:
+        return x.add_(1).clone()
+
+    def aliases(x: torch.Tensor) -> torch.Tensor:
+        return x[:1]
+
+    def twice(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x.clone()
+        return y, y[:1]
+
+    for f, words in ((writes, "x is not defined as mutable but was mutated"), (aliases, "shares memory with the argument x"), (twice, "shares memory with output 0")):
+        with pytest.raises(OpCheckError, match=f"test_schema failed with .*{words}"):
+            torch.library.opcheck(define(f.__name__, f), (torch.ones(2),))
+
+    def narrow(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    wrong = define("narrow", narrow)
+    wrong.register_fake(lambda x: x.new_empty(3, 3))
+    outcome = torch.library.opcheck(wrong, (torch.ones(2),), raise_exception=False)
+    assert outcome["test_schema"] == "SUCCESS" and "Shapes torch.Size([2]) and torch.Size([3, 3]) are not equal!" in str(outcome["test_faketensor"])
+    with pytest.raises(ValueError, match="expected test_utils to be subset"):
+        torch.library.opcheck(op, (torch.ones(2),), test_utils="test_nothing")
+    with pytest.raises(RuntimeError, match="only test operators without overloads"):
+        torch.library.opcheck(torch.ops.aten.add, (torch.ones(2),))

@@ -3,6 +3,7 @@
 
 from facula import _C
 from facula._C import *  # noqa: F403 -- dtype, device, Size, Generator and the element types
+del Function, Method, Operator, TensorBase  # noqa: F821 -- what operators are made of
 from facula import version
 from facula.version import __version__
 
@@ -52,3 +53,7 @@ e = __import__("math").e
 newaxis = None
 
 __getattr__ = _missing.missing("facula")
+
+
+def __dir__():
+    return sorted(name for name in globals() if not name.startswith("_") or name.endswith("__"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sentence per operator: what help(torch.add), the type stubs and editors show above the signatures.
+"""One sentence per operator: what help(torch.add), the type stubs and editors show above the signatures; and the
+signatures that inspect.signature(torch.add) gives.
 
 Read when the first __doc__ is asked for. An operator that works in place (`add_`) or under a second name needs no
 entry of its own here.
@@ -421,3 +422,52 @@ def sentence(name):
     if name.endswith("_") and name[:-1] in _rows:
         return f"{name[:-1]}, written into the tensor itself. {_rows[name[:-1]]}"
     return None
+
+
+def function_signature(base, method):
+    """The signature of torch.<name> or Tensor.<name>, of all overloads together."""
+    from facula import _C
+
+    found = [_C._find_operator(f"{base}.{o}" if o else base) for o in _C._overloads(base)]
+    return signature([op for op in found if not (method and op.is_out)] or found, method)
+
+
+def signature(operators, method=None):
+    """One inspect.Signature for operators of one name. method: None for the schema's own names, as torch.ops has them."""
+    from inspect import Parameter, Signature
+    from keyword import iskeyword
+
+    def parameters(op):
+        """([by position], [by keyword])"""
+        positional, keywords = [], []
+        n = sum(not a.kwarg_only for a in op._schema.arguments)
+        for i, a in enumerate(op._schema.arguments):
+            name = "input" if a.name == "self" and method is False else a.name + "_" * iskeyword(a.name)
+            kind, default = Parameter.POSITIONAL_OR_KEYWORD, a.default_value if a.has_default_value() else Parameter.empty
+            if a.kwarg_only:
+                kind = Parameter.KEYWORD_ONLY
+                if a.is_write and method is not None:
+                    name, default = "out", None  # a tuple where there are several
+            elif method is not None and n == i + 1 == method + 1 and a.type.startswith("int["):
+                kind, default = Parameter.VAR_POSITIONAL, Parameter.empty  # x.view(2, 3), torch.zeros(2, 3)
+            (keywords if a.kwarg_only else positional).append(Parameter(name, kind, default=default))
+        if method is False and {"dtype", "layout", "pin_memory"} <= {p.name for p in keywords}:
+            keywords.append(Parameter("requires_grad", Parameter.KEYWORD_ONLY, default=False))
+        return positional, keywords
+
+    forms = [parameters(op) for op in operators]
+    names = [[p.name for p in positional] for positional, _ in forms]
+    longest = max((positional for positional, _ in forms), key=len)
+    if any(n != [p.name for p in longest[: len(n)]] for n in names):  # forms that differ: what they share
+        shared = [p for p, *others in zip(longest, *names) if all(o == p.name for o in others)]
+        return Signature([*shared, Parameter("args", Parameter.VAR_POSITIONAL), Parameter("kwargs", Parameter.VAR_KEYWORD)])
+    always, result = min(map(len, names)), []
+    for i, p in enumerate(longest):
+        must = p.default is p.empty and p.kind != p.VAR_POSITIONAL
+        optional = i >= always or (result and result[-1].default is not p.empty)
+        result.append(p.replace(default=None) if must and optional else p)
+    keywords = {}
+    for p in (p for _, by_keyword in forms for p in by_keyword if p.name not in {r.name for r in result}):
+        everywhere = all(any(q.name == p.name for q in by_keyword) for _, by_keyword in forms)
+        keywords[p.name] = p if everywhere or p.default is not p.empty else p.replace(default=None)
+    return Signature([*result, *keywords.values()])

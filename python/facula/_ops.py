@@ -4,6 +4,11 @@
 from facula import _C
 
 
+def _names():
+    """(namespace, name with overload) of every operator."""
+    return [tuple(name.split("::", 1)) for name in _C._operator_names()]
+
+
 class _Packet:
     """All overloads of one operator; calling it picks one, `.Tensor` names one."""
 
@@ -34,6 +39,9 @@ class _Packet:
                 error = error or e
         raise error
 
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *self.overloads()})
+
     def __repr__(self):
         return f"<OpOverloadPacket(op='{self._name.replace('::', '.')}')>"
 
@@ -51,6 +59,9 @@ class _Namespace:
         setattr(self, name, packet)
         return packet
 
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *(name.partition(".")[0] for space, name in _names() if space == self._space)})
+
 
 class _Ops:
     def load_library(self, path):
@@ -63,6 +74,9 @@ class _Ops:
         namespace = _Namespace(space)
         setattr(self, space, namespace)
         return namespace
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *(space for space, _ in _names())})
 
 
 ops = _Ops()

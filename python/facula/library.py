@@ -13,10 +13,15 @@ import inspect
 import typing
 
 from facula import _C
-from facula._ops import ops
 from facula._tensor import Tensor
 
-__all__ = ["Library", "custom_op", "define", "impl", "register_fake", "register_kernel", "register_autograd", "infer_schema"]
+__all__ = ["Library", "custom_op", "define", "impl", "register_fake", "register_kernel", "register_autograd", "infer_schema", "opcheck"]
+
+
+def _check_qualname(name):
+    space, colons, rest = name.partition("::")
+    if not (space and rest) or "::" in rest:
+        raise ValueError(f'Expected `qualname` to be of the form "namespace::name", but got {name}: an operator has a namespace and a name, e.g. mylib::scale')
 
 
 def _full_name(name, space="aten"):
@@ -44,11 +49,14 @@ class Library:
 
 
 def define(qualname, schema, *, lib=None, tags=()):
+    """Define an operator: define("mylib::scale", "(Tensor x) -> Tensor")."""
+    _check_qualname(qualname)
     _C._define(qualname + schema)
 
 
 def impl(qualname, types, func=None, *, lib=None):
     """Register a kernel for device types; usable as a decorator."""
+    _check_qualname(qualname)
 
     def register(fn):
         for t in (types,) if isinstance(types, str) else types:
@@ -115,12 +123,15 @@ def infer_schema(prototype_function, *, mutates_args=(), op_name=None):
     """The schema of a Python function, from its annotations."""
     signature = inspect.signature(prototype_function)
     hints = typing.get_type_hints(prototype_function)
+    unknown = set() if mutates_args == "unknown" else set(mutates_args) - set(signature.parameters)
+    if unknown:
+        raise ValueError(f"infer_schema(func): {unknown} in mutates_args were not found in the custom op's signature {signature}")
     parts, star = [], False
     for i, p in enumerate(signature.parameters.values()):
         if p.name not in hints:
-            raise ValueError(f"infer_schema(func): Parameter {p.name} must have a type annotation")
+            raise ValueError(f"infer_schema(func): Parameter {p.name} must have a type annotation. Got func with signature {signature}")
         text = _type_text(hints[p.name], f"Parameter {p.name}")
-        if p.name in mutates_args:
+        if mutates_args == "unknown" or p.name in mutates_args:
             text = text.replace("Tensor", f"Tensor({chr(97 + i)}!)")
         if p.kind is p.KEYWORD_ONLY and not star:
             parts.append("*")
@@ -145,13 +156,14 @@ class CustomOp:
     _made: typing.ClassVar[dict] = {}
 
     def __init__(self, qualname, fn, mutates_args, device_types, schema):
+        _check_qualname(qualname)
         self._qualname = qualname
         self._opname = qualname.partition("::")[2]
         self._function = None
         self._signature = inspect.signature(fn)
         _C._define(qualname + (schema or infer_schema(fn, mutates_args=mutates_args)))
         impl(qualname, "default" if device_types is None else device_types, fn)
-        self._raw = getattr(getattr(ops, qualname.partition("::")[0]), self._opname).default
+        self._raw = _C._find_operator(qualname)
         self.__name__ = self._opname
         self.__doc__ = fn.__doc__
         CustomOp._made[qualname] = self
@@ -163,6 +175,9 @@ class CustomOp:
         bound.apply_defaults()
         return self._function.apply(*bound.args)
 
+    def __repr__(self):
+        return f"<CustomOpDef({self._qualname})>"
+
     def register_fake(self, fn):
         return register_fake(self, fn)
 
@@ -173,10 +188,25 @@ class CustomOp:
         register_autograd(self, backward, setup_context=setup_context)
 
 
-def custom_op(name, fn=None, /, *, mutates_args=(), device_types=None, schema=None, tags=None):
-    """Make an operator out of an annotated function; usable as a decorator."""
+def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
+    """Make an operator out of an annotated function; usable as a decorator.
+
+    name is "namespace::name"; mutates_args names the arguments that the function changes ("unknown": perhaps all).
+    """
 
     def make(function):
         return CustomOp(name, function, mutates_args, device_types, schema)
 
     return make if fn is None else make(fn)
+
+
+def opcheck(op, args, kwargs=None, *, test_utils=("test_schema", "test_autograd_registration", "test_faketensor"), raise_exception=True):
+    """Test an operator on sample arguments; returns {test: "SUCCESS" or the exception}.
+
+    test_schema: it changes and aliases only what its schema says. test_autograd_registration: where arguments require
+    gradients, its results have a derivative. test_faketensor: the meta device gives results of the same shapes, types
+    and strides.
+    """
+    from facula._opcheck import opcheck as check
+
+    return check(op, args, kwargs, test_utils, raise_exception)

@@ -606,7 +606,16 @@ PyObject* function_reduce(PyObject* self, PyObject*) {  // facula.add, or what _
     return Py_BuildValue("O(O)", find.get(), fn(self)->name);
   });
 }
+PyObject* function_signature(PyObject* self, void*) {  // one for all overloads, for inspect.signature
+  return guarded([&]() -> PyObject* {
+    Own module(check(PyImport_ImportModule("facula._docs")));
+    const std::string base = fn(self)->overloads->front().op->schema().base_name();
+    return PyObject_CallMethod(module.get(), "function_signature", "sO", base.c_str(),
+                               fn(self)->method ? Py_True : Py_False);
+  });
+}
 PyGetSetDef function_getset[] = {{"__doc__", function_doc, nullptr, nullptr, nullptr},
+                                 {"__signature__", function_signature, nullptr, nullptr, nullptr},
                                  {"__name__", function_name, nullptr, nullptr, nullptr},
                                  {"__qualname__", function_qualname, nullptr, nullptr, nullptr},
                                  {"__module__", function_module, nullptr, nullptr, nullptr},

@@ -31,6 +31,12 @@ nb::object operator_object(const Operator& op) {
   return made[key];
 }
 
+nb::list arguments(const std::vector<Parameter>& parameters) {  // they live as long as their operator: for ever
+  nb::list out;
+  for (const Parameter& p : parameters) out.append(nb::cast(&p, nb::rv_policy::reference));
+  return out;
+}
+
 // --- calls as Python sees them: positional arguments, then keywords that differ from their defaults
 nb::object to_python(const Arg& a) { return steal(py::wrap(Value(a))); }
 
@@ -282,9 +288,34 @@ void bind_dispatch(nb::module_& m) {
   name_torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
   set_layer_handler(layer::Python, {python_modes_layer, nullptr, "python"});
 
+  nb::class_<Alias>(m, "_AliasInfo").def_ro("is_write", &Alias::write).def_prop_ro("before_set", [](const Alias& a) {
+    return nb::make_tuple(std::string(1, a.all ? '*' : a.set));
+  });
+  nb::class_<Parameter>(m, "Argument")
+      .def_ro("name", &Parameter::name)
+      .def_prop_ro("type", [](const Parameter& p) { return to_string(p.type); })
+      .def_ro("kwarg_only", &Parameter::keyword_only)
+      .def("has_default_value", [](const Parameter& p) { return p.has_default; })
+      .def_prop_ro("default_value",
+                   [](const Parameter& p) { return p.has_default ? to_python(p.default_value.arg()) : nb::none(); })
+      .def_prop_ro("alias_info",
+                   [](const Parameter& p) { return p.alias.set || p.alias.all ? nb::cast(p.alias) : nb::none(); })
+      .def_prop_ro("is_write", [](const Parameter& p) { return p.alias.write; });
+  nb::class_<Schema>(m, "FunctionSchema")
+      .def_prop_ro("name", &Schema::base_name)
+      .def_ro("overload_name", &Schema::overload)
+      .def_prop_ro("arguments", [](const Schema& s) { return arguments(s.parameters); })
+      .def_prop_ro("returns", [](const Schema& s) { return arguments(s.returns); })
+      .def_prop_ro("is_mutable", &Schema::mutates)
+      .def("__repr__", [](const Schema& s) { return to_string(s); })
+      .def("__eq__",
+           [](const Schema& s, nb::handle o) {
+             return nb::isinstance<Schema>(o) && to_string(s) == to_string(nb::cast<Schema&>(o));
+           })
+      .def("__hash__", [](const Schema& s) { return std::hash<std::string>()(to_string(s)); });
   nb::class_<Operator>(m, "Operator")
       .def("name", &Operator::name)
-      .def_prop_ro("_schema", [](const Operator& op) { return to_string(op.schema()); })
+      .def_prop_ro("_schema", &Operator::schema, nb::rv_policy::reference)
       .def_prop_ro("namespace", [](const Operator& op) { return op.schema().space; })
       .def_prop_ro("_opname", [](const Operator& op) { return op.schema().name; })
       .def_prop_ro("_overloadname",
@@ -297,9 +328,12 @@ void bind_dispatch(nb::module_& m) {
                          .attr(op.schema().name.c_str());
                    })
       .def("__getattr__",
-           [](const Operator& op, const std::string& name) {  // nanobind keeps __name__ for the class
+           [](const Operator& op, const std::string& name) -> nb::object {  // nanobind keeps __name__ for the class
+             if (name == "__signature__")
+               return nb::module_::import_("facula._docs").attr("signature")(nb::make_tuple(operator_object(op)));
              FC_CHECK_AS(AttributeError, name == "__name__", "'Operator' object has no attribute '", name, "'");
-             return str(op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload);
+             return nb::cast(
+                 str(op.schema().name, ".", op.schema().overload.empty() ? "default" : op.schema().overload));
            })
       .def_prop_ro("is_view", [](const Operator& op) { return op.is_view; })
       .def_prop_ro("is_in_place", [](const Operator& op) { return op.is_in_place; })
