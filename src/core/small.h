@@ -2,6 +2,7 @@
 // Memory for small objects that come and go with every call: what a thread frees it keeps in short lists by size and
 // hands out again, without a lock and without malloc. Any thread may free what another took. (core/allocator.cpp)
 #pragma once
+#include <new>
 #include <cstddef>
 #include <vector>
 

@@ -18,18 +18,22 @@ DType next_step(DType from, DType to) {
   return from == DType::UInt64 ? DType::Float64 : DType::Int64;  // to is one of the wide unsigned types
 }
 
-template <int from, int to>
-void cast_in_steps(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
+void cast_in_steps(DType from, DType to, char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
   constexpr int64_t chunk = 128;
   alignas(64) char buffer[chunk * 16];
-  const DType middle = next_step(static_cast<DType>(from), static_cast<DType>(to));
+  const DType middle = next_step(from, to);
   const int64_t item = static_cast<int64_t>(item_size(middle));
-  const CastFn first = cast_fn(static_cast<DType>(from), middle), second = cast_fn(middle, static_cast<DType>(to));
+  const CastFn first = cast_fn(from, middle), second = cast_fn(middle, to);
   for (int64_t i = 0; i < n; i += chunk) {
     const int64_t m = n - i < chunk ? n - i : chunk;
     first(buffer, item, src + i * ss, ss, m);
     second(dst + i * ds, ds, buffer, item, m);
   }
+}
+
+template <int from, int to>  // one per pair, so it does nothing but say which
+void cast_pair(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
+  cast_in_steps(static_cast<DType>(from), static_cast<DType>(to), dst, ds, src, ss, n);
 }
 
 template <size_t N>
@@ -39,7 +43,7 @@ void move_row(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
 
 template <int from, int... to>
 void add_from(KernelTable& t, std::integer_sequence<int, to...>) {
-  ((t.cast[from][to] ? void() : void(t.cast[from][to] = cast_in_steps<from, to>)), ...);
+  ((t.cast[from][to] ? void() : void(t.cast[from][to] = cast_pair<from, to>)), ...);
 }
 
 }  // namespace

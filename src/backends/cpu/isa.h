@@ -57,16 +57,17 @@ struct KernelTable {
 };
 
 // Each is defined by one build of isa/*.cpp.
-#define FC_DECLARE(isa)              \
-  namespace isa {                    \
-  void fill_unary(KernelTable& t);   \
-  void fill_math(KernelTable& t);    \
-  void fill_binary(KernelTable& t);  \
-  void fill_compare(KernelTable& t); \
-  void fill_ternary(KernelTable& t); \
-  void fill_cast(KernelTable& t);    \
-  void fill_reduce(KernelTable& t);  \
-  void fill_random(KernelTable& t);  \
+#define FC_DECLARE(isa)               \
+  namespace isa {                     \
+  void fill_unary(KernelTable& t);    \
+  void fill_math(KernelTable& t);     \
+  void fill_binary(KernelTable& t);   \
+  void fill_compare(KernelTable& t);  \
+  void fill_ternary(KernelTable& t);  \
+  void fill_cast(KernelTable& t);     \
+  void fill_reduce(KernelTable& t);   \
+  void fill_extremes(KernelTable& t); \
+  void fill_random(KernelTable& t);   \
   }
 FC_DECLARE(baseline)
 FC_DECLARE(avx2)

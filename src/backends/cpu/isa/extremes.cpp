@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The largest and smallest element, and its place.
+#include "backends/cpu/isa/fold.h"
+
+namespace fc::cpu::FC_ISA {
+namespace {
+
+struct MaxFold : Plain {  // a NaN on either side stays
+  static constexpr bool keeps_nan = true;
+  template <class V>
+  static V pick(V a, V b) {
+    return a > b ? a : b;
+  }
+  template <class V>
+  static V join(V a, V b) {
+    if constexpr (std::is_floating_point_v<V>) return b > a || b != b ? b : a;
+    else return b > a ? b : a;
+  }
+};
+struct MinFold : Plain {
+  static constexpr bool keeps_nan = true;
+  template <class V>
+  static V pick(V a, V b) {
+    return a < b ? a : b;
+  }
+  template <class V>
+  static V join(V a, V b) {
+    if constexpr (std::is_floating_point_v<V>) return b < a || b != b ? b : a;
+    else return b < a ? b : a;
+  }
+};
+template <bool max, class T>
+inline bool better(T b, T a) {  // does a later b replace a? The first of equals wins, and the first NaN over all
+  if constexpr (std::is_floating_point_v<T>) return (max ? b > a : b < a) || (b != b && a == a);
+  else return max ? b > a : b < a;
+}
+
+template <bool max, class T>
+void arg_row(const char* in, int64_t stride, int64_t n, int64_t base, char* value, int64_t* index) {
+  auto at = [&](int64_t i) { return *reinterpret_cast<const T*>(in + i * stride); };
+  T& best = *reinterpret_cast<T*>(value);
+  if (base == 0) {
+    best = at(0);
+    *index = 0;
+  }
+  // A block's extreme is found by a fold; only a block that improves on the best is searched for the place.
+  constexpr int64_t block = 1024;
+  int64_t i = 0;
+  using Fold = std::conditional_t<max, MaxFold, MinFold>;
+  if (stride == sizeof(T)) {
+    for (; i + kLanes<T> <= n; i += block) {
+      int64_t m = n - i < block ? n - i : block;
+      const T* x = reinterpret_cast<const T*>(in) + i;
+      T extreme = m < kLanes<T> ? fold_row<Fold, T>(in + i * stride, stride, m, T()) : fold_lanes<Fold>(x, m, T());
+      if (!better<max>(extreme, best)) continue;
+      int64_t k = 0;
+      while (!(x[k] == extreme || x[k] != x[k])) ++k;  // a NaN can only be met here if the extreme is NaN
+      best = x[k];
+      *index = base + i + k;
+    }
+  }
+  for (; i < n; ++i)
+    if (better<max>(at(i), best)) {
+      best = at(i);
+      *index = base + i;
+    }
+}
+
+template <bool max, class T>
+void arg_columns(const char* in, int64_t row, int64_t n, int64_t m, int64_t base, char* value, int64_t* index) {
+  auto* __restrict best = reinterpret_cast<T*>(value);
+  for (int64_t i = 0; i < n; ++i) {
+    const T* x = reinterpret_cast<const T*>(in + i * row);
+    if (base + i == 0) {
+      for (int64_t j = 0; j < m; ++j) best[j] = x[j], index[j] = 0;
+      continue;
+    }
+    for (int64_t j = 0; j < m; ++j) {
+      bool b = better<max>(x[j], best[j]);
+      best[j] = b ? x[j] : best[j];
+      index[j] = b ? base + i : index[j];
+    }
+  }
+}
+
+template <bool max, class T>
+void arg_combine(char* value, int64_t* index, const char* later, const int64_t* later_index, int64_t m) {
+  auto* a = reinterpret_cast<T*>(value);
+  auto* b = reinterpret_cast<const T*>(later);
+  for (int64_t j = 0; j < m; ++j)
+    if (better<max>(b[j], a[j])) {
+      a[j] = b[j];
+      index[j] = later_index[j];
+    }
+}
+
+template <class T, class As = T>
+void add_extremes(KernelTable& t) {
+  int type = static_cast<int>(dtype_of<As>());
+  add<MaxFold, T, As>(t, FC_REDUCE_MAX);
+  add<MinFold, T, As>(t, FC_REDUCE_MIN);
+  t.arg_reduce[0][type] = {arg_row<true, T>, arg_columns<true, T>, arg_combine<true, T>};
+  t.arg_reduce[1][type] = {arg_row<false, T>, arg_columns<false, T>, arg_combine<false, T>};
+}
+
+}  // namespace
+
+void fill_extremes(KernelTable& t) {
+  add_extremes<uint8_t, bool>(t);
+  add_extremes<uint8_t>(t);
+  add_extremes<int8_t>(t);
+  add_extremes<int16_t>(t);
+  add_extremes<int32_t>(t);
+  add_extremes<int64_t>(t);
+  add_extremes<float>(t);
+  add_extremes<double>(t);
+}
+
+}  // namespace fc::cpu::FC_ISA

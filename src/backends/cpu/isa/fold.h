@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds of blocks. A row is folded into 256 bytes of accumulators and these pairwise; columns are folded row by row.
+// Blocks are short (backends/cpu/reduce.cpp cuts them and combines their results pairwise), so sums of float32 stay
+// accurate without a wider accumulator.
+#pragma once
+#include <complex>
+#include <limits>
+
+#include "backends/cpu/isa/tile.h"
+#include "backends/cpu/isa/vec.h"
+
+namespace fc::cpu::FC_ISA {
+namespace {
+
+// Each fold: `map` of an element (and the shift of its result, for deviations), `join` of two partial results.
+// Both work on scalars and on vectors.
+struct Plain {
+  static constexpr bool shifts = false, keeps_nan = false;
+  template <class V, class S>
+  static V map(V x, S) {
+    return x;
+  }
+};
+template <class Fold, class T>
+inline constexpr bool keeps_nan = Fold::keeps_nan&& std::is_floating_point_v<T>;
+
+// n >= kLanes<T>.
+template <class Fold, class T>
+T fold_lanes(const T* x, int64_t n, [[maybe_unused]] T shift) {
+  constexpr int W = kWidth<T>, K = kLaneVectors, L = kLanes<T>;
+  Vec<T> acc[K];
+  [[maybe_unused]] decltype(acc[0] != acc[0]) nan{};
+  Vec<T> s = splat(shift);
+  for (int k = 0; k < K; ++k) {
+    Vec<T> v = load(x + k * W);
+    if constexpr (keeps_nan<Fold, T>) nan |= v != v;
+    acc[k] = Fold::map(v, s);
+  }
+  int64_t i = L;
+  for (; i + L <= n; i += L) {
+#pragma GCC unroll 16
+    for (int k = 0; k < K; ++k) {
+      Vec<T> v = load(x + i + k * W);
+      if constexpr (keeps_nan<Fold, T>) {
+        nan |= v != v;
+        acc[k] = Fold::pick(v, acc[k]);
+      } else {
+        acc[k] = Fold::join(acc[k], Fold::map(v, s));
+      }
+    }
+  }
+  T lane[L];
+  for (int k = 0; k < K; ++k) store(lane + k * W, acc[k]);
+  for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], Fold::map(x[i], shift));
+  for (int w = L / 2; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) lane[l] = Fold::join(lane[l], lane[l + w]);
+  if constexpr (keeps_nan<Fold, T>) {
+    for (int l = 0; l < W; ++l)
+      if (nan[l]) return std::numeric_limits<T>::quiet_NaN();
+  }
+  return lane[0];
+}
+
+template <class Fold, class T>
+T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
+  auto at = [&](int64_t i) { return Fold::map(*reinterpret_cast<const T*>(in + i * stride), shift); };
+  if constexpr (!scalar::is_complex_v<T>)
+    if (stride == sizeof(T) && n >= kLanes<T>) return fold_lanes<Fold>(reinterpret_cast<const T*>(in), n, shift);
+  T a = at(0);
+  if (n < 8) {
+    for (int64_t i = 1; i < n; ++i) a = Fold::join(a, at(i));
+    return a;
+  }
+  T b = at(1), c = at(2), d = at(3);
+  int64_t i = 4;
+  for (; i + 4 <= n; i += 4) {
+    a = Fold::join(a, at(i));
+    b = Fold::join(b, at(i + 1));
+    c = Fold::join(c, at(i + 2));
+    d = Fold::join(d, at(i + 3));
+  }
+  for (; i < n; ++i) a = Fold::join(a, at(i));
+  return Fold::join(Fold::join(a, b), Fold::join(c, d));
+}
+
+template <class Fold, class T>
+void rows(const char* in, int64_t row, int64_t n_rows, int64_t stride, int64_t n, char* out, const char* shift) {
+  for (int64_t j = 0; j < n_rows; ++j)
+    reinterpret_cast<T*>(out)[j] =
+        fold_row<Fold, T>(in + j * row, stride, n, shift ? reinterpret_cast<const T*>(shift)[j] : T());
+}
+
+template <class Fold, class T>
+void columns(const char* in, int64_t row, int64_t n, int64_t m, char* out, const char* shift) {
+  auto* __restrict acc = reinterpret_cast<T*>(out);
+  auto r = [&](int64_t i) { return reinterpret_cast<const T*>(in + i * row); };
+  auto* s = reinterpret_cast<const T*>(shift);
+  const T* x = r(0);
+  for (int64_t j = 0; j < m; ++j) acc[j] = Fold::map(x[j], s ? s[j] : T());
+  int64_t i = 1;
+  for (; i + 4 <= n; i += 4) {
+    const T *a = r(i), *b = r(i + 1), *c = r(i + 2), *d = r(i + 3);
+    if constexpr (Fold::shifts) {
+      for (int64_t j = 0; j < m; ++j)
+        acc[j] = Fold::join(Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], s[j])), Fold::map(b[j], s[j])),
+                                       Fold::map(c[j], s[j])),
+                            Fold::map(d[j], s[j]));
+    } else {
+      for (int64_t j = 0; j < m; ++j)
+        acc[j] = Fold::join(
+            Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], 0)), Fold::map(b[j], 0)), Fold::map(c[j], 0)),
+            Fold::map(d[j], 0));
+    }
+  }
+  for (; i < n; ++i) {
+    const T* a = r(i);
+    for (int64_t j = 0; j < m; ++j) acc[j] = Fold::join(acc[j], Fold::map(a[j], s ? s[j] : T()));
+  }
+}
+
+template <class Fold, class T>
+void combine(char* a, const char* b, int64_t m) {
+  auto* __restrict x = reinterpret_cast<T*>(a);
+  auto* y = reinterpret_cast<const T*>(b);
+  for (int64_t j = 0; j < m; ++j) x[j] = Fold::join(x[j], y[j]);
+}
+
+template <class Fold, class T, class As = T>
+void add(KernelTable& t, int opcode) {
+  t.reduce[opcode][static_cast<int>(dtype_of<As>())] = {rows<Fold, T>, columns<Fold, T>, combine<Fold, T>, nullptr};
+}
+
+}  // namespace
+}  // namespace fc::cpu::FC_ISA
