@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the C++ front from the registered schemas: methods of facula::Tensor and functions of namespace facula, as
-// declarations with defaults and as definitions that call the operator. Run by the build:
+// Prints the C++ front from the registered schemas: functions of namespace facula, which call the operators, and methods
+// of facula::Tensor, which call the functions. Run by the build:
 //   facula-schemas FOLDER
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <span>
 #include <sstream>
@@ -104,74 +105,71 @@ std::string result_type(const Schema& s) {
   return out + ">";
 }
 
-struct Text {
-  std::ostringstream declarations, definitions;
-};
-
 struct CppParameter {
   std::string type, name, by_default;
 };
 
-// One function or method; nothing if a type has no C++ form.
-void print(const Operator& op, bool method, Text& text, std::set<std::string>& seen) {
+// An operator as a C++ function; nothing if a type has no C++ form.
+struct Function {
+  std::string name, result, key, arguments;  // key: name and required types, what tells overloads apart
+  std::vector<CppParameter> parameters;
+  bool factory = false, method = false;
+
+  // The parameters as declared (with defaults), as defined, or only their names.
+  enum Form { Declared, Defined, Names };
+  std::string list(Form form, size_t from = 0) const {
+    std::string out;
+    for (size_t i = from; i < parameters.size(); ++i) {
+      const CppParameter& p = parameters[i];
+      if (i > from) out += ", ";
+      if (form != Names) out += p.type + " ";
+      out += p.name;
+      if (form == Declared && !p.by_default.empty()) out += " = " + p.by_default;
+    }
+    return out;
+  }
+};
+
+std::optional<Function> describe(const Operator& op, std::set<std::string>& seen) {
   const Schema& s = op.schema();
-  std::string result = result_type(s);
-  if (result.empty() || listed(kKeywords, s.name) || listed(kByHand, s.name) || s.name.starts_with("__")) return;
-  bool factory = is_factory(s);
-  std::vector<CppParameter> outs, others;  // libtorch's order: add_out(out, self, other)
-  std::string arguments;
-  for (size_t i = 0; i < s.parameters.size(); ++i) {
-    const Parameter& p = s.parameters[i];
+  Function f;
+  f.result = result_type(s);
+  if (f.result.empty() || listed(kKeywords, s.name) || listed(kByHand, s.name) || s.name.starts_with("__")) return {};
+  f.name = op.is_out ? s.name + "_out" : s.name;
+  f.factory = is_factory(s);
+  f.method = !s.parameters.empty() && s.parameters[0].name == "self" && s.parameters[0].type == Type{} && !op.is_out;
+  std::vector<CppParameter> others;
+  for (const Parameter& p : s.parameters) {
     std::string name = listed(kKeywords, p.name) ? p.name + "_" : p.name;
     std::string type = type_of(p);
-    if (type.empty()) return;
-    if (!arguments.empty()) arguments += ", ";
-    if (factory && is_option(p.name)) {
-      arguments += p.name == "dtype"    ? "options.dtype_opt()"
-                   : p.name == "layout" ? "std::optional<Layout>()"
-                   : p.name == "device" ? "options.device_opt()"
-                                        : "std::optional<bool>()";
+    if (type.empty()) return {};
+    if (!f.arguments.empty()) f.arguments += ", ";
+    if (f.factory && is_option(p.name)) {
+      bool given = p.name == "dtype" || p.name == "device";
+      f.arguments += given ? "front::boxed(options." + p.name + "_opt())" : "fc::Arg()";
       if (p.name == "dtype") others.push_back({"const TensorOptions&", "options", "{}"});
       continue;
     }
-    if (method && i == 0) {
-      arguments += "*this";
-      continue;
-    }
     bool repeated = p.type.kind == Kind::Int && p.type.list && p.type.length > 1;
-    arguments +=
+    f.arguments +=
         repeated ? "front::repeat(" + name + ", " + std::to_string(p.type.length) + ")" : "front::boxed(" + name + ")";
-    if (op.is_out && p.alias.write) outs.push_back({type, name, ""});
+    if (op.is_out && p.alias.write)
+      f.parameters.push_back({type, name, ""});  // libtorch's order: add_out(out, self, …)
     else others.push_back({type, name, p.has_default ? default_of(p) : ""});
   }
+  size_t required = f.parameters.size();
+  f.parameters.insert(f.parameters.end(), others.begin(), others.end());
+  while (required < f.parameters.size() && f.parameters[required].by_default.empty()) ++required;
   // Overloads that could be called alike are ambiguous in C++: a later one asks for one argument more.
-  std::string name = op.is_out ? s.name + "_out" : s.name, key = name;
-  for (const auto& p : outs) key += "," + p.type;
-  size_t required = 0;
   auto key_of = [&] {
-    std::string k = key;
-    for (size_t i = 0; i < required; ++i) k += "," + others[i].type;
+    std::string k = f.name;
+    for (size_t i = 0; i < required; ++i) k += "," + f.parameters[i].type;
     return k;
   };
-  while (required < others.size() && others[required].by_default.empty()) ++required;
-  while (seen.count(key_of()) && required < others.size()) others[required++].by_default.clear();
-  if (!seen.insert(key_of()).second) return;
-  std::string declared, defined;
-  for (const auto* list : {&outs, &others})
-    for (const CppParameter& p : *list) {
-      std::string separator = declared.empty() ? "" : ", ";
-      declared += separator + p.type + " " + p.name + (p.by_default.empty() ? "" : " = " + p.by_default);
-      defined += separator + p.type + " " + p.name;
-    }
-  std::string body = "front::call<" + result + ">(op" + (arguments.empty() ? "" : ", ") + arguments + ")";
-  body = result == "void"                ? body + ";"
-         : factory && result == "Tensor" ? "return front::with_options(" + body + ", options);"
-                                         : "return " + body + ";";
-  std::string where = method ? "Tensor::" : "", tail = method ? ") const" : ")";
-  text.declarations << result << " " << name << "(" << declared << tail << ";\n";
-  text.definitions << result << " " << where << name << "(" << defined << tail
-                   << " {\n  static const fc::Operator& op = front::find(\"" << op.name() << "\");\n  " << body
-                   << "\n}\n";
+  while (seen.count(key_of()) && required < f.parameters.size()) f.parameters[required++].by_default.clear();
+  f.key = key_of();
+  if (!seen.insert(f.key).second) return {};
+  return f;
 }
 
 void write(const std::string& path, const std::string& content) {  // only if it changed: nothing is rebuilt for nothing
@@ -202,22 +200,27 @@ int main(int argc, char** argv) {
     return 1;
   }
   initialise();
-  Text methods, functions;
-  std::set<std::string> seen_methods, seen_functions;
+  std::ostringstream methods, functions, bodies, definitions;
+  std::set<std::string> seen;
   for (Operator* op : all_operators()) {
-    const Schema& s = op->schema();
-    if (s.space != "aten") continue;
-    bool has_self = !s.parameters.empty() && s.parameters[0].name == "self" && s.parameters[0].type == Type{};
-    if (has_self && !op->is_out) print(*op, true, methods, seen_methods);
-    if (!op->is_in_place) print(*op, false, functions, seen_functions);
+    if (op->schema().space != "aten") continue;
+    std::optional<Function> f = describe(*op, seen);
+    if (!f) continue;
+    functions << f->result << " " << f->name << "(" << f->list(Function::Declared) << ");\n";
+    std::string call = "front::call<" + f->result + ">(op, {" + f->arguments + "})";
+    if (f->factory && f->result == "Tensor") call = "front::with_options(" + call + ", options)";
+    definitions << f->result << " " << f->name << "(" << f->list(Function::Defined)
+                << ") {\n  static constinit front::Op op(\"" << op->name() << "\");\n  return " << call << ";\n}\n";
+    if (!f->method) continue;
+    methods << f->result << " " << f->name << "(" << f->list(Function::Declared, 1) << ") const;\n";
+    std::string rest = f->list(Function::Names, 1);
+    bodies << "inline " << f->result << " Tensor::" << f->name << "(" << f->list(Function::Defined, 1)
+           << ") const { return facula::" << f->name << "(*this" << (rest.empty() ? "" : ", ") << rest << "); }\n";
   }
   std::string folder = argv[1], note = "// Written by facula-schemas from the operators' schemas. Do not edit.\n";
-  write(folder + "/methods.h", note + "// Inside class facula::Tensor.\n" + methods.declarations.str());
-  write(folder + "/functions.h", note + "#pragma once\n#include <facula/tensor.h>\n\nnamespace facula {\n\n" +
-                                     functions.declarations.str() + "\n}  // namespace facula\n");
-  std::string head = note + "#include \"front/call.h\"\n\nnamespace facula {\n\n";
-  write(folder + "/methods.cpp", head + methods.definitions.str() + "\n}  // namespace facula\n");
-  write(folder + "/functions.cpp",
-        note + "#include <facula/functions.h>\n\n#include \"front/call.h\"\n\nnamespace facula {\n\n" +
-            functions.definitions.str() + "\n}  // namespace facula\n");
+  std::string open = "\nnamespace facula {\n\n", close = "\n}  // namespace facula\n";
+  write(folder + "/methods.h", note + "// Inside class facula::Tensor.\n" + methods.str());
+  write(folder + "/functions.h",
+        note + "#pragma once\n#include <facula/tensor.h>\n" + open + functions.str() + "\n" + bodies.str() + close);
+  write(folder + "/functions.cpp", note + "#include \"front/call.h\"\n" + open + definitions.str() + close);
 }

@@ -46,31 +46,19 @@ enum fc_dtype {
  * Names are the operators'. Those up to `where` are the base from which the others can be decomposed. */
 #define FC_MAP_OPCODES(X)                                                                                                                 \
   X(0, neg, 1, 0)                                                                                                                         \
-  X(1, abs, 1, 0) X(2, exp, 1, 0) X(3, log, 1, 0) X(4, sin, 1, 0) X(5, cos, 1, 0) X(6, sqrt, 1, 0) X(                                     \
-      7, reciprocal, 1, 0) X(8, floor, 1, 0) X(9, trunc, 1, 0) X(10, logical_not, 1, 0) X(11, isnan, 1, 0)                                \
-      X(12, add, 2, 1) X(13, sub, 2, 1) X(14, mul, 2, 0) X(15, div, 2, 0) X(16, div_floor, 2, 0) X(                                       \
-          17, remainder, 2, 0) X(18, pow, 2, 0) X(19, maximum, 2, 0)                                                                      \
-          X(20, minimum, 2, 0) X(21, lt, 2, 0) X(22, le, 2, 0) X(23, eq, 2, 0) X(24, ne, 2, 0) X(                                         \
+  X(1, abs, 1, 0)                                                                                                                         \
+  X(2, exp, 1, 0) X(3, log, 1, 0) X(4, sin, 1, 0) X(5, cos, 1, 0) X(6, sqrt, 1, 0) X(7, reciprocal, 1, 0) X(                              \
+      8, floor, 1, 0) X(9, trunc, 1, 0) X(10, logical_not, 1, 0) X(11, isnan, 1, 0) X(12, add, 2, 1) X(13, sub, 2, 1)                     \
+      X(14, mul, 2, 0) X(15, div, 2, 0) X(16, div_floor, 2, 0) X(17, remainder, 2, 0) X(18, pow, 2, 0)                                    \
+          X(19, maximum, 2, 0) X(20, minimum, 2, 0) X(21, lt, 2, 0) X(22, le, 2, 0) X(23, eq, 2, 0) X(24, ne, 2, 0) X(                    \
               25, bitwise_and, 2, 0) X(26, bitwise_or, 2, 0) X(27, bitwise_xor, 2, 0) X(28, bitwise_left_shift, 2, 0)                     \
-              X(29, bitwise_right_shift, 2, 0) X(30, where, 3, 0) X(31, gt, 2, 0) X(32, ge, 2, 0) X(33, tanh, 1, 0) X(                    \
-                  34, erf, 1,                                                                                                             \
-                  0) X(35, log1p, 1, 0)                                                                                                   \
-                  X(36, expm1, 1, 0) X(37, rsqrt, 1, 0) X(38, tan, 1, 0) X(39, asin, 1, 0) X(40, acos, 1, 0) X(                           \
-                      41,                                                                                                                 \
-                      atan,                                                                                                               \
-                      1, 0) X(42, sinh, 1, 0)                                                                                             \
-                      X(43, cosh, 1, 0) X(44, asinh, 1, 0) X(45, acosh, 1, 0) X(46, atanh, 1, 0) X(47, exp2, 1, 0) X(                     \
-                          48,                                                                                                             \
-                          log2,                                                                                                           \
-                          1, 0) X(49, log10, 1, 0)                                                                                        \
-                          X(50, ceil, 1, 0) X(51, round, 1, 0) X(52, frac, 1, 0) X(53, sign, 1, 0) X(54, sgn, 1, 0) X(                    \
-                              55,                                                                                                         \
-                              signbit,                                                                                                    \
-                              1, 0) X(56, square, 1, 0)                                                                                   \
-                              X(57, sigmoid, 1, 0) X(58, erfc, 1, 0) X(59, erfinv, 1, 0) X(60, lgamma, 1, 0) X(                           \
-                                  61,                                                                                                     \
-                                  digamma,                                                                                                \
-                                  1, 0)                                                                                                   \
+              X(29, bitwise_right_shift, 2, 0) X(30, where, 3, 0) X(31, gt, 2, 0) X(32, ge, 2, 0) X(33, tanh, 1, 0)                       \
+                  X(34, erf, 1, 0) X(35, log1p, 1, 0) X(36, expm1, 1, 0) X(37, rsqrt, 1, 0) X(38, tan, 1, 0)                              \
+                      X(39, asin, 1, 0) X(40, acos, 1, 0) X(41, atan, 1, 0) X(42, sinh, 1, 0) X(43, cosh, 1, 0) X(                        \
+                          44, asinh, 1, 0) X(45, acosh, 1, 0) X(46, atanh, 1, 0) X(47, exp2, 1, 0) X(48, log2, 1, 0)                      \
+                          X(49, log10, 1, 0) X(50, ceil, 1, 0) X(51, round, 1, 0) X(52, frac, 1, 0) X(53, sign, 1, 0)                     \
+                              X(54, sgn, 1, 0) X(55, signbit, 1, 0) X(56, square, 1, 0) X(57, sigmoid, 1, 0) X(                           \
+                                  58, erfc, 1, 0) X(59, erfinv, 1, 0) X(60, lgamma, 1, 0) X(61, digamma, 1, 0)                            \
                                   X(62, isinf, 1, 0) X(63, isfinite, 1, 0) X(64, isposinf, 1, 0) X(65, isneginf, 1, 0) X(                 \
                                       66,                                                                                                 \
                                       bitwise_not,                                                                                        \

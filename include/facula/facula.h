@@ -4,25 +4,34 @@
 //   facula::Tensor x = facula::randn({2, 3}, facula::requires_grad());
 //   (x * x).sum().backward();
 #pragma once
-#include <facula/functions.h>
 #include <facula/tensor.h>
 
 #include "dispatch/layers.h"
 
 namespace facula {
 
-Tensor tensor(std::initializer_list<double> values, const TensorOptions& options = {});
-Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& options = {});
-Tensor tensor(double value, const TensorOptions& options = {});
+inline Tensor tensor(std::initializer_list<double> values, const TensorOptions& options = {}) {
+  return front::tensor(values, options);
+}
+inline Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& options = {}) {
+  return front::tensor(values, options);
+}
+inline Tensor tensor(double value, const TensorOptions& options = {}) { return front::tensor(value, options); }
 // Memory of the caller's, not copied; it must outlive the tensor.
-Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+inline Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {}) {
+  return front::from_blob(data, sizes, options);
+}
 
 void manual_seed(uint64_t seed);
 void set_num_threads(int n);
 int get_num_threads();
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                         const std::vector<Tensor>& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
-                         bool create_graph = false, bool allow_unused = false);
+inline std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                                const std::vector<Tensor>& grad_outputs = {},
+                                std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+                                bool allow_unused = false) {
+  return front::outside(front::grad(front::span(outputs), front::span(inputs), front::span(grad_outputs), retain_graph,
+                                    create_graph, allow_unused));
+}
 
 class NoGradGuard : public fc::GradMode {
  public:

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // facula::Tensor: the core's tensor with every operator as a method (methods.h is printed from the schemas).
 #pragma once
-#include <iosfwd>
-
-#include <facula/types.h>
-
-#include "ops/indexing.h"
+#include <facula/front.h>
 
 namespace facula {
 
@@ -53,40 +49,59 @@ class Tensor : public fc::Tensor {
       return item().is_unsigned() ? item().bits() : static_cast<T>(item().to_int());
     else return static_cast<T>(item().to_int());
   }
-  Scalar item() const;
+  Scalar item() const { return front::item(*this); }
 
-  Tensor to(Dtype t) const;
-  Tensor to(Device d) const;
-  Tensor to(Device d, Dtype t) const;
-  Tensor to(const TensorOptions& o) const;
+  Tensor to(const TensorOptions& o) const { return front::to(*this, o); }
+  Tensor to(Dtype t) const { return to(TensorOptions(t)); }
+  Tensor to(Device d) const { return to(TensorOptions(d)); }
+  Tensor to(Device d, Dtype t) const { return to(TensorOptions(t).device(d)); }
   Tensor cpu() const { return to(kCPU); }
 
-  Tensor index(std::initializer_list<fc::TensorIndex> indices) const;
-  Tensor index_put_(std::initializer_list<fc::TensorIndex> indices, const Tensor& value) const;
-  Tensor index_put_(std::initializer_list<fc::TensorIndex> indices, const Scalar& value) const;
-  Tensor operator[](int64_t i) const;
+  Tensor index(std::initializer_list<fc::TensorIndex> indices) const {
+    return fc::get_item(*this, {indices.begin(), indices.size()});
+  }
+  Tensor index_put_(std::initializer_list<fc::TensorIndex> indices, const Tensor& value) const {
+    fc::set_item(*this, {indices.begin(), indices.size()}, static_cast<const fc::Tensor&>(value));
+    return *this;
+  }
+  Tensor index_put_(std::initializer_list<fc::TensorIndex> indices, const Scalar& value) const {
+    fc::set_item(*this, {indices.begin(), indices.size()}, value);
+    return *this;
+  }
+  Tensor operator[](int64_t i) const { return index({fc::TensorIndex(i)}); }
 
-  bool requires_grad() const;
-  const Tensor& requires_grad_(bool on = true) const;
+  bool requires_grad() const { return front::requires_grad(*this); }
+  const Tensor& requires_grad_(bool on = true) const {
+    front::set_requires_grad(*this, on);
+    return *this;
+  }
   const Tensor& set_requires_grad(bool on) const { return requires_grad_(on); }
-  bool is_leaf() const;
-  Tensor grad() const;
-  Tensor& mutable_grad() const;
+  bool is_leaf() const { return front::is_leaf(*this); }
+  Tensor grad() const { return front::grad(*this); }
+  Tensor& mutable_grad() const { return static_cast<Tensor&>(front::mutable_grad(*this)); }
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
-                bool create_graph = false) const;
-  void retain_grad() const;
-  Tensor variable_data() const;
+                bool create_graph = false) const {
+    front::backward(*this, gradient, retain_graph, create_graph);
+  }
+  void retain_grad() const { front::retain_grad(*this); }
+  Tensor variable_data() const { return front::variable_data(*this); }
 
-  Tensor operator-() const;
-  Tensor operator~() const;
-  const Tensor& operator+=(const Tensor& o) const;
-  const Tensor& operator-=(const Tensor& o) const;
-  const Tensor& operator*=(const Tensor& o) const;
-  const Tensor& operator/=(const Tensor& o) const;
-  const Tensor& operator+=(const Scalar& o) const;
-  const Tensor& operator-=(const Scalar& o) const;
-  const Tensor& operator*=(const Scalar& o) const;
-  const Tensor& operator/=(const Scalar& o) const;
+  Tensor operator-() const { return neg(); }
+  Tensor operator~() const { return bitwise_not(); }
+#define FC_ASSIGN(symbol, method)                        \
+  const Tensor& operator symbol(const Tensor& o) const { \
+    method(o);                                           \
+    return *this;                                        \
+  }                                                      \
+  const Tensor& operator symbol(const Scalar& o) const { \
+    method(o);                                           \
+    return *this;                                        \
+  }
+  FC_ASSIGN(+=, add_)
+  FC_ASSIGN(-=, sub_)
+  FC_ASSIGN(*=, mul_)
+  FC_ASSIGN(/=, div_)
+#undef FC_ASSIGN
 
 #include <facula/methods.h>
 };
@@ -94,25 +109,37 @@ class Tensor : public fc::Tensor {
 inline TensorList::TensorList(std::initializer_list<Tensor> v) : data_(std::data(v)), size_(v.size()) {}
 inline TensorList::TensorList(const std::vector<Tensor>& v) : data_(v.data()), size_(v.size()) {}
 
-#define FC_OPERATOR(symbol)                                 \
-  Tensor operator symbol(const Tensor& a, const Tensor& b); \
-  Tensor operator symbol(const Tensor& a, const Scalar& b); \
-  Tensor operator symbol(const Scalar& a, const Tensor& b);
-FC_OPERATOR(+)
-FC_OPERATOR(-)
-FC_OPERATOR(*)
-FC_OPERATOR(/)
-FC_OPERATOR(<)
-FC_OPERATOR(<=)
-FC_OPERATOR(>)
-FC_OPERATOR(>=)
-FC_OPERATOR(==)
-FC_OPERATOR(!=)
-FC_OPERATOR(&)
-FC_OPERATOR(|)
-FC_OPERATOR(^)
+static_assert(sizeof(Tensor) == sizeof(fc::Tensor));  // a Tensor is a fc::Tensor with methods and nothing else
+
+namespace front {
+inline fc::TensorSpan span(const TensorList& v) { return {static_cast<const fc::Tensor*>(v.data()), v.size()}; }
+inline std::vector<Tensor> outside(std::vector<fc::Tensor> v) {
+  return {std::make_move_iterator(v.begin()), std::make_move_iterator(v.end())};
+}
+}  // namespace front
+
+// `reflected` says number-op-tensor in terms of the tensor.
+#define FC_OPERATOR(symbol, method, reflected)                                            \
+  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return a.method(b); } \
+  inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return a.method(b); } \
+  inline Tensor operator symbol(const Scalar& a, const Tensor& b) { return reflected; }
+FC_OPERATOR(+, add, b.add(a))
+FC_OPERATOR(-, sub, b.rsub(a))
+FC_OPERATOR(*, mul, b.mul(a))
+FC_OPERATOR(/, div, b.reciprocal().mul(a))
+FC_OPERATOR(<, lt, b.gt(a))
+FC_OPERATOR(<=, le, b.ge(a))
+FC_OPERATOR(>, gt, b.lt(a))
+FC_OPERATOR(>=, ge, b.le(a))
+FC_OPERATOR(==, eq, b.eq(a))
+FC_OPERATOR(!=, ne, b.ne(a))
+FC_OPERATOR(&, bitwise_and, b.bitwise_and(a))
+FC_OPERATOR(|, bitwise_or, b.bitwise_or(a))
+FC_OPERATOR(^, bitwise_xor, b.bitwise_xor(a))
 #undef FC_OPERATOR
 
-std::ostream& operator<<(std::ostream& out, const Tensor& t);
+inline std::ostream& operator<<(std::ostream& out, const Tensor& t) { return front::print(out, t); }
 
 }  // namespace facula
+
+#include <facula/functions.h>  // the methods' bodies

@@ -1,32 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the front's printed functions reach the dispatcher. A facula::Tensor is a fc::Tensor with methods and nothing
-// else, so references and lists of one are references and lists of the other.
+// How the front's printed functions reach the dispatcher.
 #pragma once
-#include <facula/facula.h>
+#include <facula/tensor.h>
 
-#include "autograd/autograd.h"
+#include <atomic>
+
 #include "dispatch/call.h"
 #include "runtime.h"
 
 namespace facula::front {
 
-static_assert(sizeof(Tensor) == sizeof(fc::Tensor));
+class Op {  // an operator, found at its first call
+ public:
+  constexpr explicit Op(const char* name) : name_(name) {}
+  const fc::Operator& get() {
+    const fc::Operator* op = op_.load(std::memory_order_acquire);
+    return op ? *op : find();
+  }
 
-inline const fc::Operator& find(const char* name) {
-  fc::initialise();
-  return fc::get_operator(name);
-}
+ private:
+  const fc::Operator& find() {
+    fc::initialise();
+    const fc::Operator& op = fc::get_operator(name_);
+    op_.store(&op, std::memory_order_release);
+    return op;
+  }
+  const char* name_;
+  std::atomic<const fc::Operator*> op_ = nullptr;
+};
 
-inline fc::IntSpan boxed(const IntArrayRef& v) { return v; }
-inline fc::Arg boxed(const std::optional<IntArrayRef>& v) { return v ? fc::Arg(fc::IntSpan(*v)) : fc::Arg(); }
-inline fc::TensorSpan boxed(const TensorList& v) { return {reinterpret_cast<const fc::Tensor*>(v.data()), v.size()}; }
-inline fc::Arg boxed(const std::optional<Tensor>& v) {
-  return v ? fc::Arg(static_cast<const fc::Tensor&>(*v)) : fc::Arg();
+template <class T>
+fc::Arg boxed(const T& v) {
+  return v;
 }
-inline fc::Arg boxed(const std::optional<Scalar>& v) { return v ? fc::Arg(*v) : fc::Arg(); }
-inline fc::Arg boxed(const std::optional<Generator>& g) { return g ? fc::Arg(g->get()) : fc::Arg(); }
+inline fc::Arg boxed(const Tensor& v) { return static_cast<const fc::Tensor&>(v); }
+inline fc::Arg boxed(const IntArrayRef& v) { return fc::IntSpan(v); }
+inline fc::Arg boxed(const TensorList& v) { return span(v); }
+inline fc::Arg boxed(const Generator& g) { return g.get(); }
 inline fc::Arg boxed(const std::vector<double>& v) { return std::span<const double>(v); }
-inline fc::Arg boxed(const std::optional<std::vector<double>>& v) { return v ? boxed(*v) : fc::Arg(); }
 inline fc::Arg boxed(const std::vector<Scalar>& v) { return std::span<const Scalar>(v); }
 struct Bools {  // std::vector<bool> has no array to borrow
   explicit Bools(const std::vector<bool>& v) : values(v.begin(), v.end()) {}
@@ -35,8 +46,8 @@ struct Bools {  // std::vector<bool> has no array to borrow
 };
 inline Bools boxed(const std::vector<bool>& v) { return Bools(v); }
 template <class T>
-const T& boxed(const T& v) {
-  return v;
+fc::Arg boxed(const std::optional<T>& v) {
+  return v ? boxed(*v) : fc::Arg();
 }
 // int[2] accepts one number for both.
 inline fc::Dims repeat(const IntArrayRef& v, size_t n) {
@@ -45,45 +56,35 @@ inline fc::Dims repeat(const IntArrayRef& v, size_t n) {
 inline fc::Arg repeat(const std::optional<IntArrayRef>& v, size_t) { return boxed(v); }
 
 template <class R>
-struct Inside {
-  using type = R;
+struct Result {
+  static R get(fc::Value* v) { return fc::detail::FromResult<R>::get(*v); }
 };
 template <>
-struct Inside<Tensor> {
-  using type = fc::Tensor;
+struct Result<Tensor> {
+  static Tensor get(fc::Value* v) { return v->take_tensor(); }
 };
 template <>
-struct Inside<std::vector<Tensor>> {
-  using type = std::vector<fc::Tensor>;
+struct Result<std::vector<Tensor>> {
+  static std::vector<Tensor> get(fc::Value* v) { return outside(v->take_tensors()); }
 };
 template <class... R>
-struct Inside<std::tuple<R...>> {
-  using type = std::tuple<typename Inside<R>::type...>;
+struct Result<std::tuple<R...>> {
+  static std::tuple<R...> get(fc::Value* v) {
+    return [&]<size_t... I>(std::index_sequence<I...>) { return std::tuple<R...>(Result<R>::get(v + I)...); }
+    (std::index_sequence_for<R...>{});
+  }
 };
 
-inline Tensor outside(fc::Tensor&& t) { return Tensor(std::move(t)); }
-inline std::vector<Tensor> outside(std::vector<fc::Tensor>&& v) {
-  std::vector<Tensor> out;
-  for (fc::Tensor& t : v) out.emplace_back(std::move(t));
-  return out;
-}
-template <class... R>
-auto outside(std::tuple<R...>&& t) {
-  return std::apply([](R&... r) { return std::make_tuple(outside(std::move(r))...); }, t);
-}
-template <class T>
-T outside(T&& v) {
-  return v;
-}
-
-template <class R, class... A>
-R call(const fc::Operator& op, const A&... args) {
-  if constexpr (std::is_void_v<R>) fc::call_operator<void>(op, args...);
-  else return outside(fc::call_operator<typename Inside<R>::type>(op, args...));
+// Arguments as the schema has them. Few kinds of result, so this is compiled a few times, not once per operator.
+template <class R>
+[[gnu::noinline]] R call(Op& op, std::initializer_list<fc::Arg> args) {
+  fc::Value results[std::max<size_t>(fc::detail::CountResults<R>::value, 1)];
+  op.get().call(args.begin(), results);
+  if constexpr (!std::is_void_v<R>) return Result<R>::get(results);
 }
 
 inline Tensor with_options(Tensor t, const TensorOptions& o) {
-  if (o.requires_grad_set()) fc::autograd::set_requires_grad(t, true);
+  if (o.requires_grad_set()) set_requires_grad(t, true);
   return t;
 }
 

@@ -4,14 +4,17 @@
 #include <cstdio>
 #include <ostream>
 
-#include "core/config.h"
-#include "front/call.h"
+#include <facula/front.h>
 
-namespace facula {
+#include "ops/calls.h"
+
+namespace facula::front {
 namespace {
 
+using fc::Tensor;
+
 std::string number(const Tensor& t) {
-  Scalar s = t.item();
+  Scalar s = item(t);
   if (s.is_bool()) return s.to_bool() ? "1" : "0";
   if (s.is_integral(false)) return fc::to_string(s);
   if (s.is_complex()) return fc::to_string(s);
@@ -22,10 +25,10 @@ std::string number(const Tensor& t) {
 
 void matrix(std::ostream& out, const Tensor& t) {  // 1-d: one number a line; 2-d: one row a line
   size_t width = 0;
-  Tensor flat = t.reshape({-1});
+  Tensor flat = fc::reshape(t, fc::Dims{-1});
   std::vector<std::string> texts;
   for (int64_t i = 0; i < flat.numel(); ++i) {
-    texts.push_back(number(flat[i]));
+    texts.push_back(number(fc::select(flat, 0, i)));
     width = std::max(width, texts.back().size());
   }
   int64_t columns = t.dim() == 2 ? t.size(1) : 1;
@@ -43,14 +46,14 @@ void slices(std::ostream& out, const Tensor& t, std::string where) {
     out << '\n';
     return;
   }
-  for (int64_t i = 0; i < t.size(0); ++i) slices(out, t[i], where + std::to_string(i + 1) + ",");
+  for (int64_t i = 0; i < t.size(0); ++i) slices(out, fc::select(t, 0, i), where + std::to_string(i + 1) + ",");
 }
 
 }  // namespace
 
-std::ostream& operator<<(std::ostream& out, const Tensor& t) {
+std::ostream& print(std::ostream& out, const Tensor& t) {
   if (!t.defined()) return out << "[ Tensor (undefined) ]";
-  Tensor host = t.device().is_cpu() || t.device().is_meta() ? t : t.cpu();
+  Tensor host = t.device().is_cpu() || t.device().is_meta() ? t : to(t, fc::Device{});
   if (!t.device().is_meta()) {
     if (host.dim() == 0) out << number(host) << '\n';
     else if (host.dim() <= 2) matrix(out, host);
@@ -63,7 +66,4 @@ std::ostream& operator<<(std::ostream& out, const Tensor& t) {
   return out << "} ]";
 }
 
-std::string show_config() { return fc::show_config(); }
-const char* version() { return fc::version(); }
-
-}  // namespace facula
+}  // namespace facula::front

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the front has beyond operators, in terms of the core's tensor. facula.h and tensor.h wrap it; it is compiled once
+// (src/front), and not again when an operator is added.
+#pragma once
+#include <facula/types.h>
+
+#include <iosfwd>
+
+#include "ops/indexing.h"
+
+namespace facula::front {
+
+Scalar item(const fc::Tensor& t);
+fc::Tensor to(const fc::Tensor& t, const TensorOptions& options);
+std::ostream& print(std::ostream& out, const fc::Tensor& t);
+
+bool requires_grad(const fc::Tensor& t);
+void set_requires_grad(const fc::Tensor& t, bool on);
+bool is_leaf(const fc::Tensor& t);
+fc::Tensor grad(const fc::Tensor& t);
+fc::Tensor& mutable_grad(const fc::Tensor& t);
+void retain_grad(const fc::Tensor& t);
+fc::Tensor variable_data(const fc::Tensor& t);
+void backward(const fc::Tensor& t, const fc::Tensor& gradient, std::optional<bool> retain_graph, bool create_graph);
+std::vector<fc::Tensor> grad(fc::TensorSpan outputs, fc::TensorSpan inputs, fc::TensorSpan grad_outputs,
+                             std::optional<bool> retain_graph, bool create_graph, bool allow_unused);
+
+fc::Tensor tensor(std::initializer_list<double> values, const TensorOptions& options);
+fc::Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& options);
+fc::Tensor tensor(double value, const TensorOptions& options);
+fc::Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options);
+
+}  // namespace facula::front
