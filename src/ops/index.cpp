@@ -272,11 +272,11 @@ Tensor embedding_dense_backward(const Tensor& grad, const Tensor& indices, int64
   if (scale_by_frequency) {
     Tensor ones = full(at.sizes(), 1, grad.dtype(), grad.device());
     Tensor counts =
-        call<"aten::index_add", Tensor>(zeros(Dims{num_weights}, grad.dtype(), grad.device()), 0, at, ones, Scalar(1));
+        call<"aten::index_add_", Tensor>(zeros(Dims{num_weights}, grad.dtype(), grad.device()), 0, at, ones, Scalar(1));
     rows = div(rows, unsqueeze(call<"aten::index_select", Tensor>(counts, 0, at), 1));
   }
-  Tensor out = call<"aten::index_add", Tensor>(zeros(Dims{num_weights, grad.size(-1)}, grad.dtype(), grad.device()), 0,
-                                               at, rows, Scalar(1));
+  Tensor out = call<"aten::index_add_", Tensor>(zeros(Dims{num_weights, grad.size(-1)}, grad.dtype(), grad.device()), 0,
+                                                at, rows, Scalar(1));
   if (padding_idx >= 0 && padding_idx < num_weights) zero_(select(out, 0, padding_idx));
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row and column kernels of softmax and the normalisations, compiled once per instruction set (isa/rows.cpp), for
+// Row and column kernels of softmax, the normalisations and mse_loss, compiled once per instruction set (isa/rows.cpp), for
 // float32 and float64. "Rows" run along contiguous elements. "Columns" run along the outer of two axes: element (i, j)
 // lies at i * stride + j, j < m. Every sum has a fixed tree. Element pointers are of the table's type.
 #pragma once
@@ -22,6 +22,8 @@ struct RowKernels {
   void (*normalise)(const void* x, void* y, int64_t n, double mean, double rstd, const void* weight, const void* bias);
   // sums[0] = sum of g[i] * w[i], sums[1] = sum of g[i] * w[i] * (x[i] - mean); w may be null
   void (*pair_sums)(const void* g, const void* x, int64_t n, double mean, const void* weight, double* sums);
+  // The sum of (a[i] - b[i])^2.
+  double (*squared_distance)(const void* a, const void* b, int64_t n);
   // y[i] = a * g[i] * w[i] + b * x[i] + c; w and x may be null
   void (*affine)(const void* g, const void* x, void* y, int64_t n, double a, double b, double c, const void* weight);
   // the same with a, b, c per column, over rows of m columns; x may be null

@@ -28,24 +28,58 @@ inline void put(T* p, const Vec<T>& v, K k) {
   else store(p, v);
 }
 
-// Sum over a row of f(position, valid elements), which must give 0 beyond them: lanes, then pairwise.
-template <class T, class F>
-inline T row_sum(int64_t n, const F& f) {
-  constexpr int W = kWidth<T>, K = kLaneVectors;
-  Vec<T> acc[K] = {};
+// The sum of all lanes, pairwise.
+template <class T, int K>
+inline T fold(Vec<T> (&acc)[K]) {
+#pragma GCC unroll 16
+  for (int w = K / 2; w > 0; w /= 2)
+#pragma GCC unroll 16
+    for (int k = 0; k < w; ++k) acc[k] += acc[k + w];
+  T lane[kWidth<T>];
+  store(lane, acc[0]);
+  for (int w = kWidth<T> / 2; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
+  return lane[0];
+}
+
+// Sums over a row of what f(position, valid elements) gives, N vectors that must be 0 beyond the valid elements: in
+// lanes, then pairwise. The last, incomplete round goes through memory, so that the others' lanes stay in registers.
+template <class T, int N, class F>
+inline void row_sums(int64_t n, T (&sums)[N], const F& f) {
+  constexpr int W = kWidth<T>, K = kLaneVectors / N;
+  struct Vectors {
+    Vec<T> v[N];
+  };
+  Vec<T> acc[N][K];
+#pragma GCC unroll 16
+  for (int k = 0; k < K; ++k)
+    for (int j = 0; j < N; ++j) acc[j][k] = splat(T(0));
   int64_t i = 0;
   for (; i + K * W <= n; i += K * W)
 #pragma GCC unroll 16
-    for (int k = 0; k < K; ++k) acc[k] += f(i + k * W, std::integral_constant<int, W>{});
-  for (int k = 0; i < n; i += W, ++k)
-    acc[k] += i + W <= n ? f(i, std::integral_constant<int, W>{}) : f(i, static_cast<int>(n - i));
-  for (int w = K / 2; w > 0; w /= 2)
-    for (int k = 0; k < w; ++k) acc[k] += acc[k + w];
-  T lane[W];
-  store(lane, acc[0]);
-  for (int w = W / 2; w > 0; w /= 2)
-    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
-  return lane[0];
+    for (int k = 0; k < K; ++k) {
+      Vectors v;
+      f(i + k * W, std::integral_constant<int, W>{}, v.v);
+      for (int j = 0; j < N; ++j) acc[j][k] += v.v[j];
+    }
+  if (i < n) {
+    Vectors rest[K];
+    int k = 0;
+    for (; i + W <= n; i += W) f(i, std::integral_constant<int, W>{}, rest[k++].v);
+    if (i < n) f(i, static_cast<int>(n - i), rest[k++].v);
+    for (; k < K; ++k)
+      for (int j = 0; j < N; ++j) rest[k].v[j] = splat(T(0));
+#pragma GCC unroll 16
+    for (k = 0; k < K; ++k)
+      for (int j = 0; j < N; ++j) acc[j][k] += rest[k].v[j];
+  }
+  for (int j = 0; j < N; ++j) sums[j] = fold<T, K>(acc[j]);
+}
+template <class T, class F>
+inline T row_sum(int64_t n, const F& f) {
+  T sum[1];
+  row_sums<T, 1>(n, sum, [&](int64_t i, auto k, Vec<T>(&v)[1]) { v[0] = f(i, k); });
+  return sum[0];
 }
 
 template <class T>
@@ -63,9 +97,11 @@ inline T row_max(const T* x, int64_t n) {
   }
   for (; i < n; i += W) a = larger(i + W <= n ? load(x + i) : load_part(x + i, n - i, lowest), a);
   a = larger(larger(a, b), larger(c, d));
-  T m = a[0];
-  for (int l = 1; l < W; ++l) m = a[l] > m ? a[l] : m;
-  return m;
+  T lane[W];
+  store(lane, a);
+  for (int w = W / 2; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) lane[l] = lane[l + w] > lane[l] ? lane[l + w] : lane[l];
+  return lane[0];
 }
 
 template <class T>
@@ -194,9 +230,26 @@ void pair_sums(const void* grad, const void* in, int64_t n, double mean, const v
   const T* x = static_cast<const T*>(in);
   const T* w = static_cast<const T*>(weight);
   const T m = static_cast<T>(mean);
-  auto term = [&](int64_t i, auto k) { return w ? get(g + i, k) * get(w + i, k) : get(g + i, k); };
-  sums[0] = row_sum<T>(n, term);
-  sums[1] = row_sum<T>(n, [&](int64_t i, auto k) { return term(i, k) * (get(x + i, k) - m); });
+  T both[2];
+  auto sum = [&](const auto& term) {
+    row_sums<T, 2>(n, both, [&](int64_t i, auto k, Vec<T>(&v)[2]) {
+      v[0] = term(i, k);
+      v[1] = v[0] * (get(x + i, k) - m);
+    });
+  };
+  if (w) sum([&](int64_t i, auto k) { return get(g + i, k) * get(w + i, k); });
+  else sum([&](int64_t i, auto k) { return get(g + i, k); });
+  sums[0] = both[0];
+  sums[1] = both[1];
+}
+
+template <class T>
+double squared_distance(const void* av, const void* bv, int64_t n) {
+  const T *a = static_cast<const T*>(av), *b = static_cast<const T*>(bv);
+  return static_cast<double>(row_sum<T>(n, [&](int64_t i, auto k) {
+    Vec<T> d = get(a + i, k) - get(b + i, k);
+    return d * d;
+  }));
 }
 
 template <class T>
@@ -254,8 +307,9 @@ void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, in
 
 template <class T>
 constexpr RowKernels table() {
-  return {softmax<T>,   softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>, moments<T>,
-          normalise<T>, pair_sums<T>,        affine<T>,          affine_columns<T>,           column_sums<T>};
+  return {softmax<T>, softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>,
+          moments<T>, normalise<T>,        pair_sums<T>,       squared_distance<T>,
+          affine<T>,  affine_columns<T>,   column_sums<T>};
 }
 
 }  // namespace

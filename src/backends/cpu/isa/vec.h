@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#if defined(__FMA__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -45,18 +45,46 @@ inline Vec<T> splat(T x) {
   return Vec<T>{} + x;
 }
 
-// k < kWidth elements; the rest of the vector is `fill`.
+// Lanes before k are set.
+template <class T>
+inline auto first_lanes(int64_t k) {
+  using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  Vec<I> lane;
+  for (int i = 0; i < kWidth<T>; ++i) lane[i] = static_cast<I>(i);
+  return lane < splat(static_cast<I>(k));
+}
+
+// k < kWidth elements, nothing beyond them is touched; the rest of the vector is `fill`.
 template <class T>
 inline Vec<T> load_part(const T* p, int64_t k, T fill) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return Vec<T>(_mm512_mask_loadu_ps(__m512(splat(fill)), static_cast<__mmask16>((1U << k) - 1), p));
+  else return Vec<T>(_mm512_mask_loadu_pd(__m512d(splat(fill)), static_cast<__mmask8>((1U << k) - 1), p));
+#elif defined(__AVX2__)
+  const auto mask = first_lanes<T>(k);
+  if constexpr (sizeof(T) == 4) return mask ? Vec<T>(_mm256_maskload_ps(p, __m256i(mask))) : splat(fill);
+  else return mask ? Vec<T>(_mm256_maskload_pd(p, __m256i(mask))) : splat(fill);
+#else
   T buffer[kWidth<T>];
   for (int i = 0; i < kWidth<T>; ++i) buffer[i] = i < k ? p[i] : fill;
   return load(buffer);
+#endif
 }
 template <class T>
 inline void store_part(T* p, const Vec<T>& v, int64_t k) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1U << k) - 1), __m512(v));
+  else _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1U << k) - 1), __m512d(v));
+#elif defined(__AVX2__)
+  const auto mask = first_lanes<T>(k);
+  if constexpr (sizeof(T) == 4) _mm256_maskstore_ps(p, __m256i(mask), __m256(v));
+  else _mm256_maskstore_pd(p, __m256i(mask), __m256d(v));
+#else
   T buffer[kWidth<T>];
   store(buffer, v);
   for (int i = 0; i < k; ++i) p[i] = buffer[i];
+#endif
 }
 
 template <class T>
@@ -84,8 +112,8 @@ inline Vec<T> exp(Vec<T> x) {
   constexpr T ln2_high = single ? T(0.693359375) : T(6.93147180369123816490e-01);
   constexpr T ln2_low = single ? T(-2.12194440054690581e-4) : T(1.90821492927058770002e-10);
   constexpr int mantissa = single ? 23 : 52, bias = single ? 127 : 1023;
-  x = x < low ? splat(low) : x;
-  x = x > high ? splat(high) : x;
+  x = splat(low) > x ? splat(low) : x;  // in this form one instruction each
+  x = splat(high) < x ? splat(high) : x;
   Vec<T> t = fma<T>(x, splat(T(1.44269504088896340736)), splat(magic));
   Vec<T> n = t - magic;
   Vec<T> r = fma<T>(n, splat(-ln2_low), fma<T>(n, splat(-ln2_high), x));
