@@ -49,8 +49,6 @@ void add_from(KernelTable& t, std::integer_sequence<int, to...>) {
 }  // namespace
 
 void add_indirect_casts(KernelTable& t) {
-  for (DType same : {DType::Float16, DType::BFloat16, DType::UInt16})
-    t.cast[static_cast<int>(same)][static_cast<int>(same)] = move_row<2>;
   for (DType same : {DType::Float8_e5m2, DType::Float8_e4m3fn})
     t.cast[static_cast<int>(same)][static_cast<int>(same)] = move_row<1>;
   t.cast[static_cast<int>(DType::UInt32)][static_cast<int>(DType::UInt32)] = move_row<4>;

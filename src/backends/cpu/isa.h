@@ -18,6 +18,8 @@ struct MapKernel {
   FlatFn fn = nullptr;
   DType result = DType::Undefined;  // the type the kernel writes
   int16_t cost = 1;
+  FlatFn with_numbers = nullptr;  // half types only: the last `numbers` operands are float32
+  int16_t numbers = 0;
 };
 
 // Folds of blocks: at most kReduceRow elements of a row, or kReduceRows rows of columns that lie side by side. The
@@ -49,7 +51,8 @@ struct RandomKernels {
 };
 
 struct KernelTable {
-  MapKernel map[FC_MAP_COUNT][kDTypeSlots];  // by opcode and compute type; float32 stands for reduced types
+  // By opcode and compute type. float32 stands for half types, which have a few kernels of their own beside.
+  MapKernel map[FC_MAP_COUNT][kDTypeSlots];
   CastFn cast[kDTypeSlots][kDTypeSlots];
   ReduceKernel reduce[FC_REDUCE_COUNT][kDTypeSlots];  // by compute type
   ArgReduceKernel arg_reduce[2][kDTypeSlots];         // 0: max, 1: min
@@ -64,6 +67,7 @@ struct KernelTable {
   void fill_binary(KernelTable& t);   \
   void fill_compare(KernelTable& t);  \
   void fill_ternary(KernelTable& t);  \
+  void fill_half(KernelTable& t);     \
   void fill_cast(KernelTable& t);     \
   void fill_reduce(KernelTable& t);   \
   void fill_extremes(KernelTable& t); \

@@ -66,7 +66,8 @@ void check_divisor(const fc_map& c, const Walk& w) {
 }
 
 // One dimension without gaps, conversions or repetition needs no plan and no walk. False: it is not so.
-bool map_row(const fc_map& c, const MapKernel& k, DType compute, const void* params) {
+template <class Wanted>
+bool map_row(const fc_map& c, const MapKernel& k, FlatFn fn, Wanted wanted_of, const void* params) {
   if (c.ndim != 1 || c.shape[0] == 0) return false;
   char* data[kMaxOperands];
   int64_t items[kMaxOperands];
@@ -78,7 +79,7 @@ bool map_row(const fc_map& c, const MapKernel& k, DType compute, const void* par
   };
   if (!direct(0, c.out, k.result)) return false;
   for (int i = 0; i < c.n_in; ++i) {
-    const DType wanted = c.opcode == FC_MAP_where && i == 0 ? DType::Bool : compute;
+    const DType wanted = wanted_of(i);
     if (c.in[i].data) {
       if (!direct(i + 1, c.in[i], wanted)) return false;
       continue;
@@ -93,14 +94,36 @@ bool map_row(const fc_map& c, const MapKernel& k, DType compute, const void* par
   parallel_for(0, c.shape[0], walk_grain(k.cost), [&](int64_t from, int64_t to) {
     char* at[kMaxOperands];
     for (int i = 0; i <= c.n_in; ++i) at[i] = data[i] + from * items[i];
-    k.fn(at, to - from, params);
+    fn(at, to - from, params);
   });
   return true;
 }
 
+// The kernel for operands of one half type as they are stored, perhaps with numbers at the end; null: there is none.
+const MapKernel* half_kernel(const fc_map& c, FlatFn& fn) {
+  const MapKernel& k = kernels().map[c.opcode][c.out.dtype];
+  if (c.compute != static_cast<int>(DType::Float32) || !is_reduced(static_cast<DType>(c.out.dtype)) || !k.fn)
+    return nullptr;
+  int halves = 0;
+  while (halves < c.n_in && c.in[halves].data && c.in[halves].dtype == c.out.dtype) ++halves;
+  fn = halves == c.n_in ? k.fn : k.with_numbers;
+  if (halves == c.n_in) return &k;
+  for (int i = halves; i < c.n_in; ++i)
+    if (c.in[i].data) return nullptr;
+  return halves == c.n_in - k.numbers ? &k : nullptr;
+}
+
 void map(void*, const fc_map& c) {
-  DType compute = static_cast<DType>(c.compute);
-  const MapKernel& k = kernels().map[c.opcode][c.compute];
+  const DType compute = static_cast<DType>(c.compute);
+  FlatFn fn = nullptr;
+  const MapKernel* half = half_kernel(c, fn);
+  const MapKernel& k = half ? *half : kernels().map[c.opcode][c.compute];
+  if (!half) fn = k.fn;
+  // What the kernel wants its i-th input to be.
+  auto wanted = [&](int i) {
+    if (c.opcode == FC_MAP_where && i == 0) return DType::Bool;
+    return half && c.in[i].data ? k.result : compute;
+  };
   FC_CHECK_AS(NotImplementedError, k.fn, "\"", map_opcode(c.opcode).name, "_cpu\" not implemented for '",
               info(compute).legacy, "'");
   alignas(16) char numbers[FC_MAX_INPUTS][16];
@@ -108,21 +131,20 @@ void map(void*, const fc_map& c) {
   for (int i = 0; i < c.n_params; ++i)
     store_number(c.params[i], compute, params + static_cast<size_t>(i) * item_size(compute));
   const bool checked = divides(c.opcode) && is_integral(compute, true);
-  if (!checked && map_row(c, k, compute, params)) return;
+  if (!checked && map_row(c, k, fn, wanted, params)) return;
   Walk w{c.ndim, c.shape, c.n_in + 1, {}, params, k.cost};
   w.operands[0] = {static_cast<char*>(c.out.data), c.out.strides, static_cast<DType>(c.out.dtype), k.result};
   for (int i = 0; i < c.n_in; ++i) {
     const fc_operand& in = c.in[i];
-    DType wanted = c.opcode == FC_MAP_where && i == 0 ? DType::Bool : compute;
     if (in.data) {
-      w.operands[i + 1] = {static_cast<char*>(in.data), in.strides, static_cast<DType>(in.dtype), wanted};
+      w.operands[i + 1] = {static_cast<char*>(in.data), in.strides, static_cast<DType>(in.dtype), wanted(i)};
     } else {
-      store_number(in.value, wanted, numbers[i]);
-      w.operands[i + 1] = {numbers[i], no_strides, wanted, wanted};
+      store_number(in.value, wanted(i), numbers[i]);
+      w.operands[i + 1] = {numbers[i], no_strides, wanted(i), wanted(i)};
     }
   }
   if (checked) check_divisor(c, w);
-  walk(w, k.fn);
+  walk(w, fn);
 }
 
 // Elements as plain bits of their size, so that fills and reversals of rows are vectorised.

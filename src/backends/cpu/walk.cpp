@@ -10,7 +10,7 @@
 namespace fc::cpu {
 namespace {
 
-constexpr int64_t kChunk = 256;  // elements in a buffer
+constexpr int64_t kBufferBytes = 4096;
 
 struct Plan {
   int ndim = 0;
@@ -63,11 +63,6 @@ void move_block(char* dst, int64_t d0, int64_t d1, const char* src, int64_t s0, 
   for (int64_t j = 0; j < n1; ++j, dst += d1, src += s1) {
     if (d0 == N && s0 == N) {
       std::memcpy(dst, src, static_cast<size_t>(n0) * N);
-    } else if (d0 == N && s0 == 0) {
-      // Twice as much with every copy: memcpy knows the widest stores of the machine.
-      std::memcpy(dst, src, N);
-      for (int64_t done = 1; done < n0; done *= 2)
-        std::memcpy(dst + done * d0, dst, static_cast<size_t>(std::min(done, n0 - done)) * N);
     } else {
       for (int64_t i = 0; i < n0; ++i) std::memcpy(dst + i * d0, src + i * s0, N);
     }
@@ -77,11 +72,15 @@ void move_block(char* dst, int64_t d0, int64_t d1, const char* src, int64_t s0, 
 // One operand of a flat kernel: what its elements need to pass through a buffer.
 struct Stage {
   CastFn cast = nullptr;  // null: only moved
-  int64_t item;           // bytes of an element as the kernel sees it
+  CastFn spread;          // the same from one element to many; conversions know the widest stores of the machine
+  int64_t item, stored;   // bytes of an element as the kernel sees it, and in memory
 
   Stage() = default;
-  Stage(const WalkOperand& o, bool result) : item(static_cast<int64_t>(item_size(o.kernel_dtype))) {
-    if (o.dtype != o.kernel_dtype) cast = result ? cast_fn(o.kernel_dtype, o.dtype) : cast_fn(o.dtype, o.kernel_dtype);
+  Stage(const WalkOperand& o, bool result)
+      : spread(cast_fn(o.dtype, o.kernel_dtype)),
+        item(static_cast<int64_t>(item_size(o.kernel_dtype))),
+        stored(static_cast<int64_t>(item_size(o.dtype))) {
+    if (o.dtype != o.kernel_dtype) cast = result ? cast_fn(o.kernel_dtype, o.dtype) : spread;
   }
   void move(char* dst, int64_t d0, int64_t d1, const char* src, int64_t s0, int64_t s1, int64_t n0, int64_t n1) const {
     if (cast) {
@@ -98,7 +97,9 @@ struct Stage {
     }
   }
   void gather(char* buffer, const char* src, int64_t s0, int64_t s1, int64_t n0, int64_t n1) const {
-    move(buffer, item, n0 * item, src, s0, s1, n0, n1);
+    if (s0 != 0) return move(buffer, item, n0 * item, src, s0, s1, n0, n1);
+    if (s1 == 0) n0 *= n1, n1 = 1;
+    for (int64_t j = 0; j < n1; ++j) spread(buffer + j * n0 * item, item, src + j * s1, 0, n0);
   }
   void scatter(char* dst, int64_t d0, int64_t d1, const char* buffer, int64_t n0, int64_t n1) const {
     move(dst, d0, d1, buffer, item, n0 * item, n0, n1);
@@ -108,41 +109,52 @@ struct Stage {
 class FlatRunner {
  public:
   FlatRunner(const Walk& walk, const Plan& plan, FlatFn f) : w(walk), p(plan), fn(f) {
-    for (int k = 0; k < w.n_operands; ++k) stages[k] = Stage(w.operands[k], k == 0);
+    int64_t widest = 1;
+    for (int k = 0; k < w.n_operands; ++k) {
+      stages[k] = Stage(w.operands[k], k == 0);
+      widest = std::max(widest, stages[k].item);
+    }
+    chunk = kBufferBytes / widest;
   }
 
   void tile(char* const* pointers, int64_t n0, int64_t n1) const {
     bool row[kMaxOperands], whole[kMaxOperands];  // needs no buffer within a row, in the whole tile
-    bool all_rows = true, all_whole = true;
+    bool all_rows = true, all_whole = true, gaps = false;
     for (int k = 0; k < w.n_operands; ++k) {
-      row[k] = !stages[k].cast && (n0 == 1 || p.strides[k][0] == stages[k].item);
+      const int64_t s0 = p.strides[k][0];
+      row[k] = !stages[k].cast && (n0 == 1 || s0 == stages[k].item);
       whole[k] = row[k] && (n1 == 1 || p.strides[k][1] == n0 * stages[k].item);
       all_rows &= row[k];
       all_whole &= whole[k];
+      gaps |= s0 != 0 && s0 != stages[k].stored;
     }
     if (all_whole) {
       fn(pointers, n0 * n1, w.params);
       return;
     }
     Buffers buffers;
-    if (n1 > 1 && n0 <= kChunk / 2) {  // short rows: several in one go
+    const int64_t columns = all_rows ? n0 : chunk;
+    if (n1 > 1 && n0 <= chunk / 2) {  // short rows: several in one go
       for (int64_t j = 0, m; j < n1; j += m) {
-        m = std::min(kChunk / n0, n1 - j);
+        m = std::min(chunk / n0, n1 - j);
         piece(pointers, whole, buffers, 0, j, n0, m);
       }
-    } else {
+    } else if (gaps) {
       // The same columns of all rows before the next columns: what a strided operand brings into the cache with this
       // row, the following rows use.
-      const int64_t columns = all_rows ? n0 : kChunk;
       for (int64_t i = 0; i < n0; i += columns)
         for (int64_t j = 0; j < n1; ++j) piece(pointers, row, buffers, i, j, std::min(columns, n0 - i), 1);
+    } else {
+      for (int64_t j = 0; j < n1; ++j)
+        for (int64_t i = 0; i < n0; i += columns) piece(pointers, row, buffers, i, j, std::min(columns, n0 - i), 1);
     }
   }
 
  private:
   struct Buffers {
-    int64_t filled[kMaxOperands] = {};  // how many copies of its one value a constant operand's buffer holds
-    alignas(64) char data[kMaxOperands][kChunk * 16];
+    const char* constant[kMaxOperands] = {};  // the element that a buffer holds nothing but copies of,
+    int64_t copies[kMaxOperands];             // and how many
+    alignas(64) char data[kMaxOperands][kBufferBytes];
   };
 
   // Elements [i, i + n0) of rows [j, j + n1).
@@ -155,13 +167,13 @@ class FlatRunner {
       char* here = pointers[k] + i * s0 + j * s1;
       at[k] = direct[k] ? here : b.data[k];
       if (direct[k]) continue;
+      const bool constant = s0 == 0 && (s1 == 0 || n1 == 1);
       if (k == 0) {
         out = here;
-      } else if (s0 != 0 || s1 != 0) {
+      } else if (!constant || b.constant[k] != here || b.copies[k] < n0 * n1) {
         stages[k].gather(b.data[k], here, s0, s1, n0, n1);
-      } else if (b.filled[k] < n0 * n1) {
-        stages[k].gather(b.data[k], here, 0, 0, n0, n1);
-        b.filled[k] = n0 * n1;
+        b.constant[k] = constant ? here : nullptr;
+        b.copies[k] = n0 * n1;
       }
     }
     fn(at, n0 * n1, w.params);
@@ -171,6 +183,7 @@ class FlatRunner {
   const Walk& w;
   const Plan& p;
   FlatFn fn;
+  int64_t chunk;  // elements in a buffer
   Stage stages[kMaxOperands];
 };
 

@@ -2,6 +2,7 @@
 // Conversions between the types that C++ computes in, and between each storage type and the one it is computed in; the
 // others go through these (see cast_fn). Floats out of an integer's range become what x86 gives PyTorch: conversion
 // through int64 for narrow types, so NaN and infinities are defined and do not trap.
+#include <algorithm>
 #include <complex>
 
 #include "backends/cpu/isa/tile.h"
@@ -106,6 +107,8 @@ void cast_row(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
     int64_t i = bulk(d, s, n);
     FC_IVDEP
     for (; i < n; ++i) d[i] = convert<To>(load(s[i]));
+  } else if (ds == sizeof(To) && ss == 0) {
+    std::fill_n(reinterpret_cast<To*>(dst), n, convert<To>(load(*reinterpret_cast<const From*>(src))));
   } else {
     for (int64_t i = 0; i < n; ++i)
       *reinterpret_cast<To*>(dst + i * ds) = convert<To>(load(*reinterpret_cast<const From*>(src + i * ss)));
@@ -142,6 +145,8 @@ void add_all(KernelTable& t) {
 
 void fill_cast(KernelTable& t) {
   add_all<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, float, double>(t);
+  for (DType same : {DType::Float16, DType::BFloat16, DType::UInt16})
+    t.cast[static_cast<int>(same)][static_cast<int>(same)] = cast_row<uint16_t, uint16_t>;
   add_pair<Half, float>(t);
   add_pair<BFloat, float>(t);
   add_pair<F8e5m2, float>(t);
