@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 
 import pytest
@@ -196,4 +197,58 @@ def test_errors_name_the_argument(torch):
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         torch.sigmoid(torch.ones(1), colour=3)
     with pytest.raises(TypeError, match="invalid combination of arguments"):
-        torch.add(torch.ones(1), "text")
+        torch.pow(torch.ones(1), "text")
+
+
+def test_errors_list_what_is_possible(torch):
+    with pytest.raises(TypeError) as raised:
+        torch.max(torch.ones(1), "text")
+    text = str(raised.value)
+    assert text.startswith("max() received an invalid combination of arguments - got (Tensor, str), but expected one of:\n")
+    assert sorted(line for line in text.splitlines() if line.startswith(" * ")) == [
+        " * (Tensor input, *, Tensor out = None)",
+        " * (Tensor input, Tensor other, *, Tensor out = None)",
+        " * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)",
+    ]
+    with pytest.raises(TypeError, match=r"zeros\(\): argument 'size' \(position 1\) must be tuple of ints, not str"):
+        torch.zeros("text")
+
+
+def test_errors_of_wrong_types_are_of_the_right_kind(torch):
+    mask, whole = torch.ones(2, dtype=torch.bool), torch.arange(3)
+    with pytest.raises(TypeError, match="only implemented on integer and Boolean-type tensors"):
+        ~torch.ones(2)
+    for negate in (lambda: -mask, mask.neg_, lambda: torch.negative(mask)):
+        with pytest.raises(NotImplementedError, match="If you are trying to invert a mask, use the `~` or `logical_not"):
+            negate()
+    for f in ("mean", "std", "var", "norm", "nanmean", "var_mean"):
+        with pytest.raises(NotImplementedError, match="floating point"):
+            getattr(torch, f)(whole)
+    for kind in (int, float, complex):
+        with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+            kind(whole)
+
+
+def test_the_grad_of_what_is_no_leaf_warns(torch):
+    x = torch.ones(2, requires_grad=True)
+    y, kept = x * 2, x * 2
+    kept.retain_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.grad is None and kept.grad is None and torch.ones(1).grad is None and y.detach().grad is None
+        with pytest.raises(UserWarning):
+            y.grad
+    with pytest.warns(UserWarning, match="The .grad attribute of a Tensor that is not a leaf Tensor is being accessed") as told:
+        assert y.grad is None
+    assert told[0].filename == __file__
+    y.grad = torch.ones(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert y.grad.tolist() == [1, 1]
+
+
+def test_next_functions_show_inputs_without_gradient(torch):
+    x, c = torch.ones(2, requires_grad=True), torch.ones(2)
+    for result, want in ((x + c, [True, False]), (c * x, [False, True]), (torch.cat([c, x, c]), [False, True, False]), (c.clone().add_(x), [False, True])):
+        functions = result.grad_fn.next_functions
+        assert [f is not None for f, _ in functions] == want and all(i == 0 for _, i in functions)

@@ -390,21 +390,52 @@ std::string type_name(const Type& t) {
   return str("tuple of ", n, "s");
 }
 
-std::string signature(const OverloadInfo& o, bool method) {
+// The signature as the reader of a message sees it. out: the number of results that out= may take, 0 for none.
+std::string signature(const OverloadInfo& o, bool method, size_t out) {
   const auto& params = o.op->schema().parameters;
-  std::string out = "(";
+  std::string text;
   bool star = false;
+  auto next = [&](bool keyword_only) {
+    if (!text.empty()) text += ", ";
+    if (keyword_only && !star) text += "*, ";
+    star |= keyword_only;
+  };
   for (size_t i = method ? 1 : 0; i < params.size(); ++i) {
     const Parameter& p = params[i];
-    if (out.size() > 1) out += ", ";
-    if (p.keyword_only && !star) {
-      out += "*, ";
-      star = true;
-    }
-    out += str(type_name(p.type), ' ', utf8(o.parameters[i].name));
-    if (p.has_default) out += str(" = ", to_string(p.default_value));
+    next(p.keyword_only);
+    text += str(type_name(p.type), ' ', utf8(o.parameters[i].name));
+    if (p.has_default) text += str(" = ", to_string(p.default_value));
   }
-  return out + ")";
+  if (out > 0) {
+    next(true);
+    text += out == 1 ? "Tensor out = None" : "tuple of Tensors out = None";
+  }
+  return str("(", text, ")");
+}
+
+bool is_out_form(const OverloadInfo& out, const OverloadInfo& of) {
+  if (!out.op->is_out || of.op->is_out) return false;
+  const auto &x = of.op->schema().parameters, &y = out.op->schema().parameters;
+  const size_t n = of.factory ? of.positional : x.size();  // with out=, type and device are the tensor's
+  if (n + out.op->num_results() != y.size()) return false;
+  for (size_t i = 0; i < n; ++i)
+    if (x[i].name != y[i].name || x[i].type != y[i].type) return false;
+  return true;
+}
+
+// What a function takes, for people: a form and the same with out= are one.
+std::vector<std::pair<const OverloadInfo*, std::string>> forms(const FunctionObject* f) {
+  std::vector<std::pair<const OverloadInfo*, std::string>> found;
+  for (const OverloadInfo& o : *f->overloads) {
+    if (o.op->is_out &&
+        (f->method || std::ranges::any_of(*f->overloads, [&](const OverloadInfo& of) { return is_out_form(o, of); })))
+      continue;
+    size_t out = 0;
+    for (const OverloadInfo& p : *f->overloads)
+      if (!f->method && is_out_form(p, o)) out = p.op->num_results();
+    found.emplace_back(&o, signature(o, f->method, out));
+  }
+  return found;
 }
 
 // "float" or, for lists, which item is wrong.
@@ -438,15 +469,15 @@ bool has_keyword(PyObject* kwnames, const char* name) {
 
 [[noreturn]] void no_overload(FunctionObject* f, PyObject* const* args, size_t n, PyObject* kwnames) {
   std::string_view name = utf8(f->name);
-  // A function and its out= form are one signature to the reader: the call says which is meant.
-  bool with_out = has_keyword(kwnames, "out");
-  std::vector<const OverloadInfo*> meant;
-  for (const OverloadInfo& o : *f->overloads)
-    if (o.op->is_out == with_out) meant.push_back(&o);
-  if (meant.size() == 1) {
+  const auto known = forms(f);
+  if (known.size() == 1) {
     Scratch s;
     Misfit why;
-    const OverloadInfo& o = *meant.front();
+    const OverloadInfo* meant = known.front().first;
+    if (has_keyword(kwnames, "out"))
+      for (const OverloadInfo& p : *f->overloads)
+        if (is_out_form(p, *meant)) meant = &p;
+    const OverloadInfo& o = *meant;
     match(o, f->method, args, n, kwnames, s, &why);
     const auto& params = o.op->schema().parameters;
     auto parameter = [&] { return utf8(o.parameters[why.parameter].name); };
@@ -473,7 +504,7 @@ bool has_keyword(PyObject* kwnames, const char* name) {
                given_type(args[n + static_cast<size_t>(k)]));
   std::string text =
       str(name, "() received an invalid combination of arguments - got (", got, "), but expected one of:\n");
-  for (const OverloadInfo& o : *f->overloads) text += str(" * ", signature(o, f->method), "\n");
+  for (const auto& [o, form] : known) text += str(" * ", form, "\n");
   raise<TypeError>(text);
 }
 
@@ -562,8 +593,7 @@ PyObject* function_repr(PyObject* self) {
 PyObject* function_doc(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     std::string out;
-    for (const OverloadInfo& o : *fn(self)->overloads)
-      out += str(utf8(fn(self)->name), signature(o, fn(self)->method), "\n");
+    for (const auto& [o, form] : forms(fn(self))) out += str(utf8(fn(self)->name), form, "\n");
     Own docs(check(PyImport_ImportModule("facula._docs")));
     Own text(check(PyObject_CallMethod(docs.get(), "sentence", "O", fn(self)->name)));
     if (text.get() != Py_None) out += str("\n", utf8(text.get()), "\n");

@@ -122,7 +122,17 @@ GETTER(get_itemsize, PyLong_FromSize_t(item_size(t.dtype())))
 GETTER(get_nbytes, PyLong_FromLongLong(t.numel() * static_cast<int64_t>(item_size(t.dtype()))))
 GETTER(get_requires_grad, PyBool_FromLong(autograd::requires_grad(t)))
 GETTER(get_is_leaf, PyBool_FromLong(autograd::is_leaf(t)))
-GETTER(get_grad, wrap(autograd::grad_of(t)))
+PyObject* grad_of(const Tensor& t) {
+  Tensor grad = autograd::grad_of(t);
+  if (!grad.defined() && !autograd::is_leaf(t) && !autograd::retains_grad(t))
+    check(PyErr_WarnEx(PyExc_UserWarning,
+                       "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                       "attribute won't be populated during autograd.backward(). Call .retain_grad() on it before "
+                       "backward if you want it to be; if you meant the tensor it was computed from, ask that one.",
+                       1));
+  return wrap(std::move(grad));
+}
+GETTER(get_grad, grad_of(t))
 GETTER(get_data, wrap(autograd::data_of(t)))
 GETTER(get_version, version_of(t))
 GETTER(get_base, autograd::is_view(t) ? wrap(Tensor(autograd::base_of(t))) : Py_NewRef(Py_None))
@@ -355,8 +365,8 @@ template <class F>
 PyObject* one_number(PyObject* self, const char* what, F&& f) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
-    FC_CHECK(t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
-             "() got a tensor of shape ", t.sizes());
+    FC_CHECK_AS(ValueError, t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
+                "() got a tensor of shape ", t.sizes());
     return f(call<"aten::_local_scalar_dense", Scalar>(t));
   });
 }
@@ -467,6 +477,14 @@ template <Text name>
 PyObject* unary_slot(PyObject* a) {
   return call_method(interned<name>(), &a, 1);
 }
+PyObject* invert(PyObject* a) {
+  return guarded([&]() -> PyObject* {
+    FC_CHECK_AS(TypeError, is_integral(tensor_of(a).dtype(), true),
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors, not on ",
+                tensor_of(a).dtype());
+    return unary_slot<"bitwise_not">(a);
+  });
+}
 PyObject* power(PyObject* a, PyObject* b, PyObject*) { return number_slot<"pow", "_rpow">(a, b); }
 PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return in_place_slot<"pow_">(a, b); }
 
@@ -552,7 +570,7 @@ void add_tensor_type(PyObject* module) {
                          {Py_nb_negative, slot(unary_slot<"neg">)},
                          {Py_nb_positive, slot(unary_slot<"positive">)},
                          {Py_nb_absolute, slot(unary_slot<"abs">)},
-                         {Py_nb_invert, slot(unary_slot<"bitwise_not">)},
+                         {Py_nb_invert, slot(invert)},
                          {0, nullptr}};
   PyType_Spec spec{"facula._C.TensorBase", sizeof(TensorObject), 0,
                    static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC), slots};

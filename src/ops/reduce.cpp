@@ -268,9 +268,9 @@ void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const 
       compute = is_integral(result, true) ? DType::Int64 : compute_type(result);
       return;
     case Result::Mean:
-      FC_CHECK(is_floating(result) || is_complex(result), op, "(): could not infer output dtype. ",
-               dtype.is_none() ? "Input dtype" : "Optional dtype",
-               " must be either a floating point or complex dtype. Got: ", info(result).legacy);
+      FC_CHECK_AS(NotImplementedError, is_floating(result) || is_complex(result), op,
+                  "(): could not infer output dtype. ", dtype.is_none() ? "Input dtype" : "Optional dtype",
+                  " must be either a floating point or complex dtype. Got: ", info(result).legacy);
       compute = compute_type(result);
       return;
     case Result::Same: compute = compute_type(result); return;

@@ -33,8 +33,8 @@ double correction_of(const OptScalar& c) { return c ? c->to_double() : 1; }
 // Two passes, mean and then squared deviations from it: no cancellation, whatever the mean.
 Pair variance(const char* op, const Tensor& self, const OptDims& dim, const OptScalar& correction, bool keepdim,
               bool root, bool want_mean) {
-  FC_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()), op,
-           ": std and var only support floating point and complex dtypes");
+  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()) || is_complex(self.dtype()), op,
+              ": std and var only support floating point and complex dtypes");
   DimSet dims = reduced_dims(op, dims_arg(dim), self.dim());
   const double count = static_cast<double>(reduced_numel(self.sizes(), dims)),
                freedom = count - correction_of(correction);
@@ -199,8 +199,8 @@ void vector_norm_grad(Grad& g) {
 
 Tensor norm_of(const Tensor& self, const OptScalar& p, OptDims dim, bool keepdim, OptType dtype) {
   DType type = self.dtype();
-  FC_CHECK(is_floating(type) || is_complex(type),
-           "norm(): input dtype should be either floating point or complex. Got ", info(type).legacy, " instead.");
+  FC_CHECK_AS(NotImplementedError, is_floating(type) || is_complex(type),
+              "norm(): input dtype should be either floating point or complex. Got ", info(type).legacy, " instead.");
   return call<"aten::linalg_vector_norm", Tensor>(self, p.value_or(Scalar(2)), dim, keepdim, dtype);
 }
 Tensor norm_whole(const Tensor& self, const Scalar& p) { return norm_of(self, p, {}, false, {}); }
@@ -224,8 +224,8 @@ Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
 }
 
 Tensor nanmean(const Tensor& self, OptDims dim, bool keepdim, OptType dtype) {
-  FC_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()),
-           "nanmean(): expected input to have floating point or complex dtype but got ", info(self.dtype()).legacy);
+  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()) || is_complex(self.dtype()),
+              "nanmean(): expected input to have floating point or complex dtype but got ", info(self.dtype()).legacy);
   Tensor count = call<"aten::sum.dim_IntList", Tensor>(eq(self, self), dim, keepdim, OptType());
   return div(call<"aten::nansum", Tensor>(self, dim, keepdim, dtype), count);
 }

@@ -135,6 +135,9 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
               row.name, " does not support complex inputs.");
   FC_CHECK(!(op.is_in_place && row.opcode == FC_MAP_abs && is_complex(type)),
            "In-place abs is not supported for complex tensors.");
+  FC_CHECK_AS(NotImplementedError, row.opcode != FC_MAP_neg || type != DType::Bool,
+              "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+              "the `~` or `logical_not()` operator instead.");
   check_kind(row.name, row.refuses, type);
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = {&input, 1}};
   if (row.opcode == FC_MAP_logical_not) r.compute = DType::Bool;
