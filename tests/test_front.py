@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package: names, one object per tensor, lifetimes, pickling, constructors from before dtypes."""
-import ast
 import copy
 import gc
-import pathlib
 import pickle
 import subprocess
 import sys
@@ -32,20 +30,6 @@ def test_import_leaves_numpy_alone(torch):
 def test_help_is_readable(torch):
     text = torch.add.__doc__
     assert "add(" in text and "alpha" in text and "other" in text
-
-
-def test_stubs(torch):
-    if torch.__name__ != "facula":
-        pytest.skip("stubs are Facula's")
-    stub = pathlib.Path(torch.__file__).with_name("__init__.pyi")
-    if not stub.is_file():
-        pytest.skip("a sanitized build writes no stubs")
-    text = stub.read_text()
-    ast.parse(text)
-    assert 'def add(input: Tensor, other: Tensor, *, alpha: Number = ...) -> Tensor:\n    """input + alpha * other, element by element."""' in text
-    assert "def add(self, other: Tensor, *, alpha: Number = ...) -> Tensor:" in text
-    missing = [name for name in torch._C._functions if name.isidentifier() and not name.startswith("_") and f"def {name}(" not in text]
-    assert not missing
 
 
 def test_one_object_per_tensor(torch):
