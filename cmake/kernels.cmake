@@ -15,10 +15,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(kernel_flags_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
 endif()
 
-# Copies, scatters and ranges are plain loops: no instruction set of their own, but they must be vectorised.
+# Copies, scatters, scans and ranges are plain loops: no instruction set of their own, but they must be vectorised.
 if(CMAKE_BUILD_TYPE MATCHES "Rel" AND NOT FACULA_SANITIZE)
   set_source_files_properties(src/backends/cpu/map.cpp src/backends/cpu/walk.cpp src/backends/cpu/gather.cpp
-    src/ops/creation.cpp PROPERTIES COMPILE_OPTIONS -O3)
+    src/backends/cpu/scan.cpp src/ops/creation.cpp PROPERTIES COMPILE_OPTIONS -O3)
 endif()
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS src/backends/cpu/isa/*.cpp)

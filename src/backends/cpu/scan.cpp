@@ -15,7 +15,7 @@
 namespace fc::cpu {
 namespace {
 
-constexpr int64_t kTile = 256;  // lines at a time
+constexpr int64_t kTile = 256, kAbreast = 2;  // lines at a time: across them, along them
 
 struct Lines {  // n elements along the line, m lines
   const char* in;
@@ -47,43 +47,78 @@ struct LogAdd {  // log(e^a + e^b)
   }
 };
 
+// What a line has come to.
 template <class Op, class T, class Wide>
-void scan_lines(const Lines& l) {
-  Wide acc[kTile];
-  for (int64_t i = 0; i < l.n; ++i)
-    for (int64_t j = 0; j < l.m; ++j) {
-      Wide x = static_cast<Wide>(*reinterpret_cast<const T*>(l.in + i * l.in_step + j * l.in_line));
-      acc[j] = i == 0 ? x : Op::apply(acc[j], x);
-      *reinterpret_cast<T*>(l.out + i * l.out_step + j * l.out_line) = static_cast<T>(acc[j]);
-    }
-}
-
+struct Fold {
+  using Item = T;
+  Wide sum;
+  void start(T x) { sum = static_cast<Wide>(x); }
+  void next(T x, int64_t) { sum = Op::apply(sum, static_cast<Wide>(x)); }
+  void write(char* out, char*) const { *reinterpret_cast<T*>(out) = static_cast<T>(sum); }
+};
 // Of equal elements the last one counts; a NaN stays, and its place is the last NaN's.
 template <bool max, class T>
-void extreme_lines(const Lines& l) {
-  for (int64_t j = 0; j < l.m; ++j) {
-    T best{};
-    int64_t place = 0;
-    for (int64_t i = 0; i < l.n; ++i) {
-      T x = *reinterpret_cast<const T*>(l.in + i * l.in_step + j * l.in_line);
-      if (i == 0 || x != x || (best == best && (max ? x >= best : x <= best))) {
-        best = x;
-        place = i;
-      }
-      *reinterpret_cast<T*>(l.out + i * l.out_step + j * l.out_line) = best;
-      *reinterpret_cast<int64_t*>(l.indices + i * l.index_step + j * l.index_line) = place;
+struct Extreme {
+  using Item = T;
+  T best;
+  int64_t place;
+  void start(T x) {
+    best = x;
+    place = 0;
+  }
+  void next(T x, int64_t i) {
+    const bool later = x != x || (best == best && (max ? x >= best : x <= best));
+    if (!later) return;
+    best = x;
+    place = i;
+  }
+  void write(char* out, char* index) const {
+    *reinterpret_cast<T*>(out) = best;
+    *reinterpret_cast<int64_t*>(index) = place;
+  }
+};
+
+// m lines in step from element to element.
+template <class State>
+[[gnu::always_inline]] inline void scan_together(const Lines& l, int64_t first, int64_t m, State* state) {
+  const char* in = l.in + first * l.in_line;
+  char *out = l.out + first * l.out_line, *indices = l.indices + first * l.index_line;
+  auto at = [&](int64_t j) { return *reinterpret_cast<const typename State::Item*>(in + j * l.in_line); };
+  for (int64_t j = 0; j < m; ++j) {
+    state[j].start(at(j));
+    state[j].write(out + j * l.out_line, indices + j * l.index_line);
+  }
+  for (int64_t i = 1; i < l.n; ++i) {
+    in += l.in_step;
+    out += l.out_step;
+    indices += l.index_step;
+    for (int64_t j = 0; j < m; ++j) {
+      state[j].next(at(j), i);
+      state[j].write(out + j * l.out_line, indices + j * l.index_line);
     }
   }
+}
+// Along the lines, a few of them in registers: each element waits for the one before it, but not for another line's.
+template <class State>
+void scan_lines(const Lines& l) {
+  if (l.m > kAbreast) {
+    State state[kTile];
+    scan_together(l, 0, l.m, state);
+    return;
+  }
+  State state[kAbreast];
+  if (l.m == kAbreast) return scan_together(l, 0, kAbreast, state);
+  for (int64_t j = 0; j < l.m; ++j) scan_together(l, j, 1, state);
 }
 
 template <class Op>
 LinesFn accumulating(DType t) {
   switch (t) {
-    case DType::Int64: return scan_lines<Op, int64_t, int64_t>;
-    case DType::Float32: return scan_lines<Op, float, double>;
-    case DType::Float64: return scan_lines<Op, double, double>;
-    case DType::Complex64: return scan_lines<Op, std::complex<float>, std::complex<double>>;
-    case DType::Complex128: return scan_lines<Op, std::complex<double>, std::complex<double>>;
+    case DType::Int64: return scan_lines<Fold<Op, int64_t, int64_t>>;
+    case DType::Float32: return scan_lines<Fold<Op, float, double>>;
+    case DType::Float64: return scan_lines<Fold<Op, double, double>>;
+    case DType::Complex64: return scan_lines<Fold<Op, std::complex<float>, std::complex<double>>>;
+    case DType::Complex128: return scan_lines<Fold<Op, std::complex<double>, std::complex<double>>>;
     default: return nullptr;
   }
 }
@@ -91,13 +126,13 @@ template <bool max>
 LinesFn comparing(DType t) {
   switch (t) {
     case DType::Bool:
-    case DType::UInt8: return extreme_lines<max, uint8_t>;
-    case DType::Int8: return extreme_lines<max, int8_t>;
-    case DType::Int16: return extreme_lines<max, int16_t>;
-    case DType::Int32: return extreme_lines<max, int32_t>;
-    case DType::Int64: return extreme_lines<max, int64_t>;
-    case DType::Float32: return extreme_lines<max, float>;
-    case DType::Float64: return extreme_lines<max, double>;
+    case DType::UInt8: return scan_lines<Extreme<max, uint8_t>>;
+    case DType::Int8: return scan_lines<Extreme<max, int8_t>>;
+    case DType::Int16: return scan_lines<Extreme<max, int16_t>>;
+    case DType::Int32: return scan_lines<Extreme<max, int32_t>>;
+    case DType::Int64: return scan_lines<Extreme<max, int64_t>>;
+    case DType::Float32: return scan_lines<Extreme<max, float>>;
+    case DType::Float64: return scan_lines<Extreme<max, double>>;
     default: return nullptr;
   }
 }
@@ -108,8 +143,8 @@ LinesFn pick(int opcode, DType t) {
     case FC_SCAN_MAX: return comparing<true>(t);
     case FC_SCAN_MIN: return comparing<false>(t);
     default:
-      return t == DType::Float32   ? scan_lines<LogAdd, float, float>
-             : t == DType::Float64 ? scan_lines<LogAdd, double, double>
+      return t == DType::Float32   ? scan_lines<Fold<LogAdd, float, float>>
+             : t == DType::Float64 ? scan_lines<Fold<LogAdd, double, double>>
                                    : nullptr;
   }
 }
@@ -131,8 +166,8 @@ void scan(void*, const fc_scan& c) {
   }
   const int64_t n = c.shape[c.dim], width = across < 0 ? 1 : c.shape[across];
   // Along the line when that is contiguous, so that a tile does not stride over memory.
-  const int64_t tile =
-      across >= 0 && std::abs(c.in.strides[across]) < std::abs(c.in.strides[c.dim]) ? std::min(width, kTile) : 1;
+  const bool crosswise = across >= 0 && std::abs(c.in.strides[across]) < std::abs(c.in.strides[c.dim]);
+  const int64_t tile = std::min(width, crosswise ? kTile : kAbreast);
   const int64_t tiles = (width + tile - 1) / tile;
   auto stride = [](const fc_operand& o, int d) { return o.data && d >= 0 ? o.strides[d] : 0; };
   parallel_for(0, lines / width * tiles, std::max<int64_t>(16384 / (n * tile), 1), [&](int64_t from, int64_t to) {
