@@ -2,8 +2,11 @@
 
 gdb loads this by itself beside a build's libfacula.so once the folder is trusted
 (`add-auto-load-safe-path PATH` in ~/.gdbinit), or by hand: `source tools/gdb/facula_printers.py`.
-Builds with full symbols (PRESET=debug, relwithdebinfo) are needed; `call fc::dump(x)` says what it is.
+A release build has no symbols for what a tensor holds, and the printers say so: PRESET=debug and relwithdebinfo have
+them. There `call fc::dump(x)` works, too.
 """
+
+import functools
 
 import gdb
 import gdb.printing
@@ -166,6 +169,21 @@ class Schema:
         return name + (f".{overload}" if overload else "")
 
 
+class Told:
+    """Another printer, or a sentence where symbols or memory are missing."""
+
+    def __init__(self, printer, value):
+        self.printer, self.value = printer, value
+
+    def to_string(self):
+        try:
+            return self.printer(self.value).to_string()
+        except gdb.MemoryError:
+            return f"{self.value.type.name} whose memory cannot be read"
+        except gdb.error:
+            return f"{self.value.type.name} at {self.value.address} (no symbols for what it holds: PRESET=relwithdebinfo has them)"
+
+
 def printers():
     collection = gdb.printing.RegexpCollectionPrettyPrinter("facula")
     for name, printer in (
@@ -179,7 +197,7 @@ def printers():
         ("Arg", Boxed),
         ("Schema", Schema),
     ):
-        collection.add_printer(name, f"^fc::{name}$", printer)
+        collection.add_printer(name, f"^fc::{name}$", functools.partial(Told, printer))
     return collection
 
 
