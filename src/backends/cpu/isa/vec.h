@@ -42,7 +42,9 @@ inline void store(T* p, const Vec<T>& v) {
 }
 template <class T>
 inline Vec<T> splat(T x) {
-  return Vec<T>{} + x;
+  Vec<T> v;
+  for (int i = 0; i < kWidth<T>; ++i) v[i] = x;
+  return v;
 }
 
 // Lanes before k are set.
