@@ -161,7 +161,10 @@ class CustomOp:
         self._opname = qualname.partition("::")[2]
         self._function = None
         self._signature = inspect.signature(fn)
-        _C._define(qualname + (schema or infer_schema(fn, mutates_args=mutates_args)))
+        self._schema_text = qualname + (schema or infer_schema(fn, mutates_args=mutates_args))
+        before = CustomOp._made.get(qualname)
+        if before is None or before._schema_text != self._schema_text:  # made again (a notebook's cell): new kernels only
+            _C._define(self._schema_text)
         impl(qualname, "default" if device_types is None else device_types, fn)
         self._raw = _C._find_operator(qualname)
         self.__name__ = self._opname

@@ -55,36 +55,61 @@ Arg to_arg(const std::optional<T>& v) {
   return v ? Arg(*v) : Arg();
 }
 
-// How a kernel's parameter reads its argument.
+// How a kernel's parameter reads its argument, and what it is called in a schema.
 template <class T>
-struct FromArg;
-#define FC_FROM_ARG(type, expression)                              \
+struct FromArg {
+  static_assert(sizeof(T) == 0,
+                "a kernel takes Tensor, Scalar, bool, int64_t, double, std::string_view, Device, DType, Layout, "
+                "MemoryFormat, Generator*, IntSpan, TensorSpan, std::span<const double, bool or Scalar>, or "
+                "std::optional of one of these");
+};
+#define FC_FROM_ARG(cpp, expression, ...)                          \
   template <>                                                      \
-  struct FromArg<type> {                                           \
+  struct FromArg<cpp> {                                            \
     static decltype(auto) get(const Arg& a) { return expression; } \
+    static constexpr Type type{__VA_ARGS__};                       \
   }
-FC_FROM_ARG(Tensor, (a.tensor()));
-FC_FROM_ARG(Scalar, a.scalar());
-FC_FROM_ARG(bool, a.boolean());
-FC_FROM_ARG(int64_t, a.integer());
-FC_FROM_ARG(double, a.real());
-FC_FROM_ARG(std::string_view, a.text());
-FC_FROM_ARG(Device, a.device());
-FC_FROM_ARG(DType, a.dtype());
-FC_FROM_ARG(Layout, a.layout());
-FC_FROM_ARG(MemoryFormat, a.memory_format());
-FC_FROM_ARG(Generator*, a.generator());
-FC_FROM_ARG(IntSpan, a.ints());
-FC_FROM_ARG(std::span<const double>, a.doubles());
-FC_FROM_ARG(std::span<const bool>, a.bools());
-FC_FROM_ARG(std::span<const Scalar>, a.scalars());
-FC_FROM_ARG(TensorSpan, a.tensors());
+FC_FROM_ARG(Tensor, (a.tensor()), Kind::Tensor);
+FC_FROM_ARG(Scalar, a.scalar(), Kind::Scalar);
+FC_FROM_ARG(bool, a.boolean(), Kind::Bool);
+FC_FROM_ARG(int64_t, a.integer(), Kind::Int);
+FC_FROM_ARG(double, a.real(), Kind::Float);
+FC_FROM_ARG(std::string_view, a.text(), Kind::Str);
+FC_FROM_ARG(Device, a.device(), Kind::Device);
+FC_FROM_ARG(DType, a.dtype(), Kind::DType);
+FC_FROM_ARG(Layout, a.layout(), Kind::Layout);
+FC_FROM_ARG(MemoryFormat, a.memory_format(), Kind::MemoryFormat);
+FC_FROM_ARG(Generator*, a.generator(), Kind::Generator);
+FC_FROM_ARG(IntSpan, a.ints(), Kind::Int, true);
+FC_FROM_ARG(std::span<const double>, a.doubles(), Kind::Float, true);
+FC_FROM_ARG(std::span<const bool>, a.bools(), Kind::Bool, true);
+FC_FROM_ARG(std::span<const Scalar>, a.scalars(), Kind::Scalar, true);
+FC_FROM_ARG(TensorSpan, a.tensors(), Kind::Tensor, true);
 #undef FC_FROM_ARG
 template <class T>
 struct FromArg<std::optional<T>> {
   static std::optional<T> get(const Arg& a) {
     return a.is_none() ? std::nullopt : std::optional<T>(FromArg<T>::get(a));
   }
+  static constexpr Type type{FromArg<T>::type.kind, FromArg<T>::type.list, 0, true};
+};
+
+// The schema's types of what a kernel returns.
+template <class R>
+struct ResultTypes {
+  static constexpr Type value[] = {FromArg<R>::type};
+  static constexpr std::span<const Type> get() { return value; }
+};
+template <>
+struct ResultTypes<void> {
+  static constexpr std::span<const Type> get() { return {}; }
+};
+template <>
+struct ResultTypes<std::vector<Tensor>> : ResultTypes<TensorSpan> {};
+template <class... R>
+struct ResultTypes<std::tuple<R...>> {
+  static constexpr Type value[] = {ResultTypes<R>::value[0]...};
+  static constexpr std::span<const Type> get() { return value; }
 };
 
 template <class R>
@@ -108,7 +133,8 @@ struct Unboxed<F> {
     }
     (std::index_sequence_for<A...>{});
   }
-  static constexpr size_t arity = sizeof...(A);
+  static constexpr Type parameters[] = {FromArg<std::remove_cvref_t<A>>::type..., Type{}};
+  static constexpr Signature signature{{parameters, sizeof...(A)}, ResultTypes<std::remove_cvref_t<R>>::get()};
 };
 
 template <class R>
@@ -142,7 +168,7 @@ struct Results<std::tuple<R...>> {
 // std::optional of these … Optional tensors are undefined tensors.
 template <auto F>
 constexpr Kernel kernel() {
-  return {detail::Unboxed<F>::run, nullptr};
+  return {detail::Unboxed<F>::run, nullptr, &detail::Unboxed<F>::signature};
 }
 
 // Calls a known operator with exactly its schema's arguments.

@@ -46,6 +46,13 @@ void remove_user_layer(LayerSet bit) {
   handlers[std::countr_zero(bit)] = {};
 }
 
+// A layer from outside that neither goes on nor answers.
+static void check_results(const char* layer, const Operator& op, const Value* results) {
+  for (size_t i = 0; i < op.num_results(); ++i)
+    FC_CHECK(results[i].tag() != Tag::None || op.schema().returns[i].type.optional, "layer ", layer, " gave no result for ",
+             op.name(), ": it must call redispatch or fill the results");
+}
+
 void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* results) {
   for (;;) {
     if ((set & ~layer::Backend) == 0) {
@@ -62,6 +69,8 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
     }
     if (h.fn) {
       h.fn(h.context, op, set, args, results);
+      if (bit >= layer::User0 && bit <= layer::User3) [[unlikely]]
+        check_results(h.name, op, results);
       return;
     }
   }
@@ -90,10 +99,50 @@ LayerSet Operator::list_layers(const Arg& a) {
   return set;
 }
 
-void Operator::set_all_devices(Kernel k) { all_devices_ = k; }
+namespace {
+
+bool fits(const Type& schema, const Type& cpp) {
+  // An absent tensor is an undefined one and an absent generator a null; any other optional needs a std::optional.
+  bool absent = cpp.optional || schema.kind == Kind::Generator || (schema.kind == Kind::Tensor && !schema.list);
+  return schema.kind == cpp.kind && schema.list == cpp.list && (!schema.optional || absent);
+}
+
+std::string cpp_name(const Type& t) {
+  constexpr const char* one[] = {"Tensor", "Scalar", "int64_t", "double",       "bool",       "std::string_view",
+                                 "Device", "DType",  "Layout",  "MemoryFormat", "Generator*", "Arg"};
+  std::string name = one[static_cast<int>(t.kind)];
+  if (t.list)
+    name = t.kind == Kind::Tensor ? "TensorSpan" : t.kind == Kind::Int ? "IntSpan" : "std::span<const " + name + ">";
+  return t.optional ? "std::optional<" + name + ">" : name;
+}
+
+}  // namespace
+
+const Kernel& Operator::checked(const Kernel& k) const {
+  if (!k.signature) return k;
+  auto compare = [&](const char* what, std::span<const Type> cpp, const std::vector<Parameter>& schema) {
+    FC_CHECK(cpp.size() == schema.size(), "kernel for ", full_name_, ": the C++ function has ", cpp.size(), " ", what,
+             "(s), the schema ", schema.size(), ": ", to_string(schema_));
+    for (size_t i = 0; i < cpp.size(); ++i)
+      FC_CHECK(fits(schema[i].type, cpp[i]), "kernel for ", full_name_, ": ", what, " ", i,
+               schema[i].name.empty() ? "" : " (" + schema[i].name + ")", " is ", to_string(schema[i].type),
+               " in the schema and ", cpp_name(cpp[i]), " in the C++ function: ", to_string(schema_));
+  };
+  compare("parameter", k.signature->parameters, schema_.parameters);
+  compare("result", k.signature->results, schema_.returns);
+  return k;
+}
+
+void Operator::set_kernel(int device_type, Kernel k) {
+  kernels_[device_type] = checked(k);
+  own_kernels_ = true;
+}
+
+void Operator::set_all_devices(Kernel k) { all_devices_ = checked(k); }
+void Operator::set_decomposition(Kernel k) { decomposition_ = checked(k); }
 
 void Operator::set_composite(Kernel k) {
-  composite_ = k;
+  composite_ = checked(k);
   layers_ = 0;  // its parts are looked at one by one
 }
 
@@ -153,9 +202,10 @@ Operator& define(std::string_view text) {
   std::lock_guard lock(r.mutex);
   std::string name = schema.full_name();
   if (auto it = r.by_name.find(name); it != r.by_name.end()) {
-    FC_CHECK(to_string(it->second->schema()) == to_string(schema), "operator ", name, " is already defined as ",
-             to_string(it->second->schema()));
-    return *it->second;
+    Operator& before = *it->second;  // one that never got a kernel (its library failed to load) may be defined again
+    FC_CHECK(!before.has_kernel() && to_string(before.schema()) == to_string(schema), "operator ", name,
+             " is already defined: ", to_string(before.schema()));
+    return before;
   }
   std::string base = schema.base_name();
   Operator& op = r.operators.emplace_back(std::move(schema));

@@ -11,9 +11,14 @@ namespace fc {
 // The one calling convention: borrowed arguments in schema order (defaults filled in), results written to slots.
 // `context` is what was given at registration (a table row, a plugin's function).
 using KernelFn = void (*)(void* context, const Operator& op, const Arg* args, Value* results);
+// The C++ types of a wrapped function (call.h), compared with the schema when the kernel is registered.
+struct Signature {
+  std::span<const Type> parameters, results;
+};
 struct Kernel {
   KernelFn fn = nullptr;
   void* context = nullptr;
+  const Signature* signature = nullptr;  // null: takes its arguments as they come
   explicit operator bool() const { return fn != nullptr; }
 };
 
@@ -57,14 +62,12 @@ class Operator {
   int pick_device(const Arg* args) const;  // the device type whose kernel runs
   const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
 
-  // --- registration (not on the call path)
-  void set_kernel(int device_type, Kernel k) {
-    kernels_[device_type] = k;
-    own_kernels_ = true;
-  }
+  // --- registration (not on the call path). Throws if the kernel is a function of other types than the schema's.
+  void set_kernel(int device_type, Kernel k);
   void set_all_devices(Kernel k);  // a kernel that works on every device through dispatch/families.h
   void set_composite(Kernel k);    // written in other operators, expands above autograd
-  void set_decomposition(Kernel k) { decomposition_ = k; }
+  void set_decomposition(Kernel k);
+  bool has_kernel() const { return own_kernels_ || composite_ || all_devices_ || decomposition_; }
   const Kernel& composite() const { return composite_; }
   const Kernel& all_devices() const { return all_devices_; }
   const Kernel& decomposition() const { return decomposition_; }
@@ -79,6 +82,7 @@ class Operator {
 
  private:
   static LayerSet list_layers(const Arg& a);
+  const Kernel& checked(const Kernel& k) const;
 
   Schema schema_;
   std::string full_name_;
@@ -92,7 +96,7 @@ class Operator {
 };
 
 // --- the registry
-Operator& define(std::string_view schema);                 // throws if the name exists with another schema
+Operator& define(std::string_view schema);                 // throws if the name exists
 Operator* find_operator(std::string_view full_name);       // null if unknown
 const Operator& get_operator(std::string_view full_name);  // throws
 // All overloads of a base name ("aten::add"), in order of definition.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "autograd/autograd.h"
+#include "dispatch/call.h"
 #include "dispatch/observe.h"
 #include "ops/calls.h"
 #include "runtime.h"
@@ -137,6 +138,45 @@ TEST_F(LayersTest, WorkersTakeOverLayersAndGiveThemBack) {
   }).join();
   EXPECT_EQ(seen, std::vector<std::string>{"aten::neg"});
   remove_user_layer(bit);
+}
+
+std::string message_of(auto&& f) {
+  try {
+    f();
+  } catch (const Error& e) { return e.what(); }
+  return "nothing was thrown";
+}
+
+TEST_F(LayersTest, ALayerThatNeitherGoesOnNorAnswersIsNamed) {
+  LayerSet bit = add_user_layer({[](void*, const Operator&, LayerSet, const Arg*, Value*) {}, nullptr, "lazy"});
+  std::string message;
+  {
+    IncludeLayers on(bit);
+    message = message_of([&] { neg(x_); });
+  }
+  remove_user_layer(bit);
+  EXPECT_EQ(message, "layer lazy gave no result for aten::neg: it must call redispatch or fill the results");
+}
+
+Tensor first(const Tensor& a, int64_t) { return a; }
+std::tuple<Tensor, Tensor> both(const Tensor& a, double) { return {a, a}; }
+Tensor whole(const Tensor& a, double) { return a; }
+
+TEST_F(LayersTest, AKernelOfOtherTypesThanTheSchemasIsRefused) {
+  Operator& op = define("layers_test::typed(Tensor a, float b) -> Tensor");
+  EXPECT_NE(message_of([&] {
+              op.set_composite(kernel<&first>());
+            }).find("parameter 1 (b) is float in the schema and int64_t"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { op.set_all_devices(kernel<&both>()); }).find("has 2 result(s), the schema 1"),
+            std::string::npos);
+  EXPECT_NE(
+      message_of([&] { op.set_kernel(Device::CPU, kernel<&ones_like>()); }).find("has 1 parameter(s), the schema 2"),
+      std::string::npos);
+  EXPECT_EQ(&define("layers_test::typed(Tensor a, float b) -> Tensor"), &op);  // it never got a kernel: a second try
+  op.set_composite(kernel<&whole>());
+  EXPECT_NE(message_of([&] { define("layers_test::typed(Tensor a, float b) -> Tensor"); }).find("already defined"),
+            std::string::npos);
 }
 
 }  // namespace
