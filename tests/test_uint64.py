@@ -80,3 +80,15 @@ def test_numpy_and_dlpack(torch):
 def test_what_does_not_fit_is_said(torch, call, error):
     with pytest.raises(error, match="(?i)overflow|too big|too large|negative"):
         call(torch)
+
+
+@pytest.mark.parametrize("name", ("uint16", "uint32", "uint64"))
+def test_what_gives_floats_takes_every_integer(torch, name):
+    top = 2 ** int(name[4:]) - 1
+    x, y = torch.tensor([4, 9, top], dtype=getattr(torch, name)), torch.tensor([2, 3, 1], dtype=getattr(torch, name))
+    assert x.sqrt().tolist() == torch.tensor([4.0, 9.0, float(top)]).sqrt().tolist()
+    assert torch.reciprocal(y).dtype == torch.float32 and y.log()[2].item() == 0
+    assert (x / y).tolist() == [2, 3, float(torch.tensor(float(top)))] and (x / 2)[0].item() == 2
+    assert torch.atan2(y, y)[0].item() == pytest.approx(0.7853982)
+    with pytest.raises(NotImplementedError):
+        x + y

@@ -190,10 +190,10 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
   if (row.opcode == FC_MAP_sub || row.opcode == FC_MAP_rsub) check_no_bool(in, common);
-  // Integers of every width are compared and have bits; the wide unsigned ones do nothing else.
+  // Integers of every width are compared, have bits and become floats; the wide unsigned ones do nothing else.
   const bool any_integer =
       row.promote == Promote::Compare || (row.opcode >= FC_MAP_bitwise_and && row.opcode <= FC_MAP_bitwise_xor);
-  if (!any_integer || !is_integral(common, true)) check_kind(row.name, row.refuses, common);
+  if (!any_integer || !is_integral(common, true)) check_kind(row.name, row.refuses, seen_type(row.promote, common));
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
   if (row.opcode == FC_MAP_rsub) {  // other - self: the layout of the result follows other, as in PyTorch
     std::swap(in[0], in[1]);

@@ -65,6 +65,10 @@ void define_map_rows(std::span<const MapRow> rows);
 
 // Throws NotImplementedError in PyTorch's words if `refuses` has t's kind, or t is for storage only.
 void check_kind(const char* op, const char* refuses, DType t);
+// What check_kind is asked about: where integers become floats, those for storage only are as good as the others.
+inline DType seen_type(Promote promote, DType t) {
+  return promote == Promote::Float && is_integral(t, false) ? DType::Int64 : t;
+}
 // Where a form writes: the first argument of an in-place operator, the last one of an out= operator.
 void set_target(MapRequest& r, const Operator& op, const Arg* args);
 // A tensor argument, or a number.

@@ -138,7 +138,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK_AS(NotImplementedError, row.opcode != FC_MAP_neg || type != DType::Bool,
               "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
               "the `~` or `logical_not()` operator instead.");
-  check_kind(row.name, row.refuses, type);
+  check_kind(row.name, row.refuses, seen_type(row.promote, type));
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = {&input, 1}};
   if (row.opcode == FC_MAP_logical_not) r.compute = DType::Bool;
   if (row.opcode == FC_MAP_square && type == DType::Bool) r.compute = DType::Int64;  // it is pow(self, 2)
