@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/families.h"
 
+#include "facula/opcodes.h"
+
 namespace fc {
 namespace {
 

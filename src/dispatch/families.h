@@ -5,7 +5,7 @@
 #pragma once
 #include "core/scalar.h"
 #include "core/tensor.h"
-#include "facula/backend.h"
+#include "facula/families.h"
 
 namespace fc {
 

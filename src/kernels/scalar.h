@@ -11,7 +11,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "facula/backend.h"
+#include "facula/families.h"
+#include "facula/opcodes.h"
 #include "kernels/math.h"
 
 namespace fc::scalar {

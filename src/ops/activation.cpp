@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations with parameters, and the backward operators of all activations. A fused backward is an operator like any
 // other: its own derivative, written in ordinary operators, gives second derivatives.
+#include "facula/opcodes.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"

@@ -5,6 +5,7 @@
 // indices, each times its stride, add up to the place. Nothing is copied to bring dimensions together.
 #include <algorithm>
 
+#include "facula/opcodes.h"
 #include "ops/families.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"

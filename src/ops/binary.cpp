@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every fact about the binary pointwise operators: one row each. From a row follow x.Tensor and x.Scalar, their
 // in-place forms and their out= forms.
+#include "facula/opcodes.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"

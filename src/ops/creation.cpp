@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/threads.h"
+#include "facula/opcodes.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"

@@ -15,6 +15,7 @@
 #include <limits>
 #include <numbers>
 
+#include "facula/opcodes.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/pointwise.h"

@@ -2,7 +2,7 @@
 // How operators use a device's gather and scatter families, and the two ways of writing by index: in place, and into
 // a copy.
 #pragma once
-#include "facula/backend.h"
+#include "facula/families.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 

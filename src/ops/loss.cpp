@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "facula/opcodes.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"

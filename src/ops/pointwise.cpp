@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "facula/opcodes.h"
 #include "ops/define.h"
 
 namespace fc {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise operators of three operands: where, clamp and its halves, lerp, addcmul, addcdiv.
+#include "facula/opcodes.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every fact about the unary pointwise operators: one row each. The formula itself is in kernels/scalar.h under the
 // same name. From a row follow `x(self)`, `x_(self)` and `x.out(self, *, out)`.
+#include "facula/opcodes.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"

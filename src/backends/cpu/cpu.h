@@ -2,7 +2,7 @@
 // What backends/cpu registers; called once by cpu::register_cpu.
 #pragma once
 #include "dispatch/operator.h"
-#include "facula/backend.h"
+#include "facula/families.h"
 
 namespace fc::cpu {
 

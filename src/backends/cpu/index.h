@@ -2,7 +2,7 @@
 // Reading and writing by index on the CPU: the gather and scatter families, and kernels by name for operators whose
 // result depends on data (nonzero, masked_select …).
 #pragma once
-#include "facula/backend.h"
+#include "facula/families.h"
 
 namespace fc::cpu {
 

@@ -3,8 +3,11 @@
 
 #include "core/cpu.h"
 #include "core/error.h"
+#include "facula/opcodes.h"
 
 namespace fc::cpu {
+
+static_assert(FC_MAP_COUNT <= kMapOpcodes);
 
 const KernelTable& kernels() {
   static const KernelTable& table = *[] {

@@ -3,7 +3,7 @@
 // KernelTable; core/cpu.h decides once which one is used.
 #pragma once
 #include "backends/cpu/walk.h"
-#include "facula/backend.h"
+#include "facula/families.h"
 
 // The loop below carries nothing from one turn to the next.
 #if defined(__clang__)
@@ -50,9 +50,10 @@ struct RandomKernels {
   void (*normal_double)(const uint32_t* words, double* out, int64_t n, double mean, double std_dev) = nullptr;
 };
 
+inline constexpr int kMapOpcodes = 256;  // room for FC_MAP_COUNT: a new opcode need not rebuild every kernel
 struct KernelTable {
   // By opcode and compute type. float32 stands for half types, which have a few kernels of their own beside.
-  MapKernel map[FC_MAP_COUNT][kDTypeSlots];
+  MapKernel map[kMapOpcodes][kDTypeSlots];
   CastFn cast[kDTypeSlots][kDTypeSlots];
   ReduceKernel reduce[FC_REDUCE_COUNT][kDTypeSlots];  // by compute type
   ArgReduceKernel arg_reduce[2][kDTypeSlots];         // 0: max, 1: min

@@ -11,6 +11,7 @@
 #include "backends/cpu/matmul.h"
 #include "core/threads.h"
 #include "dispatch/families.h"
+#include "facula/opcodes.h"
 
 namespace fc::cpu {
 namespace {

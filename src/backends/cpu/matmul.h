@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/dtype.h"
-#include "facula/backend.h"
+#include "facula/families.h"
 
 namespace fc::cpu {
 
