@@ -53,9 +53,10 @@ add_dependencies(facula_python _C)
 
 # Stubs for editors, from the schemas of the operators just built. A sanitized module does not load into a plain Python.
 if(NOT FACULA_SANITIZE)
+  file(GLOB_RECURSE package_sources CONFIGURE_DEPENDS python/facula/*.py)
   add_custom_command(OUTPUT ${package}/__init__.pyi
     COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/python PYTHONDONTWRITEBYTECODE=1
             ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_stubs.py ${package}
-    DEPENDS _C facula facula_python ${PROJECT_SOURCE_DIR}/tools/make_stubs.py COMMENT "Type stubs" VERBATIM)
+    DEPENDS _C facula facula_python ${package_sources} ${PROJECT_SOURCE_DIR}/tools/make_stubs.py COMMENT "Type stubs" VERBATIM)
   add_custom_target(facula_stubs ALL DEPENDS ${package}/__init__.pyi)
 endif()

@@ -52,8 +52,8 @@ pi = __import__("math").pi
 e = __import__("math").e
 newaxis = None
 
-__getattr__ = _missing.missing("facula")
+__getattr__ = _missing.missing("facula", later=("testing",))
 
 
 def __dir__():
-    return sorted(name for name in globals() if not name.startswith("_") or name.endswith("__"))
+    return sorted({"testing", *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})

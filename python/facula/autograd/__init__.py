@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Automatic differentiation: modes, backward and grad, custom functions, gradcheck."""
 
-from facula import _C
+from facula import _C, _missing
 from facula._tensor import Tensor
 from facula.autograd import forward_modes as _modes
 from facula.autograd import graph
@@ -11,9 +11,10 @@ from facula.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "backward", "grad", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "Function", "gradcheck",
-    "gradgradcheck", "detect_anomaly", "set_detect_anomaly", "graph", "GradcheckError",
+    "gradgradcheck", "detect_anomaly", "set_detect_anomaly", "graph", "GradcheckError", "functional",
 ]  # fmt: skip
 
+__getattr__ = _missing.missing("facula.autograd", later=("functional",))
 grad_mode = _modes
 anomaly_mode = _modes
 Variable = Tensor
