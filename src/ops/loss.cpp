@@ -68,22 +68,33 @@ Pair nll_meta(const Tensor& self, const Tensor& target, const Tensor& weight, in
   return {empty_tensor(loss_sizes(self, target, reduction), self.dtype(), self.device()),
           empty_tensor({}, self.dtype(), self.device())};
 }
+// Which class each target names, without an index: a device needs only pointwise operators and sums.
 struct Chosen {
-  Tensor target, weight;  // [N, 1, S]: a valid class, and its weight, 0 where ignored
+  Tensor named, weight;  // [N, C, S]: whether the class is the target; [N, 1, S]: its weight; nothing where ignored
 };
 Chosen choose(const Tensor& self, const Tensor& target, const Tensor& weight, const ClassShape& s,
               int64_t ignore_index) {
   Tensor t = reshape(to_dtype(target, DType::Int64), Dims{s.n, 1, s.s}), ignored = eq(t, ignore_index);
   t = masked_fill(t, ignored, 0);
-  Tensor w = weight.defined() ? reshape(call<"aten::index_select", Tensor>(weight, 0, reshape(t, Dims{-1})), t.sizes())
+  if (t.numel() > 0) {
+    auto number = [](const Tensor& v) { return call<"aten::_local_scalar_dense", Scalar>(v).to_int(); };
+    const int64_t least = number(amin(t, Dims{})), most = number(amax(t, Dims{}));
+    // An ignored target stands as 0, which is no class if there are none.
+    FC_CHECK_AS(IndexError, (least >= 0 && most < s.c) || (s.c == 0 && all_true(ignored)), "nll_loss: Target ",
+                least < 0 ? least : most, " is out of bounds.");
+  }
+  Tensor classes = call<"aten::arange", Tensor>(Scalar(s.c), DType::Int64, nullptr, self.device(), nullptr);
+  Tensor named = masked_fill(eq(t, view(classes, Dims{1, s.c, 1})), ignored, false);
+  Tensor w = weight.defined() ? sum(where(named, view(contiguous(weight), Dims{1, s.c, 1}), Scalar(0)), Dims{1}, true)
                               : full(t.sizes(), 1, self.dtype(), self.device());
-  return {t, masked_fill(w, ignored, 0)};
+  return {named, masked_fill(w, ignored, 0)};
 }
 Pair nll_parts(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                int64_t ignore_index) {
   ClassShape s = check_nll(self, target, weight, reduction);
   Chosen c = choose(self, target, weight, s, ignore_index);
-  Tensor loss = neg(mul(gather(reshape(self, class_first(self, s)), 1, c.target), c.weight)), total = sum(c.weight);
+  Tensor picked = sum(where(c.named, reshape(self, class_first(self, s)), Scalar(0)), Dims{1}, true);
+  Tensor loss = neg(mul(picked, c.weight)), total = sum(c.weight);
   if (reduction == kReduceNone) return {reshape(loss, loss_sizes(self, target, reduction)), zeros_like(total)};
   return {reduction == kReduceMean ? div(sum(loss), total) : sum(loss), total};
 }
@@ -95,10 +106,10 @@ Tensor nll_backward_parts(const Tensor& g, const Tensor& self, const Tensor& tar
                           int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
   ClassShape s = check_nll(self, target, weight, reduction);
   Chosen c = choose(self, target, weight, s, ignore_index);
-  Tensor go = reduction == kReduceNone   ? reshape(g, c.target.sizes())
+  Tensor go = reduction == kReduceNone   ? reshape(g, c.weight.sizes())
               : reduction == kReduceMean ? div(g, total_weight)
                                          : g;
-  return reshape(scatter_to(neg(mul(c.weight, go)), 1, c.target, class_first(self, s)), self.sizes());
+  return reshape(where(c.named, neg(mul(c.weight, go)), Scalar(0)), self.sizes());
 }
 template <FixedString backward>
 void nll_grad(Grad& g) {  // (self, target, weight, reduction, ignore_index)
@@ -193,8 +204,9 @@ Tensor mapped(const char* op, int opcode, const Tensor& a, const Tensor& b, doub
   const MapInput in[] = {{&a, {}}, {&b, {}}};
   const Scalar params[] = {parameter};
   Tensor result;
-  FC_CHECK(try_map({.op = op, .opcode = opcode, .inputs = in, .params = params}, result), op,
-           ": the device has no kernel for it");
+  const MapRequest r{.op = op, .opcode = opcode, .inputs = in, .params = params};
+  FC_CHECK_AS(NotImplementedError, try_map(r, result) || decompose_map(r, result), op, ": not implemented on ",
+              a.device());
   return result;
 }
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {

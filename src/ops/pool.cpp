@@ -294,12 +294,14 @@ constexpr OpDef defs[] = {
                "dilation=1, bool "
                "ceil_mode=False) -> (Tensor, Tensor)",
      .meta = kernel<&max_pool_meta>(),
+     .decomposition = kernel<&max_pool_parts>(),
      .saves = "self kernel_size stride padding dilation ceil_mode result1",
      .grad = max_pool_grad},
     {.schema = "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
                "int[2] padding, int[2] "
                "dilation, bool ceil_mode, Tensor indices) -> Tensor",
      .meta = kernel<&max_pool_backward_meta>(),
+     .decomposition = kernel<&max_pool_backward_parts>(),
      .saves = "indices",
      .grad = max_pool_backward_grad,
      .hidden = true},
@@ -317,12 +319,14 @@ constexpr OpDef defs[] = {
                "bool count_include_pad=True, "
                "int? divisor_override=None) -> Tensor",
      .meta = kernel<&avg_pool_meta>(),
+     .decomposition = kernel<&avg_pool_parts>(),
      .saves = "self kernel_size stride padding ceil_mode count_include_pad divisor_override",
      .grad = avg_pool_grad},
     {.schema = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
                "padding, bool ceil_mode, bool "
                "count_include_pad, int? divisor_override) -> Tensor",
      .meta = kernel<&avg_pool_backward_meta>(),
+     .decomposition = kernel<&avg_pool_backward_parts>(),
      .saves = "kernel_size stride padding ceil_mode count_include_pad divisor_override",
      .grad = avg_pool_backward_grad,
      .hidden = true},
@@ -332,6 +336,7 @@ constexpr OpDef defs[] = {
      .composite = kernel<&avg_pool1d>()},
     {.schema = "_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
      .meta = kernel<&adaptive_meta>(),
+     .decomposition = kernel<&adaptive_parts>(),
      .saves = "self",
      .grad =
          [](Grad& g) {
@@ -341,6 +346,7 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
      .meta = kernel<&like_self>(),
+     .decomposition = kernel<&adaptive_backward_parts>(),
      .saves = "grad_output",
      .grad =
          [](Grad& g) {

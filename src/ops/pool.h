@@ -20,6 +20,18 @@ struct Pool {
 Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation,
                bool ceil_mode);
 
+// In pointwise operators, for devices without kernels (pool_parts.cpp).
+std::tuple<Tensor, Tensor> max_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                                          IntSpan dilation, bool ceil_mode);
+Tensor max_pool_backward_parts(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                               IntSpan dilation, bool ceil_mode, const Tensor& indices);
+Tensor avg_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode,
+                      bool include_pad, std::optional<int64_t> divisor);
+Tensor avg_pool_backward_parts(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                               bool ceil_mode, bool include_pad, std::optional<int64_t> divisor);
+Tensor adaptive_parts(const Tensor& self, IntSpan size);
+Tensor adaptive_backward_parts(const Tensor& grad, const Tensor& self);
+
 // Adaptive pooling: the window of place i covers [first, last).
 inline int64_t adaptive_first(int64_t i, int64_t out, int64_t in) { return i / out * in + i % out * in / out; }
 inline int64_t adaptive_last(int64_t i, int64_t out, int64_t in) { return ((i + 1) * in + out - 1) / out; }

@@ -336,6 +336,17 @@ Tensor triangle_shape(const Tensor& self, int64_t) {
   return empty_tensor(self.sizes(), self.dtype(), self.device());
 }
 
+template <bool lower>
+Tensor triangle_parts(const Tensor& self, int64_t diagonal) {
+  Tensor out = triangle_shape<lower>(self, diagonal);
+  if (out.numel() == 0) return out;
+  auto numbers = [&](int64_t n) {
+    return call<"aten::arange", Tensor>(Scalar(n), DType::Int64, nullptr, self.device(), nullptr);
+  };
+  Tensor beyond = sub(numbers(self.size(-1)), unsqueeze(numbers(self.size(-2)), 1));  // places right of the diagonal
+  return copy_(out, masked_fill(self, lower ? gt(beyond, diagonal) : lt(beyond, diagonal), 0));
+}
+
 // --- padding
 
 Tensor constant_pad_kernel(const Tensor& self, IntSpan pad, const Scalar& value) {
@@ -516,12 +527,14 @@ constexpr OpDef defs[] = {
     {.schema = "diag(Tensor self, int diagonal=0) -> Tensor", .composite = kernel<&diag>(), .out = true},
     {.schema = "tril(Tensor self, int diagonal=0) -> Tensor",
      .meta = kernel<&triangle_shape<true>>(),
+     .decomposition = kernel<&triangle_parts<true>>(),
      .saves = "diagonal",
      .grad = [](Grad& g) { g.set(0, call<"aten::tril", Tensor>(G, g.arg(1).integer())); },
      .in_place = true,
      .out = true},
     {.schema = "triu(Tensor self, int diagonal=0) -> Tensor",
      .meta = kernel<&triangle_shape<false>>(),
+     .decomposition = kernel<&triangle_parts<false>>(),
      .saves = "diagonal",
      .grad = [](Grad& g) { g.set(0, call<"aten::triu", Tensor>(G, g.arg(1).integer())); },
      .in_place = true,
