@@ -25,7 +25,9 @@ Counts& counts() {
 
 Tensor to_device(const Tensor& t, Device device) {
   if (!t.defined() || t.device() == device) return t;
-  Tensor copy = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device);
+  // Memory with holes or repeated elements is not copied as it lies.
+  Tensor copy = t.impl().is_dense() ? empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device)
+                                    : empty_tensor(t.sizes(), t.dtype(), device);
   call<"aten::copy_", Tensor>(copy, t, false);
   return copy;
 }

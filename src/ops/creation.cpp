@@ -376,7 +376,11 @@ Tensor complex_kernel(const Tensor& real, const Tensor& imag) {
   Dims shape = broadcast_shapes("complex", real.sizes(), imag.sizes());
   Tensor out = empty_strided_tensor(shape, result_strides(shape, in), complex_of(real.dtype()), real.device()), result;
   MapRequest r{.op = "complex", .opcode = FC_MAP_complex, .inputs = in, .out = &out};
-  FC_CHECK_AS(NotImplementedError, try_map(r, result), "complex: not implemented on ", real.device());
+  if (!try_map(r, result)) {
+    Tensor parts = call<"aten::view_as_real", Tensor>(out);
+    copy_(select(parts, -1, 0), real);
+    copy_(select(parts, -1, 1), imag);
+  }
   return out;
 }
 Tensor polar(const Tensor& abs, const Tensor& angle) {

@@ -169,7 +169,7 @@ E asinh(const E& x) {
 }
 E acosh(const E& x) {
   E t = x - 1;
-  return where(x > 1e15, log(x) + ln2, log1p(t + sqrt(t * 2 + t * t)));
+  return where(x < 1, nan, where(x > 1e15, log(x) + ln2, log1p(t + sqrt(t * 2 + t * t))));
 }
 E atanh(const E& x) {
   E a = abs(x);
@@ -266,7 +266,8 @@ E lgamma(const E& x) {
   }
   E g = where(small, stirling(where(small, z, 10)) - log(product), stirling(max(y, 8)));
   g = where(y == inf, inf, g);
-  return where(reflected, where(x == -inf, inf, E(std::log(pi)) - log(abs(sin_pi(x))) - g), g);
+  E below = where((x <= 0) & (floor(x) == x), inf, E(std::log(pi)) - log(abs(sin_pi(x))) - g);
+  return where(abs(x) < (single() ? 1e-9 : 1e-17), -log(abs(x)), where(reflected, below, g));
 }
 E digamma(const E& x) {
   constexpr double c[] = {-1.0 / 12, 691.0 / 32760, -1.0 / 132, 1.0 / 240, -1.0 / 252, 1.0 / 120, -1.0 / 12};
@@ -315,7 +316,7 @@ E bessel(int order, const E& x) {  // of order 0 or 1
     far = k == 1 ? part + 1 : far + part;
   }
   E h = exp(large * 0.5);
-  E y = where(a < 15, sum, h / sqrt(large * (2 * pi)) * far * h);
+  E y = where(a < 15, sum, h / (sqrt(large) * std::sqrt(2 * pi)) * far * h);
   return where(is_nan(x), x, order == 1 ? with_sign(x < 0, y) : y);
 }
 
@@ -518,7 +519,14 @@ bool decompose_map(const MapRequest& r, Tensor& result) {
   }
   bool is_input = false;
   for (const MapInput& in : r.inputs) is_input |= in.tensor && in.tensor->same(value.tensor);
-  result = value.tensor.dtype() != types.natural || is_input ? cast(value.tensor, types.natural) : value.tensor;
+  // Parts of the formula may have seen the inputs in another order: the result lies as if made from them at once.
+  Dims strides = result_strides(value.tensor.sizes(), r.inputs);
+  if (value.tensor.dtype() == types.natural && !is_input && Dims::same(strides, value.tensor.strides())) {
+    result = value.tensor;
+  } else {
+    result = empty_strided_tensor(value.tensor.sizes(), strides, types.natural, device);
+    copy_(result, value.tensor);
+  }
   return true;
 }
 

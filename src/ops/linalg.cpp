@@ -40,8 +40,16 @@ bool multiply(const Tensor& a, const Tensor& b, const Tensor& out, double alpha 
   c.alpha = alpha;
   c.beta = beta;
   const Families& f = families(out.device().type);
-  if (!device_supports(f, FC_FAMILY_MATMUL, &c)) return false;
-  f.matmul(f.context, c);
+  if (device_supports(f, FC_FAMILY_MATMUL, &c)) {
+    f.matmul(f.context, c);
+    return true;
+  }
+  // Half types are computed in float32, by those who do not know them too.
+  const DType wide = compute_type(out.dtype());
+  if (wide == out.dtype()) return false;
+  Tensor total = beta == 0 ? empty_tensor(out.sizes(), wide, out.device()) : to_dtype(out, wide);
+  if (!multiply(to_dtype(a, wide), to_dtype(b, wide), total, alpha, beta)) return false;
+  copy_(out, total);
   return true;
 }
 

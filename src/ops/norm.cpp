@@ -118,7 +118,8 @@ Three layer_norm_meta(const Tensor& input, IntSpan shape, const Tensor& weight, 
 }
 Three layer_norm_parts(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias, double eps) {
   check_layer_norm(input, shape, weight, bias);
-  Standardised s = standardise(to_dtype(input, compute_type(input.dtype())), last_dims(input.dim(), shape.size()), eps);
+  Tensor x = contiguous(to_dtype(input, compute_type(input.dtype())));
+  Standardised s = standardise(x, last_dims(input.dim(), shape.size()), eps);
   Tensor y = weight.defined() ? mul(s.hat, weight) : s.hat;
   if (bias.defined()) y = add(y, bias);
   return {to_dtype(y, input.dtype()), s.mean, s.rstd};
@@ -182,7 +183,7 @@ Three batch_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& 
   check_batch_norm(input, weight, bias, running_mean, running_var, training);
   const int64_t nd = input.dim();
   DType t = compute_type(input.dtype());
-  Tensor x = to_dtype(input, t), m, r;
+  Tensor x = contiguous(to_dtype(input, t), suggest_memory_format(input)), m, r;
   if (training) {
     Standardised s = standardise(x, all_but_channels(nd), eps);
     m = reshape(s.mean, Dims{-1});
@@ -231,9 +232,14 @@ Standardised fixed_stats(const Tensor& x, const Tensor& mean, const Tensor& rstd
 Three batch_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
                                 const Tensor& running_var, const Tensor& mean, const Tensor& rstd, bool training,
                                 double eps, Mask mask) {
-  Standardised s =
-      training ? fixed_stats(input, mean, rstd) : fixed_stats(input, running_mean, rsqrt(add(running_var, eps)));
-  return batch_norm_grads(g, s, weight, training, mask);
+  const DType t = compute_type(input.dtype()), weight_type = weight.defined() ? weight.dtype() : input.dtype();
+  Tensor x = to_dtype(input, t);
+  Standardised s = training ? fixed_stats(x, mean, rstd) : fixed_stats(x, running_mean, rsqrt(add(running_var, eps)));
+  Three out = batch_norm_grads(to_dtype(g, t), s, weight, training, mask);
+  if (mask[0]) std::get<0>(out) = to_dtype(std::get<0>(out), input.dtype());
+  if (mask[1]) std::get<1>(out) = to_dtype(std::get<1>(out), weight_type);
+  if (mask[2]) std::get<2>(out) = to_dtype(std::get<2>(out), weight_type);
+  return out;
 }
 void batch_norm_grad(Grad& g) {  // (input, weight, bias, running_mean, running_var, training, momentum, eps)
   const Tensor& go = g.out();
@@ -326,8 +332,14 @@ Three group_norm_grads(const Tensor& grad, const Standardised& s, IntSpan sizes,
 }
 Three group_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& mean, const Tensor& rstd,
                                 const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
-  Tensor x = reshape(input, Dims{n, group, c / group * hxw}), m = unsqueeze(mean, 2), r = unsqueeze(rstd, 2);
-  return group_norm_grads(g, {mul(sub(x, m), r), r, m}, input.sizes(), weight, n, c, hxw, mask);
+  const DType t = compute_type(input.dtype()), weight_type = weight.defined() ? weight.dtype() : input.dtype();
+  Tensor x = reshape(to_dtype(input, t), Dims{n, group, c / group * hxw}), m = unsqueeze(mean, 2),
+         r = unsqueeze(rstd, 2);
+  Three out = group_norm_grads(to_dtype(g, t), {mul(sub(x, m), r), r, m}, input.sizes(), weight, n, c, hxw, mask);
+  if (mask[0]) std::get<0>(out) = to_dtype(std::get<0>(out), input.dtype());
+  if (mask[1]) std::get<1>(out) = to_dtype(std::get<1>(out), weight_type);
+  if (mask[2]) std::get<2>(out) = to_dtype(std::get<2>(out), weight_type);
+  return out;
 }
 void group_norm_grad(Grad& g) {  // (input, weight, bias, N, C, HxW, group, eps)
   const Tensor& go = g.out();

@@ -234,7 +234,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
   c.n_params = static_cast<int32_t>(r.params.size());
   c.ndim = flat ? 1 : static_cast<int32_t>(shape.size());
   c.shape = flat ? &numel : shape.data();
-  // where only moves its values, so it needs no wider type.
+  // where only moves its values, so it needs no wider type; a device may have no other.
   const DType working = r.opcode == FC_MAP_where ? compute : compute_type(compute);
   c.compute = static_cast<int32_t>(working);
   for (size_t i = 0; i < r.params.size(); ++i) c.params[i] = to_number(r.params[i]);
@@ -268,7 +268,15 @@ bool try_map(const MapRequest& r, Tensor& result) {
   c.out.dtype = static_cast<int32_t>(r.out ? r.out->dtype() : natural);
   const Families& f = families(device.type);
   bool nothing = device.is_meta();
-  if (!nothing && !device_supports(f, FC_FAMILY_MAP, &c)) return false;
+  auto supported = [&] { return device_supports(f, FC_FAMILY_MAP, &c); };
+  auto supported_wider = [&] {
+    if (working == compute_type(compute)) return false;
+    c.compute = static_cast<int32_t>(compute_type(compute));
+    for (int i = 0; i < c.n_in; ++i)
+      if (!c.in[i].strides) c.in[i].dtype = c.compute;  // a number
+    return supported();
+  };
+  if (!nothing && !supported() && !supported_wider()) return false;
 
   // --- the result
   if (r.out) {

@@ -26,18 +26,23 @@ Tensor like_gradient(const Tensor& grad, const Tensor&, int64_t, DType input_dty
 
 Tensor shifted(const Tensor& x, int64_t dim) { return x.numel() ? sub(x, amax(x, Dims{dim}, true)) : x; }
 
+// Contiguous, as the results are, and in the type that half types are computed in.
+Tensor widened(const Tensor& t) { return contiguous(to_dtype(t, compute_type(t.dtype()))); }
+
 Tensor softmax_parts(const Tensor& self, int64_t dim, bool) {
-  Tensor e = exp(shifted(self, dim));
-  return div(e, sum(e, Dims{dim}, true));
+  Tensor e = exp(shifted(widened(self), dim));
+  return to_dtype(div(e, sum(e, Dims{dim}, true)), self.dtype());
 }
 Tensor log_softmax_parts(const Tensor& self, int64_t dim, bool) {
-  Tensor s = shifted(self, dim);
-  return sub(s, log(sum(exp(s), Dims{dim}, true)));
+  Tensor s = shifted(widened(self), dim);
+  return to_dtype(sub(s, log(sum(exp(s), Dims{dim}, true))), self.dtype());
 }
-Tensor softmax_backward_parts(const Tensor& g, const Tensor& y, int64_t dim, DType input_dtype) {
+Tensor softmax_backward_parts(const Tensor& grad, const Tensor& result, int64_t dim, DType input_dtype) {
+  Tensor g = widened(grad), y = widened(result);
   return to_dtype(mul(sub(g, sum(mul(g, y), Dims{dim}, true)), y), input_dtype);
 }
-Tensor log_softmax_backward_parts(const Tensor& g, const Tensor& y, int64_t dim, DType input_dtype) {
+Tensor log_softmax_backward_parts(const Tensor& grad, const Tensor& result, int64_t dim, DType input_dtype) {
+  Tensor g = widened(grad), y = widened(result);
   return to_dtype(sub(g, mul(exp(y), sum(g, Dims{dim}, true))), input_dtype);
 }
 
