@@ -52,8 +52,9 @@ pi = __import__("math").pi
 e = __import__("math").e
 newaxis = None
 
-__getattr__ = _missing.missing("facula", later=("testing",))
+_LATER = ("conformance", "testing")  # imported when they are first asked for
+__getattr__ = _missing.missing("facula", _LATER)
 
 
 def __dir__():
-    return sorted({"testing", *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
+    return sorted({*_LATER, *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
