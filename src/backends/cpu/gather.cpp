@@ -125,6 +125,24 @@ struct Cursor {
   }
 };
 
+// Whether some index lies outside [0, size). For size >= 1: index or size - 1 - index is negative then, and signs are
+// collected without a comparison, which vectors of the baseline do not have for 64 bits.
+bool any_outside(const char* at, int64_t step, int64_t n, int64_t size) {
+  if (size == 0) return n > 0;
+  const auto last = static_cast<uint64_t>(size) - 1;
+  uint64_t signs = 0;
+  if (step == sizeof(int64_t)) {
+    const auto* index = reinterpret_cast<const uint64_t*>(at);
+    for (int64_t i = 0; i < n; ++i) signs |= index[i] | (last - index[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      const auto index = static_cast<uint64_t>(read_index(at + i * step));
+      signs |= index | (last - index);
+    }
+  }
+  return signs >> 63;
+}
+
 // Before anything is written: every index must be in range. Dimensions that repeat the index are skipped.
 void check_indices(const fc_scatter& c) {
   Cursor all;
@@ -146,12 +164,9 @@ void check_indices(const fc_scatter& c) {
       int64_t m = std::min(here.shape[last] - here.index[last], to - from);
       const char* at = here.at[0];
       const int64_t step = here.strides[0][last];
-      const auto size = static_cast<uint64_t>(c.out_size);
-      bool bad = false;
-      for (int64_t i = 0; i < m; ++i) bad |= static_cast<uint64_t>(read_index(at + i * step)) >= size;
+      const bool bad = any_outside(at, step, m, c.out_size);
       for (int64_t i = 0; bad && i < m; ++i)
-        if (int64_t v = read_index(at + i * step); static_cast<uint64_t>(v) >= size)
-          out_of_bounds(v, c.dim, c.out_size);
+        if (int64_t v = read_index(at + i * step); v < 0 || v >= c.out_size) out_of_bounds(v, c.dim, c.out_size);
       here.advance(m);
       from += m;
     }
@@ -167,7 +182,8 @@ struct ScatterRun {
   int64_t n, m;                            // positions along dim; lines beside each other
   int64_t out_dim, src_dim, index_dim;     // bytes per step along dim
   int64_t out_line, src_line, index_line;  // bytes per line
-  int64_t low, high;                       // destinations that are ours
+  int64_t low, high;                       // destinations that are ours,
+  bool all;                                // or all of them
   int64_t block;                           // bytes
   bool along_dim;                          // dim is the inner loop
 };
@@ -244,11 +260,14 @@ void scatter_combine(const ScatterRun r) {
       auto* a = reinterpret_cast<T*>(r.out + i * r.out_line);
       const auto* b = reinterpret_cast<const T*>(r.src + i * r.src_line);
       const auto* index = reinterpret_cast<const int64_t*>(r.index + i * r.index_line);
+      auto one = [&](int64_t at, int64_t j) { a[at] = narrow_to<T>(combine<opcode>(widen(a[at]), widen(b[j]))); };
       const auto low = static_cast<uint64_t>(r.low), length = static_cast<uint64_t>(r.high - r.low);
-      for (int64_t j = 0, n = r.n; j < n; ++j) {
-        const int64_t at = index[j];
-        if (static_cast<uint64_t>(at) - low < length) a[at] = narrow_to<T>(combine<opcode>(widen(a[at]), widen(b[j])));
-      }
+      const int64_t n = r.n;
+      if (r.all)
+        for (int64_t j = 0; j < n; ++j) one(index[j], j);
+      else
+        for (int64_t j = 0; j < n; ++j)
+          if (static_cast<uint64_t>(index[j]) - low < length) one(index[j], j);
     }
     return;
   }
@@ -365,7 +384,8 @@ void scatter(void*, const fc_scatter& c) {
     while (from < to) {
       int64_t m = std::min(here.shape[last] - here.index[last], to - from);
       fn({here.at[0], here.at[1], here.at[2], n, m, c.out.strides[c.dim], c.src.strides[c.dim], c.index.strides[c.dim],
-          here.strides[0][last], here.strides[1][last], here.strides[2][last], low, high, block, c.dim == nd - 1});
+          here.strides[0][last], here.strides[1][last], here.strides[2][last], low, high,
+          low == 0 && high == c.out_size, block, c.dim == nd - 1});
       here.advance(m);
       from += m;
     }
