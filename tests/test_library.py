@@ -218,3 +218,77 @@ def test_opcheck(torch, space):
         torch.library.opcheck(op, (torch.ones(2),), test_utils="test_nothing")
     with pytest.raises(RuntimeError, match="only test operators without overloads"):
         torch.library.opcheck(torch.ops.aten.add, (torch.ones(2),))
+
+
+def test_a_derivative_belongs_to_the_operator(torch):
+    """However it is called: by its object, by torch.ops, by name alone."""
+
+    @torch.library.custom_op("test_library::cubed", mutates_args=())
+    def cubed(x: torch.Tensor) -> torch.Tensor:
+        return x * x * x
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx, g):
+        assert ctx.needs_input_grad == (True,)
+        return g * 3 * ctx.saved_tensors[0] ** 2
+
+    cubed.register_autograd(backward, setup_context=setup)
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    for call in (cubed, torch.ops.test_library.cubed, torch.ops.test_library.cubed.default):
+        (g,) = torch.autograd.grad(call(x).sum(), x)
+        assert g.tolist() == [3.0, 12.0]
+    assert torch.autograd.gradgradcheck(torch.ops.test_library.cubed, (x,))
+    assert not cubed(x.detach()).requires_grad
+    assert type(cubed(x).grad_fn).__name__ == "GeneratedBackwardFor_test_library_cubed_defaultBackward"
+
+
+def test_a_derivative_takes_lists_and_keywords(torch):
+    torch.library.define("test_library::mixed", "(Tensor[] xs, float a, *, float b=1.0) -> Tensor[]")
+    torch.library.impl("test_library::mixed", "CPU", lambda xs, a, *, b: [x * a * b for x in xs])
+
+    def setup(ctx, inputs, keyword_only_inputs, output):
+        ctx.factor = inputs[1] * keyword_only_inputs["b"]
+
+    def backward(ctx, grads):
+        assert list(ctx.needs_input_grad[0]) == [True, False]
+        return [g * ctx.factor for g in grads], None
+
+    torch.library.register_autograd("test_library::mixed", backward, setup_context=setup)
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ops.test_library.mixed([x, torch.ones(3)], 2.0, b=5.0)
+    y[0].sum().backward()
+    assert x.grad.tolist() == [10.0, 10.0]
+
+
+def test_an_autograd_kernel_comes_before_all_others(torch):
+    seen = []
+
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            with torch._C._AutoDispatchBelowAutograd():
+                return torch.ops.test_library.times(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 5
+
+    lib = torch.library.Library("test_library", "FRAGMENT")
+    lib.define("times(Tensor x) -> Tensor")
+    lib.impl("times", lambda x: seen.append("kernel") or x * 5, "CPU")
+    lib.impl("times", lambda x: seen.append("autograd") or Times.apply(x), "Autograd")
+    x = torch.ones(1, requires_grad=True)
+    torch.ops.test_library.times(x).backward()
+    assert x.grad.item() == 5
+    torch.ops.test_library.times(torch.ones(1))
+    assert seen == ["autograd", "kernel"] * 2
+
+
+def test_a_second_definition_is_refused(torch):
+    lib = torch.library.Library("test_library", "FRAGMENT")
+    lib.define("once(Tensor x) -> Tensor")
+    lib.impl("once", lambda x: x, "CPU")
+    with pytest.raises(RuntimeError, match="test_library::once is already defined"):
+        lib.define("once(Tensor x) -> Tensor")

@@ -83,19 +83,21 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
-    """Give an operator a derivative: backward(ctx, *grads), with setup_context(ctx, inputs, output) before it."""
-    from facula.autograd import Function
+    """Give an operator a derivative: backward(ctx, *grads), with setup_context(ctx, inputs, output) before it.
 
-    custom = op if isinstance(op, CustomOp) else CustomOp._made.get(op)
-    if custom is None:
-        raise RuntimeError(f"register_autograd: {op} was not made by custom_op")
+    An operator with keyword-only arguments passes them to setup_context as keyword_only_inputs. For an argument that is a
+    list of tensors, backward returns a list of gradients.
+    """
+    from facula._derivative import derivative
 
-    def forward(*args):
-        return custom._raw(*args)
+    name = op._qualname if isinstance(op, CustomOp) else str(op)
+    operator = _C._find_operator(name)
+    if operator is None:
+        raise RuntimeError(f"register_autograd: no operator named {name}")
+    if any(a.is_write for a in operator._schema.arguments):
+        raise RuntimeError(f"Cannot register autograd formula for non-functional operator {operator} with schema {operator._schema}")
+    _C._set_kernel(name, "Autograd", derivative(operator, backward, setup_context))
 
-    namespace = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    namespace["setup_context"] = staticmethod(setup_context or (lambda ctx, inputs, output: None))
-    custom._function = type(custom._opname, (Function,), namespace)
 
 
 _TYPES = {
@@ -159,8 +161,6 @@ class CustomOp:
         _check_qualname(qualname)
         self._qualname = qualname
         self._opname = qualname.partition("::")[2]
-        self._function = None
-        self._signature = inspect.signature(fn)
         self._schema_text = qualname + (schema or infer_schema(fn, mutates_args=mutates_args))
         before = CustomOp._made.get(qualname)
         if before is None or before._schema_text != self._schema_text:  # made again (a notebook's cell): new kernels only
@@ -172,11 +172,7 @@ class CustomOp:
         CustomOp._made[qualname] = self
 
     def __call__(self, *args, **kwargs):
-        if self._function is None:
-            return self._raw(*args, **kwargs)
-        bound = self._signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return self._function.apply(*bound.args)
+        return self._raw(*args, **kwargs)
 
     def __repr__(self):
         return f"<CustomOpDef({self._qualname})>"

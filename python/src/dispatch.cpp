@@ -136,6 +136,7 @@ void set_python_kernel(const std::string& name, const std::string& key, nb::obje
   if (key == "CompositeImplicitAutograd") op.set_composite(k);
   else if (key == "CompositeExplicitAutograd") op.set_all_devices(k);
   else if (key == "Decomposition") op.set_decomposition(k);
+  else if (key == "Autograd") op.set_autograd(k);
   else {
     std::string device = key;
     for (char& c : device) c = static_cast<char>(std::tolower(c));
@@ -339,7 +340,7 @@ void bind_dispatch(nb::module_& m) {
       .def_prop_ro("is_in_place", [](const Operator& op) { return op.is_in_place; })
       .def_prop_ro("is_out", [](const Operator& op) { return op.is_out; })
       .def_prop_ro("is_composite", [](const Operator& op) { return static_cast<bool>(op.composite()); })
-      .def_prop_ro("has_derivative", [](const Operator& op) { return op.grad != nullptr; })
+      .def_prop_ro("has_derivative", [](const Operator& op) { return op.grad != nullptr || op.autograd(); })
       .def_prop_ro("differentiable", [](const Operator& op) { return op.differentiable; })
       .def_prop_ro("autocast_class",
                    [](const Operator& op) {
@@ -407,6 +408,13 @@ void bind_dispatch(nb::module_& m) {
     return context->bit = add_user_layer({python_layer, context, text->c_str()});
   });
   m.def("_remove_layer", &remove_user_layer);
+  struct BelowAutograd {
+    std::optional<ExcludeLayers> guard;
+  };
+  nb::class_<BelowAutograd>(m, "_AutoDispatchBelowAutograd")  // PyTorch's name: for derivatives written in Python
+      .def(nb::init<>())
+      .def("__enter__", [](BelowAutograd& b) { b.guard.emplace(layer::Autograd); })
+      .def("__exit__", [](BelowAutograd& b, nb::args) { b.guard.reset(); });
   nb::class_<PythonObserveScope>(m, "_ObserveScope")
       .def(nb::init<nb::object>())
       .def("start", [](PythonObserveScope& s) { s.scope.emplace(s.observer); })

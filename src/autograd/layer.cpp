@@ -250,6 +250,10 @@ uint64_t needed(const Operator& op, const Arg* args) {
 }
 
 void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  if (op.autograd()) [[unlikely]] {
+    op.autograd().fn(op.autograd().context, op, args, results);
+    return;
+  }
   uint64_t needs = grad_enabled() ? needed(op, args) : 0;
   if (needs == 0 || (!op.differentiable && !op.is_in_place)) {
     ExcludeLayers guard(layer::Autograd);

@@ -49,8 +49,8 @@ void remove_user_layer(LayerSet bit) {
 // A layer from outside that neither goes on nor answers.
 static void check_results(const char* layer, const Operator& op, const Value* results) {
   for (size_t i = 0; i < op.num_results(); ++i)
-    FC_CHECK(results[i].tag() != Tag::None || op.schema().returns[i].type.optional, "layer ", layer, " gave no result for ",
-             op.name(), ": it must call redispatch or fill the results");
+    FC_CHECK(results[i].tag() != Tag::None || op.schema().returns[i].type.optional, "layer ", layer,
+             " gave no result for ", op.name(), ": it must call redispatch or fill the results");
 }
 
 void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* results) {
@@ -62,8 +62,8 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
     LayerSet bit = std::bit_floor(set);
     const LayerHandler& h = handlers[std::countr_zero(bit)];
     set &= layer::below(bit);
-    // A composite operator has no derivative of its own: it expands, and its parts are recorded.
-    if (op.composite() && bit <= layer::Trace) {
+    // A composite operator without a derivative of its own expands, and its parts are recorded.
+    if (op.composite() && bit <= layer::Trace && !(bit == layer::Autograd && op.autograd())) {
       op.composite().fn(op.composite().context, op, args, results);
       return;
     }
@@ -143,7 +143,12 @@ void Operator::set_decomposition(Kernel k) { decomposition_ = checked(k); }
 
 void Operator::set_composite(Kernel k) {
   composite_ = checked(k);
-  layers_ = 0;  // its parts are looked at one by one
+  layers_ &= layer::Autograd;  // its parts are looked at one by one
+}
+
+void Operator::set_autograd(Kernel k) {
+  autograd_ = checked(k);
+  layers_ |= layer::Autograd;
 }
 
 int Operator::pick_device(const Arg* args) const {

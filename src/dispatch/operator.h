@@ -67,10 +67,12 @@ class Operator {
   void set_all_devices(Kernel k);  // a kernel that works on every device through dispatch/families.h
   void set_composite(Kernel k);    // written in other operators, expands above autograd
   void set_decomposition(Kernel k);
+  void set_autograd(Kernel k);  // called in place of the autograd layer: records what it wants, then goes on below
   bool has_kernel() const { return own_kernels_ || composite_ || all_devices_ || decomposition_; }
   const Kernel& composite() const { return composite_; }
   const Kernel& all_devices() const { return all_devices_; }
   const Kernel& decomposition() const { return decomposition_; }
+  const Kernel& autograd() const { return autograd_; }
 
   const GradRule* grad = nullptr;
   bool differentiable = true;  // false: results never carry a gradient (comparisons, argmax, factories)
@@ -92,7 +94,7 @@ class Operator {
   LayerSet layers_ = 0;
   Kernel kernels_[kMaxDeviceTypes];
   bool own_kernels_ = false;  // some device has one
-  Kernel composite_, all_devices_, decomposition_;
+  Kernel composite_, all_devices_, decomposition_, autograd_;
 };
 
 // --- the registry
