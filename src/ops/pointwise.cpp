@@ -190,7 +190,8 @@ MapTypes map_types(const MapRequest& r) {
 }
 
 bool try_map(const MapRequest& r, Tensor& result) {
-  const auto [compute, natural] = map_types(r);
+  const MapTypes types = map_types(r);
+  const DType compute = types.compute, natural = types.natural;
 
   // --- shape and device
   const Tensor* lead = nullptr;
