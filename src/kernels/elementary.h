@@ -16,6 +16,12 @@
 
 namespace fc::math::own {
 
+#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__ARM_FEATURE_FMA)
+constexpr bool has_fma = true;
+#else
+constexpr bool has_fma = false;
+#endif
+
 template <class T>
 struct Format;
 template <>
@@ -69,7 +75,8 @@ FC_INLINE T poly(T, T c0) {
 }
 template <class T, class... Rest>
 FC_INLINE T poly(T x, T c0, Rest... rest) {
-  return std::fma(poly(x, rest...), x, c0);
+  if constexpr (has_fma) return std::fma(poly(x, rest...), x, c0);
+  else return poly(x, rest...) * x + c0;
 }
 
 template <class T>
@@ -485,6 +492,28 @@ FC_INLINE T erfc(T x) {
   const T half = round_to_integer(n * T(0.5)), corrected = std::fma(y, short_by - std::fma(a, a, -square), y);
   const T tail = corrected * power_of_two(half) * power_of_two(n - half);
   return std::fabs(x) > T(0.5) ? (x < T(0) ? T(2) - tail : tail) : T(1) - erf_within_one(x);
+}
+
+// --- gamma function of a positive float, in double: Stirling's series from 10 on. Below, 10 is added to x, which makes
+// x (x + 1) … (x + 9) a factor: with t = x (x + 9), it is t (t + 8) (t + 14) (t + 18) (t + 20).
+FC_INLINE bool positive(float x) { return x > 0 && x <= std::numeric_limits<float>::max(); }
+
+FC_INLINE float lgamma_of_positive(float value) {
+  const double x = value, y = x < 10 ? x + 10 : x, inverse = 1 / y, z = inverse * inverse;
+  const double series = poly(z, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156);
+  const double stirling = (y - 0.5) * log(y) - y + (0.91893853320467274178 + series * inverse);
+  const double t = x * (x + 9), product = t * (t + 8) * ((t + 14) * (t + 18)) * (t + 20);
+  const double near = x == 1 || x == 2 ? 0.0 : stirling - log(product);
+  return static_cast<float>(x < 10 ? near : stirling);
+}
+FC_INLINE float digamma_of_positive(float value) {
+  const double x = value, y = x < 10 ? x + 10 : x, inverse = 1 / y, z = inverse * inverse;
+  const double series = z * poly(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12);
+  const double far = log(y) - 0.5 * inverse - series;
+  // The sum of 1 / (x + k) is the product's derivative over the product.
+  const double t = x * (x + 9), product = t * poly(t, 40320.0, 12176.0, 1308.0, 60.0, 1.0);
+  const double derivative = (x + x + 9) * poly(t, 40320.0, 24352.0, 3924.0, 240.0, 5.0);
+  return static_cast<float>(x < 10 ? far - derivative / product : far);
 }
 
 // --- length of a vector: squares of floats fit into a double, those of doubles after moving the exponent

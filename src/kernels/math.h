@@ -15,11 +15,7 @@ template <class T>
 inline constexpr bool is_real = std::is_floating_point_v<T>;
 
 // Without fused multiply-add our own functions would be slow and less exact: the C library's do.
-#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__ARM_FEATURE_FMA)
-constexpr bool has_fma = true;
-#else
-constexpr bool has_fma = false;
-#endif
+using own::has_fma;
 
 #define FC_FUNCTION(name)                                     \
   template <class T>                                          \
@@ -60,11 +56,6 @@ FC_PERIODIC(cos)
 FC_PERIODIC(tan)
 #undef FC_PERIODIC
 
-template <class T>
-FC_INLINE T erf_within_one(T x) {
-  if constexpr (has_fma) return own::erf_within_one(x);
-  else return std::erf(x);
-}
 template <class T>
 FC_INLINE T exp2(T x) {
   if constexpr (is_real<T> && has_fma) return own::exp2(x);
@@ -120,44 +111,67 @@ inline double lgamma(double x) {
   return ::lgamma_r(x, &sign);
 }
 inline float lgamma(float x) {
+  if (has_fma && own::positive(x)) return own::lgamma_of_positive(x);
   int sign;
   return ::lgammaf_r(x, &sign);
 }
 
-// Inverse error function of 0 <= y < 1: an approximation by Giles, by our own polynomial in the last 2^-24, then Newton
-// steps, each of which doubles the digits: one makes a float, two a double. Near 1 they look at erfc, which does not
-// round to 1. No branches, for vector code.
-FC_INLINE double erfinv_step(double x, double y) {
-  const double miss = y > 0.5 ? (1 - y) - math::erfc(x) : math::erf_within_one(x) - y;
-  return x - miss / (1.12837916709551257390 * math::exp(-x * x));
+// Inverse error function: x times a polynomial of w = -log(1 - x^2), and of its root beyond.
+FC_INLINE float erfinv_near(float w) {
+  return own::poly(w - 3.0f, 1.623542f, 0.24163042f, -0.005738145f, -0.0008362043f, 0.0001950831f, -1.2704025e-05f,
+                   -1.7616682e-06f, 4.476903e-07f, -2.0165098e-08f, -5.4366587e-09f, 7.07942e-10f);
 }
-template <size_t n>
-FC_INLINE double polynomial(const double (&c)[n], double x) {  // highest power first
-  double y = c[0];
-  for (size_t i = 1; i < n; ++i) y = c[i] + y * x;
-  return y;
+FC_INLINE float erfinv_factor(float w, float root) {
+  const float far = own::poly(root - 3.25f, 3.0838857f, 1.005259f, 0.005371423f, -0.0037519878f, 0.0024846185f,
+                              -0.0016822938f, 0.0009857634f, -0.0003730484f, -4.0380983e-05f, 9.133784e-05f);
+  return w < 6.0f ? erfinv_near(w) : far;
+}
+FC_INLINE double erfinv_near(double w) {
+  return own::poly(w - 2.5, 1.501409351110792, 0.2466402767441667, -0.004177317724383496, -0.0012527079078074829,
+                   0.00021825026434256318, -4.996079611173956e-06, -3.416619591404169e-06, 4.787252381299726e-07,
+                   1.341679559820944e-08, -1.086118607299662e-08, 9.073107389663029e-10, 1.196159853985287e-10,
+                   -3.110649163196451e-11, 9.08606053079741e-13, 5.368481716774611e-13, -7.551199522345375e-14,
+                   -3.132281484589996e-15, 1.8184842927434184e-15, -1.0474938411750245e-16, -2.1255566343301617e-17,
+                   2.6458717948420677e-18);
+}
+FC_INLINE double erfinv_factor(double w, double root) {
+  const double far =
+      own::poly(root - 3.0, 2.832976798728271, 1.0016752766933994, 0.009445522011949451, -0.007643805569979982,
+                0.0056851824201795105, -0.003558794019491598, 0.0014837372939536238, -0.00014889803399135068,
+                -0.0002831238727621601, 0.00020551588673595208, -4.6463828151797944e-05, -2.2868874213964005e-05,
+                2.1947265118186846e-05, -5.963104661548783e-06, -1.681435917061886e-06, 2.0348000687202e-06,
+                -6.054986628830777e-07, -1.2722698226126566e-07, 1.4217310339474177e-07, -2.8252123209553513e-08);
+  const double end =
+      own::poly(root - 4.875, 4.7236171149637975, 1.0103244465623906, -5.055681952929381e-05, -0.0002562887347735425,
+                8.942926140510064e-05, -2.3429531580331015e-05, 5.5079800618455346e-06, -1.268329794757031e-06,
+                3.314768291255767e-07, -1.2098399453887614e-07, 6.034137334000175e-08, -3.232938098659356e-08,
+                1.5792964252885025e-08, -6.514805171229377e-09, 2.128928586429744e-09, -4.5774199283218307e-10,
+                -2.3187848771665098e-11, 7.917599610143371e-11, -3.4366413512441553e-11, 5.538438801770615e-12);
+  return w < 5.0 ? erfinv_near(w) : (root < 3.75 ? far : end);
 }
 template <class T>
-FC_INLINE T erfinv(T value) {
-  constexpr double near[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                             -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
-  constexpr double far[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
-                            -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
-  constexpr double end[] = {4.34526889e-6,   -2.17225273e-5, 7.67182291e-5, -0.000213894193,
-                            -0.000139038101, 1.01030031,     4.84990642};
-  const double y = std::fabs(static_cast<double>(value)), w = -math::log((1 - y) * (1 + y)), root = std::sqrt(w);
-  double start = w < 5 ? polynomial(near, w - 2.5) : polynomial(far, root - 3);
-  if constexpr (sizeof(T) == 8) start = w > 16 ? polynomial(end, root - 5) : start;
-  double x = erfinv_step(start * y, y);
-  if constexpr (sizeof(T) == 8) x = erfinv_step(x, y);
+FC_INLINE T erfinv(T x) {
   using Limits = std::numeric_limits<T>;
-  const T inside = static_cast<T>(x), outside = y == 1 ? Limits::infinity() : Limits::quiet_NaN();
-  return std::copysign(y < 1 ? inside : outside, value);
+  const T a = std::fabs(x), w = -math::log((T(1) - a) * (T(1) + a));
+  const T outside = a == T(1) ? Limits::infinity() : Limits::quiet_NaN();
+  return std::copysign(a < T(1) ? a * erfinv_factor(w, std::sqrt(w)) : outside, x);
+}
+// The same where w < 5.
+template <class T>
+FC_INLINE bool is_central(T x) {
+  return std::fabs(x) < T(0.9966);
+}
+template <class T>
+FC_INLINE T erfinv_of_central(T x) {
+  const T a = std::fabs(x), w = -math::log((T(1) - a) * (T(1) + a));
+  return std::copysign(a * erfinv_near(w), x);
 }
 
 // Reflection for negative x, upward recurrence to x >= 10, then the asymptotic series.
 template <class T>
 inline T digamma(T value) {
+  if constexpr (std::is_same_v<T, float> && has_fma)
+    if (own::positive(value)) return own::digamma_of_positive(value);
   double x = static_cast<double>(value), result = 0;
   if (x == 0) return static_cast<T>(std::copysign(std::numeric_limits<double>::infinity(), -x));
   if (x < 0) {

@@ -52,6 +52,26 @@ FC_INLINE T wrap_mul(T a, T b) {
   else return a * b;
 }
 
+// a / b and 1 / b. Complex: Smith's way, by the larger part of b; b = 0 divides each part, like PyTorch's.
+template <class T>
+FC_INLINE T quotient(T a, T b) {
+  if constexpr (is_complex_v<T>) {
+    const auto x = a.real(), y = a.imag(), c = b.real(), d = b.imag();
+    const bool real = std::fabs(c) >= std::fabs(d);
+    const auto large = real ? c : d, small = real ? d : c, ratio = small / large, inverse = 1 / (large + small * ratio);
+    const auto re = (real ? x + y * ratio : x * ratio + y) * inverse, im = (real ? y - x * ratio : y * ratio - x) * inverse;
+    const bool zero = large == 0;
+    return {zero ? x / std::fabs(c) : re, zero ? y / std::fabs(d) : im};
+  } else {
+    return a / b;
+  }
+}
+template <class T>
+FC_INLINE real_t<T> modulus(T x) {
+  if constexpr (is_complex_v<T>) return math::hypot(x.real(), x.imag());
+  else return std::fabs(x);
+}
+
 // How many parameters each opcode has.
 #define FC_PARAMS(number, name, inputs, params) params,
 inline constexpr int param_count[] = {FC_MAP_OPCODES(FC_PARAMS)};
@@ -85,20 +105,20 @@ constexpr unsigned kFloating = kReal | kComplex;
 FC_UNARY(neg, kNumbers, return static_cast<T>(-static_cast<wrap_t<T>>(x));)
 FC_UNARY(positive, kNumbers, return x;)
 FC_UNARY(abs, kNumbers,
-  if constexpr (is_complex_v<T>) return std::abs(x);
+  if constexpr (is_complex_v<T>) return modulus(x);
   else if constexpr (is_int_v<T>) return static_cast<T>(x < 0 ? -static_cast<wrap_t<T>>(x) : static_cast<wrap_t<T>>(x));
   else return std::fabs(x);)
 FC_UNARY(square, kAll, return wrap_mul(x, x);)
 FC_UNARY(cube, kNumbers, return wrap_mul(wrap_mul(x, x), x);)
-FC_UNARY(inverse_square, kFloating, return T(1) / (x * x);)
-FC_UNARY(reciprocal, kFloating, return T(1) / x;)
+FC_UNARY(inverse_square, kFloating, return quotient(T(1), wrap_mul(x, x));)
+FC_UNARY(reciprocal, kFloating, return quotient(T(1), x);)
 FC_UNARY(sqrt, kFloating, return std::sqrt(x);)
-FC_UNARY(rsqrt, kFloating, return T(1) / std::sqrt(x);)
+FC_UNARY(rsqrt, kFloating, return quotient(T(1), std::sqrt(x));)
 FC_UNARY(sign, kOrdered,
   if constexpr (std::is_same_v<T, bool>) return x;
   else return static_cast<T>((T(0) < x) - (x < T(0)));)  // of NaN: 0
 FC_UNARY(sgn, kAll,
-  if constexpr (is_complex_v<T>) return x == T(0) ? T(0) : x / std::abs(x);
+  if constexpr (is_complex_v<T>) return x == T(0) ? T(0) : x / modulus(x);
   else return sign::apply(x, p);)
 // --- rounding
 FC_UNARY(floor, kInt | kReal, if constexpr (is_int_v<T>) return x; else return std::floor(x);)
@@ -164,7 +184,7 @@ FC_UNARY(bitwise_not, kBool | kInt, if constexpr (std::is_same_v<T, bool>) retur
 // --- complex
 FC_UNARY(conj_physical, kAll, if constexpr (is_complex_v<T>) return std::conj(x); else return x;)
 FC_UNARY(angle, kFloating,
-  if constexpr (is_complex_v<T>) return std::arg(x);
+  if constexpr (is_complex_v<T>) return math::atan2(x.imag(), x.real());
   else return x != x ? x : (x < 0 ? T(3.14159265358979323846) : T(0));)
 FC_UNARY(real, kAll, if constexpr (is_complex_v<T>) return x.real(); else return x;)
 FC_UNARY(imag, kComplex, return x.imag();)
@@ -222,7 +242,7 @@ FC_BINARY(sub, kAll,
   else return a - times_alpha(b, p[0]);)
 FC_BINARY(rsub, kAll, return sub::apply(b, a, p);)
 FC_BINARY(mul, kAll, return wrap_mul(a, b);)
-FC_BINARY(div, kFloating, return a / b;)
+FC_BINARY(div, kFloating, return quotient(a, b);)
 // Integer division by zero is reported by the kernel; here it must only not trap. INT_MIN / -1 wraps.
 template <class T>
 FC_INLINE T safe_quotient(T a, T b) {
@@ -237,15 +257,7 @@ FC_INLINE T safe_quotient(T a, T b) {
 }
 template <class T>
 FC_INLINE T safe_remainder(T a, T b) {
-  if constexpr (sizeof(T) < 8) {
-    const T q = safe_quotient(a, b);
-    return b == 0 ? T(0) : static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(q) * static_cast<uint64_t>(b));
-  } else {
-    if (b == 0) return 0;
-    if constexpr (std::is_signed_v<T>)
-      if (b == -1) return 0;
-    return a % b;
-  }
+  return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(safe_quotient(a, b)) * static_cast<uint64_t>(b));
 }
 // fmod in one step, where a / b is small enough for a quotient within one of the true one and an exact remainder.
 template <class T>
@@ -351,12 +363,25 @@ FC_BINARY(logical_xor, kBool, return a != b;)
 FC_BINARY(bitwise_and, kBool | kInt, return static_cast<T>(a & b);)
 FC_BINARY(bitwise_or, kBool | kInt, return static_cast<T>(a | b);)
 FC_BINARY(bitwise_xor, kBool | kInt, return static_cast<T>(a ^ b);)
+// Bytes by 4, 2 and 1, because vectors of bytes have no shifts by different amounts.
 FC_BINARY(bitwise_left_shift, kInt,
   constexpr int bits = 8 * sizeof(T);
-  return b < 0 || b >= bits ? T(0) : static_cast<T>(static_cast<wrap_t<T>>(a) << b);)
+  if constexpr (bits == 8) {
+    wrap_t<T> r = static_cast<wrap_t<T>>(a);
+    r = b & 4 ? static_cast<wrap_t<T>>(r << 4) : r;
+    r = b & 2 ? static_cast<wrap_t<T>>(r << 2) : r;
+    r = b & 1 ? static_cast<wrap_t<T>>(r << 1) : r;
+    return static_cast<T>(b & ~7 ? 0 : r);
+  } else return b < 0 || b >= bits ? T(0) : static_cast<T>(static_cast<wrap_t<T>>(a) << b);)
 FC_BINARY(bitwise_right_shift, kInt,
   constexpr int bits = 8 * sizeof(T);
-  return b < 0 || b >= bits ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> b);)
+  if constexpr (bits == 8) {
+    T r = a;
+    r = b & 4 ? static_cast<T>(r >> 4) : r;
+    r = b & 2 ? static_cast<T>(r >> 2) : r;
+    r = b & 1 ? static_cast<T>(r >> 1) : r;
+    return static_cast<T>(b & ~7 ? (a < 0 ? -1 : 0) : r);
+  } else return b < 0 || b >= bits ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> b);)
 FC_BINARY(prelu, kReal, return a > T(0) ? a : a * b;)
 FC_BINARY(complex, kReal, return std::complex<T>(a, b);)
 // --- derivatives; a: incoming gradient, b: input or result
@@ -400,7 +425,12 @@ struct lerp {  // exact at both ends
   static constexpr unsigned accepts = kFloating;
   template <class T>
   FC_INLINE static T apply(T a, T b, T w, const T*) {
-    return std::abs(w) < real_t<T>(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
+    if constexpr (is_complex_v<T>) {
+      const bool small = w.real() * w.real() + w.imag() * w.imag() < real_t<T>(0.25);
+      return small ? a + wrap_mul(w, b - a) : b - wrap_mul(b - a, T(1) - w);
+    } else {
+      return std::abs(w) < T(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
+    }
   }
 };
 struct addcmul {
@@ -409,7 +439,7 @@ struct addcmul {
   template <class T>
   FC_INLINE static T apply(T a, T b, T c, const T* p) {
     if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) + static_cast<wrap_t<T>>(wrap_mul(wrap_mul(p[0], b), c)));
-    else return a + p[0] * b * c;
+    else return a + wrap_mul(times_alpha(b, p[0]), c);
   }
 };
 struct addcdiv {
@@ -417,7 +447,7 @@ struct addcdiv {
   static constexpr unsigned accepts = kFloating;
   template <class T>
   FC_INLINE static T apply(T a, T b, T c, const T* p) {
-    return a + p[0] * b / c;
+    return a + quotient(times_alpha(b, p[0]), c);
   }
 };
 

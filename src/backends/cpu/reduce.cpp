@@ -133,7 +133,9 @@ class Reducer {
     const Axis &keep = p.kept[0], &red = p.reduced[0];
     // By columns when results lie side by side in the input.
     columns_ = keep.size > 1 && (red.size == 1 || std::abs(keep.in) < std::abs(red.in));
-    packed_ = in_type_ == compute_ && (!columns_ || keep.in == item_);
+    if (in_type_ == compute_) rows_ = k.rows;
+    else if (compute_ == DType::Float32 && is_reduced(in_type_)) rows_ = kernels().reduce[c.opcode][c.in.dtype].rows;
+    packed_ = columns_ ? in_type_ == compute_ && keep.in == item_ : rows_ != nullptr;
     block_ = columns_ ? (packed_ ? kReduceRows : kPackedRows) : kReduceRow;
     int64_t per_row = columns_ ? 1 : red.size;
     tile_ =
@@ -237,7 +239,7 @@ class Reducer {
         }
         k_.columns(x, row, n, m, cascade.next(), shift);
       } else if (packed_) {
-        k_.rows(x, keep.in, m, red.in, n, cascade.next(), shift);
+        rows_(x, keep.in, m, red.in, n, cascade.next(), shift);
       } else {
         to_compute_(pack, item_, x, red.in, n);
         k_.rows(pack, 0, 1, item_, n, cascade.next(), shift);
@@ -257,6 +259,7 @@ class Reducer {
   const Plan& p_;
   DType compute_, in_type_;
   CastFn to_compute_;
+  decltype(ReduceKernel::rows) rows_ = nullptr;  // for rows as they are stored
   int64_t item_, block_, tile_, tiles_per_line_, tiles_, blocks_per_line_, blocks_, part_, parts_;
   bool columns_, packed_;
 };

@@ -24,15 +24,23 @@ struct Plain {
 template <class Fold, class T>
 inline constexpr bool keeps_nan = Fold::keeps_nan&& std::is_floating_point_v<T>;
 
+// How elements lie in memory: as they are computed, or as something that is widened on the way.
+template <class T>
+struct Same {
+  using Stored = T;
+  static T one(const T* p) { return *p; }
+  static auto some(const T* p) { return load(p); }
+};
+
 // n >= kLanes<T>.
-template <class Fold, class T>
-T fold_lanes(const T* x, int64_t n, [[maybe_unused]] T shift) {
+template <class Fold, class T, class Source = Same<T>>
+T fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] T shift) {
   constexpr int W = kWidth<T>, K = kLaneVectors, L = kLanes<T>;
   Vec<T> acc[K];
   [[maybe_unused]] decltype(acc[0] != acc[0]) nan{};
   Vec<T> s = splat(shift);
   for (int k = 0; k < K; ++k) {
-    Vec<T> v = load(x + k * W);
+    Vec<T> v = Source::some(x + k * W);
     if constexpr (keeps_nan<Fold, T>) nan |= v != v;
     acc[k] = Fold::map(v, s);
   }
@@ -40,7 +48,7 @@ T fold_lanes(const T* x, int64_t n, [[maybe_unused]] T shift) {
   for (; i + L <= n; i += L) {
 #pragma GCC unroll 16
     for (int k = 0; k < K; ++k) {
-      Vec<T> v = load(x + i + k * W);
+      Vec<T> v = Source::some(x + i + k * W);
       if constexpr (keeps_nan<Fold, T>) {
         nan |= v != v;
         acc[k] = Fold::pick(v, acc[k]);
@@ -51,7 +59,7 @@ T fold_lanes(const T* x, int64_t n, [[maybe_unused]] T shift) {
   }
   T lane[L];
   for (int k = 0; k < K; ++k) store(lane + k * W, acc[k]);
-  for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], Fold::map(x[i], shift));
+  for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], Fold::map(Source::one(x + i), shift));
   for (int w = L / 2; w > 0; w /= 2)
     for (int l = 0; l < w; ++l) lane[l] = Fold::join(lane[l], lane[l + w]);
   if constexpr (keeps_nan<Fold, T>) {
@@ -61,11 +69,13 @@ T fold_lanes(const T* x, int64_t n, [[maybe_unused]] T shift) {
   return lane[0];
 }
 
-template <class Fold, class T>
+template <class Fold, class T, class Source = Same<T>>
 T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
-  auto at = [&](int64_t i) { return Fold::map(*reinterpret_cast<const T*>(in + i * stride), shift); };
+  using Stored = typename Source::Stored;
+  auto at = [&](int64_t i) { return Fold::map(Source::one(reinterpret_cast<const Stored*>(in + i * stride)), shift); };
   if constexpr (!scalar::is_complex_v<T>)
-    if (stride == sizeof(T) && n >= kLanes<T>) return fold_lanes<Fold>(reinterpret_cast<const T*>(in), n, shift);
+    if (stride == sizeof(Stored) && n >= kLanes<T>)
+      return fold_lanes<Fold, T, Source>(reinterpret_cast<const Stored*>(in), n, shift);
   T a = at(0);
   if (n < 8) {
     for (int64_t i = 1; i < n; ++i) a = Fold::join(a, at(i));
@@ -83,11 +93,11 @@ T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
   return Fold::join(Fold::join(a, b), Fold::join(c, d));
 }
 
-template <class Fold, class T>
+template <class Fold, class T, class Source = Same<T>>
 void rows(const char* in, int64_t row, int64_t n_rows, int64_t stride, int64_t n, char* out, const char* shift) {
   for (int64_t j = 0; j < n_rows; ++j)
     reinterpret_cast<T*>(out)[j] =
-        fold_row<Fold, T>(in + j * row, stride, n, shift ? reinterpret_cast<const T*>(shift)[j] : T());
+        fold_row<Fold, T, Source>(in + j * row, stride, n, shift ? reinterpret_cast<const T*>(shift)[j] : T());
 }
 
 template <class Fold, class T>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of all kinds, products, any and all.
 #include "backends/cpu/isa/fold.h"
+#include "core/half.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
@@ -66,6 +67,37 @@ void divide(char* a, int64_t m, int64_t count) {
   for (int64_t j = 0; j < m; ++j) x[j] /= static_cast<scalar::real_t<T>>(count);
 }
 
+#if defined(__F16C__)
+// Half types are widened in registers. The sum is float32's, with its bits.
+struct FromHalf {
+  using Stored = uint16_t;
+  static float one(const uint16_t* p) { return _cvtsh_ss(*p); }
+  static Vec<float> some(const uint16_t* p) {
+#if defined(__AVX512F__)
+    // As if with a mask: GCC 12 warns of the plain form's own header.
+    return Vec<float>(_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+#else
+    return Vec<float>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#endif
+  }
+};
+struct FromBFloat {
+  using Stored = uint16_t;
+  static float one(const uint16_t* p) { return bfloat_to_float(*p); }
+  static Vec<float> some(const uint16_t* p) {
+    typedef uint16_t Narrow __attribute__((vector_size(kVectorBytes / 2)));
+    Narrow bits;
+    __builtin_memcpy(&bits, p, sizeof bits);
+    return __builtin_bit_cast(Vec<float>, __builtin_convertvector(bits, Vec<uint32_t>) << 16);
+  }
+};
+template <class Source>
+void add_half(KernelTable& t, DType type) {
+  for (int opcode : {FC_REDUCE_SUM, FC_REDUCE_MEAN})
+    t.reduce[opcode][static_cast<int>(type)].rows = rows<SumFold, float, Source>;
+}
+#endif
+
 template <class Fold, class... T>
 void add_all(KernelTable& t, int opcode) {
   (add<Fold, T>(t, opcode), ...);
@@ -92,6 +124,10 @@ void fill_reduce(KernelTable& t) {
   add_all<DeviationFold, float, double>(t, FC_REDUCE_SUM_DEVIATIONS);
   add<AnyFold, uint8_t, bool>(t, FC_REDUCE_ANY);
   add<AllFold, uint8_t, bool>(t, FC_REDUCE_ALL);
+#if defined(__F16C__)
+  add_half<FromHalf>(t, DType::Float16);
+  add_half<FromBFloat>(t, DType::BFloat16);
+#endif
 }
 
 }  // namespace fc::cpu::FC_ISA
