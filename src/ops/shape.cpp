@@ -149,6 +149,17 @@ Tensor flip_kernel(const Tensor& self, IntSpan dims) {
   f.copy(f.context, c);
   return out;
 }
+Tensor flip_parts(const Tensor& self, IntSpan dims) {
+  uint64_t flipped = dim_bits("flip", dims, self.dim());
+  Tensor x = self;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (flipped >> d & 1)
+      x = call<"aten::index_select", Tensor>(
+          x, d,
+          rsub(call<"aten::arange", Tensor>(Scalar(self.size(d)), DType::Int64, nullptr, self.device(), nullptr),
+               Scalar(self.size(d) - 1)));
+  return copy_(call<"aten::empty_like", Tensor>(self, nullptr, nullptr, nullptr, nullptr, nullptr), x);
+}
 Tensor fliplr(const Tensor& self) {
   FC_CHECK(self.dim() >= 2, "fliplr: Input must be >= 2-d.");
   return flip(self, Dims{1});
@@ -472,6 +483,7 @@ constexpr OpDef defs[] = {
     {.schema = "flip(Tensor self, int[] dims) -> Tensor",
      .cpu = kernel<&flip_kernel>(),
      .meta = kernel<&flip_kernel>(),
+     .decomposition = kernel<&flip_parts>(),
      .saves = "dims",
      .grad = [](Grad& g) { g.set(0, flip(G, g.arg(1).ints())); },
      .out = true},

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 ABOUT_DEVICES = {"cpu", "numpy", "to"}  # what they do depends on where the tensor is
 
 # What a tier-1 device cannot do by itself, and why. Anything else that falls back fails test_fallbacks.
-GATHER = ["embedding", "gather", "index.Tensor", "index_select", "take", "flip"]
+GATHER = ["embedding", "gather", "index.Tensor", "index_select", "take"]
 SCATTER = ["index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_put", "index_put_", "scatter.reduce",
            "scatter.src", "scatter.value", "scatter_add", "_masked_scatter_"]  # fmt: skip
 SCAN = ["cumprod", "cumsum"]
