@@ -100,6 +100,7 @@ class Op:
     grad_args: tuple = None        # positions of differentiable arguments; None: every floating tensor
     nondet_tol: float = 0.0        # gradcheck's
     group: str = ""                # family, for reports
+    reference: object = None       # of an operator that PyTorch lacks: f(torch, *args), the same in operators that it has
     quirks: dict = field(default_factory=dict)  # role -> where PyTorch falls short of its own rule (fails there, not here)
 
     def __post_init__(self):
@@ -299,6 +300,17 @@ def resolve(torch, op_call):
     for part in op_call.split("."):
         target = getattr(target, part)
     return target
+
+
+def resolve_reference(torch, op):
+    """What PyTorch computes for a row."""
+    try:
+        return resolve(torch, op.reference or op.call)
+    except AttributeError as error:
+        raise SystemExit(
+            f"{op.name}: {error}. The table compares with PyTorch; a row of an operator that PyTorch lacks says what it "
+            "computes in operators that it has: reference=lambda torch, x: x / (1 + x.abs())"
+        ) from None
 
 
 def select(op, torch, dtype, device="cpu"):
