@@ -269,7 +269,7 @@ def rows():
     g = dict(group="loss", dtypes=FLOATS, tol={"f16": (4e-3, 4e-3), "bf16": (3e-2, 3e-2)})  # sums, as above
     yield Op("nll_loss", nll_samples, F + "nll_loss", errors=nll_errors, grad_args=(0,), **g)
     yield Op("cross_entropy", cross_entropy_samples, F + "cross_entropy", errors=cross_entropy_errors, grad_args=(0,), **g)
-    yield Op("mse_loss", pair_samples(), F + "mse_loss", errors=pair_errors, **g)
+    yield Op("mse_loss", pair_samples(), F + "mse_loss", errors=pair_errors, big=lambda torch, make: ((make(300, 257), make(300, 257)), {}), **g)
     yield Op("l1_loss", pair_samples(), F + "l1_loss", errors=pair_errors, **g)
     yield Op("smooth_l1_loss", pair_samples(), F + "smooth_l1_loss", errors=pair_errors, **g)
     yield Op("smooth_l1_loss.beta", pair_samples(beta=0.5), F + "smooth_l1_loss", **g)

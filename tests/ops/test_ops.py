@@ -493,12 +493,14 @@ def run_gradcheck(torch, device, op, which):
 # ---- threads ---------------------------------------------------------------------------------------------
 
 def big_results(torch, op, function):
-    """Results of a large call as arrays; of products and convolutions also the gradients."""
+    """Results of a large call as arrays, and its gradients."""
     args, kwargs = op.big(torch, Make(torch, op.name, "f32"))
-    leaves = [x.requires_grad_() for x in args if is_tensor(torch, x)] if op.library else []
+    floating = [x for x in args if is_tensor(torch, x) and x.is_floating_point()]
+    leaves = [x.requires_grad_() for x in floating] if op.grad else []
     results = [x for x in flatten(torch, function(*args, **kwargs)) if is_tensor(torch, x)]
-    if leaves:
-        results += torch.autograd.grad(results[0].sum(), leaves)
+    if leaves and results[0].requires_grad:
+        weights = torch.linspace(-1, 1, results[0].numel()).reshape(results[0].shape)
+        results += [x for x in torch.autograd.grad(results[0], leaves, weights, allow_unused=True) if x is not None]
     return [array(torch, x) for x in results]
 
 
