@@ -92,3 +92,21 @@ def test_what_gives_floats_takes_every_integer(torch, name):
     assert torch.atan2(y, y)[0].item() == pytest.approx(0.7853982)
     with pytest.raises(NotImplementedError):
         x + y
+
+
+@pytest.mark.parametrize("name", ("uint16", "uint32", "uint64"))
+def test_products_extremes_and_what_leaves_integers_alone(torch, name):
+    dtype, top = getattr(torch, name), 2 ** int(name[4:]) - 1
+    x, y = torch.tensor([[top], [5], [top - 1]], dtype=dtype), torch.tensor([top, 3], dtype=dtype)
+    assert (x * y).tolist() == [[a * b & top for b in (top, 3)] for a in (top, 5, top - 1)] and (y * 2).tolist() == [top - 1, 6]
+    for smaller, larger in ((torch.minimum, torch.maximum), (torch.fmin, torch.fmax)):
+        assert smaller(x, y).tolist() == [[top, 3], [5, 3], [top - 1, 3]] and larger(x, y).tolist() == [[top, top], [top, 5], [top, top - 1]]
+    z = y.clone()
+    assert z.mul_(y) is z and z.tolist() == [1, 9] and z.dtype == dtype
+    out = torch.empty(0, dtype=dtype)
+    assert torch.maximum(y, z, out=out) is out and out.tolist() == [top, 9]
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        z.mul_(x)
+    for f in (torch.floor, torch.ceil, torch.round, torch.trunc, torch.relu):
+        assert f(x).tolist() == x.tolist() and f(x).dtype == dtype
+    assert not torch.isnan(x).any() and not torch.isinf(x).any() and not torch.signbit(x).any() and torch.isfinite(x).all()

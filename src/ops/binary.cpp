@@ -186,15 +186,44 @@ Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
   return where(logical_or(isnan(a), isnan(b)), add(a, b), where(eq(a, b), b, moved));
 }
 
+// The wide unsigned types have no arithmetic of their own: a product is int64's, which has the same low bits, the
+// lesser is found by comparing. Undefined for everything else.
+Tensor wide_unsigned(int opcode, const MapInput* in, DType t) {
+  auto operand = [&](int i) {
+    return to_dtype(in[i].tensor ? *in[i].tensor : wrapped_number(in[i].number, in[1 - i].tensor->device()), t);
+  };
+  switch (opcode) {
+    case FC_MAP_mul: {
+      Tensor a = operand(0), b = operand(1);
+      return to_dtype(mul(to_dtype(a, DType::Int64), to_dtype(b, DType::Int64)), t);
+    }
+    case FC_MAP_minimum:
+    case FC_MAP_fmin: {
+      Tensor a = operand(0), b = operand(1);
+      return where(lt(a, b), a, b);
+    }
+    case FC_MAP_maximum:
+    case FC_MAP_fmax: {
+      Tensor a = operand(0), b = operand(1);
+      return where(gt(a, b), a, b);
+    }
+    default: return {};
+  }
+}
+
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
   if (row.opcode == FC_MAP_sub || row.opcode == FC_MAP_rsub) check_no_bool(in, common);
-  // Integers of every width are compared, have bits and become floats; the wide unsigned ones do nothing else.
+  Tensor made;  // by other operators
+  if (is_barebones(common) && is_integral(common, false)) [[unlikely]]
+    made = wide_unsigned(row.opcode, in, common);
+  // Integers of every width are compared, have bits and become floats; the wide unsigned ones do little else.
   const bool any_integer =
       row.promote == Promote::Compare || (row.opcode >= FC_MAP_bitwise_and && row.opcode <= FC_MAP_bitwise_xor);
-  if (!any_integer || !is_integral(common, true)) check_kind(row.name, row.refuses, seen_type(row.promote, common));
+  if (!made.defined() && (!any_integer || !is_integral(common, true)))
+    check_kind(row.name, row.refuses, seen_type(row.promote, common));
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
   if (row.opcode == FC_MAP_rsub) {  // other - self: the layout of the result follows other, as in PyTorch
     std::swap(in[0], in[1]);
@@ -213,12 +242,13 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     r.params = {&alpha, 1};
   }
   set_target(r, op, args);
-  if (row.opcode == FC_MAP_nextafter && compute_type(common) != common) {
-    Tensor next = next_half(*in[0].tensor, *in[1].tensor, common);
-    FC_CHECK(!op.is_in_place || Dims::same(next.sizes(), r.out->sizes()), "nextafter_: output with shape ",
-             r.out->sizes(), " doesn't match the broadcast shape ", next.sizes());
-    if (r.out) write_out(row.name, *r.out, next);
-    results[0] = Value(r.out ? *r.out : next);
+  if (row.opcode == FC_MAP_nextafter && compute_type(common) != common)
+    made = next_half(*in[0].tensor, *in[1].tensor, common);
+  if (made.defined()) {
+    FC_CHECK(!op.is_in_place || Dims::same(made.sizes(), r.out->sizes()), row.name, "_: output with shape ",
+             r.out->sizes(), " doesn't match the broadcast shape ", made.sizes());
+    if (r.out) write_out(row.name, *r.out, made);
+    results[0] = Value(r.out ? *r.out : made);
     return;
   }
   map_or_fall_back(r, op, args, results);

@@ -123,6 +123,23 @@ constexpr UnaryRow rows[] = {
     {"log_sigmoid", FC_MAP_log_sigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::log_sigmoid_backward", Tensor>(G, X, X)); }, Autocast::None, "o"},
 };
 
+// The wide unsigned types have no kernels of their own: of two equal operands this formula gives what the unary one
+// does. They are whole, finite and never negative. -1: none.
+int for_wide_unsigned(int opcode) {
+  switch (opcode) {
+    case FC_MAP_floor:
+    case FC_MAP_ceil:
+    case FC_MAP_round:
+    case FC_MAP_trunc:
+    case FC_MAP_relu: return FC_MAP_bitwise_or;
+    case FC_MAP_isnan:
+    case FC_MAP_isinf:
+    case FC_MAP_signbit: return FC_MAP_ne;
+    case FC_MAP_isfinite: return FC_MAP_eq;
+    default: return -1;
+  }
+}
+
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const UnaryRow*>(context);
   MapInput input{&args[0].tensor(), {}};
@@ -139,8 +156,15 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK_AS(NotImplementedError, row.opcode != FC_MAP_neg || type != DType::Bool,
               "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
               "the `~` or `logical_not()` operator instead.");
-  check_kind(row.name, row.refuses, seen_type(row.promote, type));
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = {&input, 1}};
+  const MapInput twice[] = {input, input};
+  int other = is_barebones(type) && is_integral(type, false) ? for_wide_unsigned(row.opcode) : -1;
+  if (other >= 0) {
+    r.opcode = other;
+    r.inputs = twice;
+  } else {
+    check_kind(row.name, row.refuses, seen_type(row.promote, type));
+  }
   if (row.opcode == FC_MAP_logical_not) r.compute = DType::Bool;
   if (row.opcode == FC_MAP_square && type == DType::Bool) r.compute = DType::Int64;  // it is pow(self, 2)
   set_target(r, op, args);
