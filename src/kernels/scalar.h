@@ -373,13 +373,19 @@ FC_BINARY(bitwise_left_shift, kInt,
     r = b & 1 ? static_cast<wrap_t<T>>(r << 1) : r;
     return static_cast<T>(b & ~7 ? 0 : r);
   } else return b < 0 || b >= bits ? T(0) : static_cast<T>(static_cast<wrap_t<T>>(a) << b);)
+// A byte keeps its sign by hand: vectors of bytes have no shift that does.
+template <int n, class T>
+FC_INLINE T byte_right_shift(T x) {
+  const uint8_t r = static_cast<uint8_t>(static_cast<uint8_t>(x) >> n), sign = std::is_signed_v<T> ? 0x80 >> n : 0;
+  return static_cast<T>(static_cast<uint8_t>((r ^ sign) - sign));
+}
 FC_BINARY(bitwise_right_shift, kInt,
   constexpr int bits = 8 * sizeof(T);
   if constexpr (bits == 8) {
     T r = a;
-    r = b & 4 ? static_cast<T>(r >> 4) : r;
-    r = b & 2 ? static_cast<T>(r >> 2) : r;
-    r = b & 1 ? static_cast<T>(r >> 1) : r;
+    r = b & 4 ? byte_right_shift<4>(r) : r;
+    r = b & 2 ? byte_right_shift<2>(r) : r;
+    r = b & 1 ? byte_right_shift<1>(r) : r;
     return static_cast<T>(b & ~7 ? (a < 0 ? -1 : 0) : r);
   } else return b < 0 || b >= bits ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> b);)
 FC_BINARY(prelu, kReal, return a > T(0) ? a : a * b;)

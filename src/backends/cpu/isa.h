@@ -20,6 +20,7 @@ struct MapKernel {
   int16_t cost = 1;
   FlatFn with_numbers = nullptr;  // half types only: the last `numbers` operands are float32
   int16_t numbers = 0;
+  FlatFn with_constant[2] = {};  // frequent formulas of two operands: one for all elements is the first, the second
 };
 
 // Folds of blocks: at most kReduceRow elements of a row, or kReduceRows rows of columns that lie side by side. The

@@ -145,6 +145,7 @@ void map(void*, const fc_map& c) {
     }
   }
   if (checked) check_divisor(c, w);
+  if (c.n_in == 2) w.with_constant = k.with_constant;
   walk(w, fn);
 }
 

@@ -11,6 +11,7 @@ namespace fc::cpu {
 namespace {
 
 constexpr int64_t kBufferBytes = 4096;
+constexpr int64_t kLongRow = 64;  // elements; worth a call of its own
 
 struct Plan {
   int ndim = 0;
@@ -132,6 +133,11 @@ class FlatRunner {
       fn(pointers, n0 * n1, w.params);
       return;
     }
+    if (n0 >= kLongRow)
+      for (int k : {1, 2})
+        if (w.with_constant && w.with_constant[k - 1] && p.strides[k][0] == 0 && !stages[k].cast && row[0] &&
+            row[3 - k])
+          return rows(w.with_constant[k - 1], pointers, n0, n1);
     Buffers buffers;
     const int64_t columns = all_rows ? n0 : chunk;
     if (n1 > 1 && n0 <= chunk / 2) {  // short rows: several in one go
@@ -156,6 +162,14 @@ class FlatRunner {
     int64_t copies[kMaxOperands];             // and how many
     alignas(64) char data[kMaxOperands][kBufferBytes];
   };
+
+  void rows(FlatFn f, char* const* pointers, int64_t n0, int64_t n1) const {
+    char* at[kMaxOperands];
+    for (int64_t j = 0; j < n1; ++j) {
+      for (int k = 0; k < w.n_operands; ++k) at[k] = pointers[k] + j * p.strides[k][1];
+      f(at, n0, w.params);
+    }
+  }
 
   // Elements [i, i + n0) of rows [j, j + n1).
   void piece(char* const* pointers, const bool* direct, Buffers& b, int64_t i, int64_t j, int64_t n0,

@@ -36,6 +36,8 @@ struct Walk {
   WalkOperand operands[kMaxOperands];
   const void* params = nullptr;
   int64_t cost = 1;  // rough nanoseconds per 8 elements; dear kernels get threads earlier
+  const FlatFn* with_constant =
+      nullptr;  // flat kernels for three operands, of which the second or third is one element
 };
 // How many elements a thread should get at least.
 inline int64_t walk_grain(int64_t cost) { return cost > 0 && cost < 32768 ? 32768 / cost : 1; }

@@ -57,10 +57,34 @@ void add_modulo(KernelTable& t) {
   t.map[FC_MAP_floor_divide][type].fn = modulo_flat<scalar::floor_divide, T, FloorDivision>;
 }
 
+// Operand 1 or 2 is one element for all.
+template <class Op, class T, int one>
+void constant_flat(char* const* ptr, int64_t n, const void* params) {
+  const Params<Op, T> local(params);
+  const T constant = *reinterpret_cast<const T*>(ptr[one]);
+  auto* r = reinterpret_cast<T*>(ptr[0]);
+  auto* x = reinterpret_cast<const T*>(ptr[3 - one]);
+  FC_IVDEP
+  for (int64_t i = 0; i < n; ++i)
+    r[i] = one == 1 ? Op::apply(constant, x[i], local.p) : Op::apply(x[i], constant, local.p);
+}
+template <class T, class... Op>
+void add_constants(KernelTable& t, scalar::op_list<Op...>) {
+  auto add = [&](int opcode, FlatFn first, FlatFn second) {
+    MapKernel& k = t.map[opcode][static_cast<int>(dtype_of<T>())];
+    k.with_constant[0] = first;
+    k.with_constant[1] = second;
+  };
+  (add(Op::code, constant_flat<Op, T, 1>, constant_flat<Op, T, 2>), ...);
+}
+
 }  // namespace
 
 void fill_binary(KernelTable& t) {
   add_ops(t, scalar::binary_ops{}, 1);
+  using frequent = scalar::op_list<scalar::add, scalar::sub, scalar::mul, scalar::div>;
+  add_constants<float>(t, frequent{});
+  add_constants<double>(t, frequent{});
   if constexpr (math::has_fma) {
     add_modulo<float>(t);
     add_modulo<double>(t);

@@ -57,10 +57,21 @@ T fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] T shi
       }
     }
   }
-  T lane[L];
-  for (int k = 0; k < K; ++k) store(lane + k * W, acc[k]);
-  for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], Fold::map(Source::one(x + i), shift));
-  for (int w = L / 2; w > 0; w /= 2)
+  if (i < n) {
+    T lane[L];
+    for (int k = 0; k < K; ++k) store(lane + k * W, acc[k]);
+    for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], Fold::map(Source::one(x + i), shift));
+    for (int k = 0; k < K; ++k) {
+      acc[k] = load(lane + k * W);
+      if constexpr (keeps_nan<Fold, T>) nan |= acc[k] != acc[k];
+    }
+  }
+  // Pairwise: lane l with lane l + L / 2, and so on.
+  for (int w = K / 2; w > 0; w /= 2)
+    for (int k = 0; k < w; ++k) acc[k] = Fold::join(acc[k], acc[k + w]);
+  T lane[W];
+  store(lane, acc[0]);
+  for (int w = W / 2; w > 0; w /= 2)
     for (int l = 0; l < w; ++l) lane[l] = Fold::join(lane[l], lane[l + w]);
   if constexpr (keeps_nan<Fold, T>) {
     for (int l = 0; l < W; ++l)

@@ -12,10 +12,18 @@ void not_flat(char* const* ptr, int64_t n, const void*) {
   for (int64_t i = 0; i < n; ++i) r[i] = static_cast<char>(a[i] == 0);
 }
 
+// A complex number is negated like two real ones.
+template <class T>
+void neg_pairs(char* const* ptr, int64_t n, const void* params) {
+  unary_flat<scalar::neg, T>(ptr, 2 * n, params);
+}
+
 }  // namespace
 
 void fill_unary(KernelTable& t) {
   add_ops(t, scalar::unary_ops{}, 1);
+  t.map[FC_MAP_neg][static_cast<int>(DType::Complex64)].fn = neg_pairs<float>;
+  t.map[FC_MAP_neg][static_cast<int>(DType::Complex128)].fn = neg_pairs<double>;
   for (int opcode : {FC_MAP_logical_not, FC_MAP_bitwise_not})
     t.map[opcode][static_cast<int>(DType::Bool)].fn = not_flat;
 }
