@@ -382,11 +382,13 @@ FC_INLINE T byte_right_shift(T x) {
 FC_BINARY(bitwise_right_shift, kInt,
   constexpr int bits = 8 * sizeof(T);
   if constexpr (bits == 8) {
+    const uint8_t n = static_cast<uint8_t>(b) > 7 ? 7 : static_cast<uint8_t>(b);
     T r = a;
-    r = b & 4 ? byte_right_shift<4>(r) : r;
-    r = b & 2 ? byte_right_shift<2>(r) : r;
-    r = b & 1 ? byte_right_shift<1>(r) : r;
-    return static_cast<T>(b & ~7 ? (a < 0 ? -1 : 0) : r);
+    r = n & 4 ? byte_right_shift<4>(r) : r;
+    r = n & 2 ? byte_right_shift<2>(r) : r;
+    r = n & 1 ? byte_right_shift<1>(r) : r;
+    if constexpr (std::is_signed_v<T>) return r;  // 7 leaves the sign, as more would
+    else return static_cast<T>(b > 7 ? 0 : r);
   } else return b < 0 || b >= bits ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> b);)
 FC_BINARY(prelu, kReal, return a > T(0) ? a : a * b;)
 FC_BINARY(complex, kReal, return std::complex<T>(a, b);)

@@ -1,60 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 
 #include "backends/cpu/isa/tile.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
 
-// fmod and what follows from it: a chunk whose ratios are all small becomes vector code, another is left to the C
-// library.
-template <class Op, class T, class From>
-void modulo_flat(char* const* ptr, int64_t n, const void* params) {
+// Divisions with remainders: a chunk of operands that fit a quick way becomes vector code, another is left to the
+// formula.
+template <class Op, class T, class Quick>
+void division_flat(char* const* ptr, int64_t n, const void* params) {
   constexpr int64_t chunk = 256;
   auto* r = reinterpret_cast<T*>(ptr[0]);
   auto* a = reinterpret_cast<const T*>(ptr[1]);
   auto* b = reinterpret_cast<const T*>(ptr[2]);
   for (; n > 0; n -= chunk, r += chunk, a += chunk, b += chunk) {
     const int64_t m = std::min(chunk, n);
-    int large = 0;
-    for (int64_t i = 0; i < m; ++i) large |= !scalar::has_small_ratio(a[i], b[i]);
-    if (large) {
+    int others = 0;
+    for (int64_t i = 0; i < m; ++i) others |= !Quick::fits(a[i], b[i]);
+    if (others) {
       char* const at[] = {reinterpret_cast<char*>(r), const_cast<char*>(reinterpret_cast<const char*>(a)),
                           const_cast<char*>(reinterpret_cast<const char*>(b))};
       binary_flat<Op, T>(at, m, params);
       continue;
     }
     FC_IVDEP
-    for (int64_t i = 0; i < m; ++i) r[i] = From::apply(a[i], b[i], scalar::fmod_of_small_ratio(a[i], b[i]));
+    for (int64_t i = 0; i < m; ++i) r[i] = Quick::apply(a[i], b[i]);
   }
 }
 
-struct Itself {
+// Floats of small ratio have an exact fmod in one step.
+struct SmallRatio {
   template <class T>
-  FC_INLINE static T apply(T, T, T r) {
-    return r;
+  FC_INLINE static bool fits(T a, T b) {
+    return scalar::has_small_ratio(a, b);
   }
 };
-struct Remainder {
+struct Fmod : SmallRatio {
   template <class T>
-  FC_INLINE static T apply(T, T b, T r) {
-    return scalar::remainder_from(b, r);
+  FC_INLINE static T apply(T a, T b) {
+    return scalar::fmod_of_small_ratio(a, b);
   }
 };
-struct FloorDivision {
+struct Remainder : SmallRatio {
   template <class T>
-  FC_INLINE static T apply(T a, T b, T r) {
-    return scalar::floor_division_from(a, b, r);
+  FC_INLINE static T apply(T a, T b) {
+    return scalar::remainder_from(b, Fmod::apply(a, b));
+  }
+};
+struct FloorDivision : SmallRatio {
+  template <class T>
+  FC_INLINE static T apply(T a, T b) {
+    return scalar::floor_division_from(a, b, Fmod::apply(a, b));
   }
 };
 
+// int64 below 2^51 are exact as doubles, and so is the integer part of their quotient: no fraction is nearer to an
+// integer than a double's precision. Adding 1.5 * 2^52 converts, both ways.
+template <bool floors, bool rest>
+struct AsDouble {
+  static constexpr double magic = 0x1.8p52;
+  FC_INLINE static bool fits(int64_t a, int64_t b) {
+    constexpr uint64_t half = uint64_t{1} << 51;
+    return (((static_cast<uint64_t>(a) + half) | (static_cast<uint64_t>(b) + half)) >> 52) == 0 && b != 0;
+  }
+  FC_INLINE static double widen(int64_t x) { return std::bit_cast<double>(std::bit_cast<int64_t>(magic) + x) - magic; }
+  FC_INLINE static int64_t apply(int64_t a, int64_t b) {
+    const double x = widen(a), y = widen(b), q = floors ? std::floor(x / y) : std::trunc(x / y);
+    return std::bit_cast<int64_t>((rest ? std::fma(-q, y, x) : q) + magic) - std::bit_cast<int64_t>(magic);
+  }
+};
+
+template <class Op, class T, class Quick>
+void add_division(KernelTable& t) {
+  t.map[Op::code][static_cast<int>(dtype_of<T>())].fn = division_flat<Op, T, Quick>;
+}
 template <class T>
-void add_modulo(KernelTable& t) {
-  const int type = static_cast<int>(dtype_of<T>());
-  t.map[FC_MAP_fmod][type].fn = modulo_flat<scalar::fmod, T, Itself>;
-  t.map[FC_MAP_remainder][type].fn = modulo_flat<scalar::remainder, T, Remainder>;
-  t.map[FC_MAP_div_floor][type].fn = modulo_flat<scalar::div_floor, T, FloorDivision>;
-  t.map[FC_MAP_floor_divide][type].fn = modulo_flat<scalar::floor_divide, T, FloorDivision>;
+void add_float_divisions(KernelTable& t) {
+  add_division<scalar::fmod, T, Fmod>(t);
+  add_division<scalar::remainder, T, Remainder>(t);
+  add_division<scalar::div_floor, T, FloorDivision>(t);
+  add_division<scalar::floor_divide, T, FloorDivision>(t);
 }
 
 // Operand 1 or 2 is one element for all.
@@ -86,8 +113,13 @@ void fill_binary(KernelTable& t) {
   add_constants<float>(t, frequent{});
   add_constants<double>(t, frequent{});
   if constexpr (math::has_fma) {
-    add_modulo<float>(t);
-    add_modulo<double>(t);
+    add_float_divisions<float>(t);
+    add_float_divisions<double>(t);
+    add_division<scalar::div_trunc, int64_t, AsDouble<false, false>>(t);
+    add_division<scalar::div_floor, int64_t, AsDouble<true, false>>(t);
+    add_division<scalar::floor_divide, int64_t, AsDouble<true, false>>(t);
+    add_division<scalar::fmod, int64_t, AsDouble<false, true>>(t);
+    add_division<scalar::remainder, int64_t, AsDouble<true, true>>(t);
   }
 }
 
