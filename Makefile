@@ -83,7 +83,7 @@ install: build   ## headers, library and find_package(Facula) into PREFIX
 uninstall:       ## take away what install put there
 	@test -f $(BUILD)/installed.txt || { echo "nothing was installed from $(BUILD)"; exit 1; }
 	@xargs -d '\n' rm -fv < $(BUILD)/installed.txt
-	@sed 's|/[^/]*$$||' $(BUILD)/installed.txt | sort -ru | grep -i facula | xargs -r rmdir -p --ignore-fail-on-non-empty 2>/dev/null; true
+	@sed -n 's|\(.*/[Ff]acula\)/.*|\1|p' $(BUILD)/installed.txt | sort -u | while read -r d; do find "$$d" -depth -type d -empty -delete; done
 	@rm -f $(BUILD)/installed.txt
 
 clean:           ## remove all builds (keeps .venv)

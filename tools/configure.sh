@@ -15,6 +15,6 @@ fi
 generator=()
 command -v ninja > /dev/null || generator=(-G "Unix Makefiles")
 [ -f "$build/CMakeCache.txt" ] && generator=()
-case $python in */*) python=$PWD/$python ;; *) python=$(command -v "$python") ;; esac
+case $python in /*) ;; */*) python=$PWD/$python ;; *) python=$(command -v "$python") ;; esac
 cmake --preset "$preset" "${generator[@]}" -DPython_EXECUTABLE="$python"
 echo "$now" > "$build/switches.txt"

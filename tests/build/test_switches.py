@@ -88,3 +88,17 @@ def test_neither_true_nor_false_is_ignored(configure):
     values, out = configure(DEBUG="express:*")
     assert values["DEBUG"] == "OFF"
     assert "DEBUG=express:* (environment) is neither true nor false" in out
+
+
+@pytest.mark.parametrize("python", ["/env/bin/python", ".venv/bin/python"])
+def test_the_interpreter_of_an_active_environment(tmp_path, python):
+    """tools/configure.sh gets an active environment's interpreter by its whole path, .venv's by a short one."""
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin" / "cmake"
+    fake.write_text('#!/bin/sh\nmkdir -p build/release\necho "$@"\n')
+    fake.chmod(0o755)
+    said = subprocess.run(
+        [ROOT / "tools/configure.sh", "release", python], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"},
+    ).stdout  # fmt: skip
+    assert f"-DPython_EXECUTABLE={tmp_path / python}" in said  # an absolute path stays as it is
