@@ -18,6 +18,7 @@ void initialise() {
     define_all_operators();
     cpu::register_cpu();
     register_null();
+    hand_streams_to_workers();
     autograd::install_layers();
     install_autocast_layer();
     install_observe_layers();

@@ -11,7 +11,7 @@
 #include "autograd/meta.h"
 #include "autograd/saved.h"
 #include "bind.h"
-#include "dispatch/layers.h"
+#include "dispatch/snapshot.h"
 
 namespace nb = nanobind;
 
@@ -163,9 +163,9 @@ std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, Tensor
   if (nesting <= kNestingPerThread) return autograd::run_backward(roots, grads, inputs, options);
   std::vector<Tensor> result;
   std::exception_ptr error;
-  ThreadState state = thread_state();
+  ThreadSnapshot state;
   std::thread([&] {
-    StateScope scope(state);
+    WorkerScope scope(state);
     try {
       nesting = 1;
       result = autograd::run_backward(roots, grads, inputs, options);

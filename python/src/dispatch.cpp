@@ -13,6 +13,7 @@
 #include "call.h"
 #include "dispatch/observe.h"
 #include "dispatch/operator.h"
+#include "dispatch/snapshot.h"
 #include "ops/autocast.h"
 #include "ops/rule.h"
 
@@ -288,6 +289,28 @@ struct PythonObserveScope {
 void bind_dispatch(nb::module_& m) {
   name_torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
   set_layer_handler(layer::Python, {python_modes_layer, nullptr, "python"});
+  add_thread_local_part({
+      .capture = []() -> void* {
+        if (!dispatch_modes) return nullptr;
+        nb::gil_scoped_acquire gil;
+        return PySequence_List(dispatch_modes);
+      },
+      .enter =
+          [](void* copy) {
+            nb::gil_scoped_acquire gil;
+            dispatch_modes = PySequence_List(static_cast<PyObject*>(copy));
+          },
+      .leave =
+          [](void*) {
+            nb::gil_scoped_acquire gil;
+            Py_CLEAR(dispatch_modes);
+          },
+      .release =
+          [](void* copy) {
+            nb::gil_scoped_acquire gil;
+            Py_DECREF(static_cast<PyObject*>(copy));
+          },
+  });
 
   nb::class_<Alias>(m, "_AliasInfo").def_ro("is_write", &Alias::write).def_prop_ro("before_set", [](const Alias& a) {
     return nb::make_tuple(std::string(1, a.all ? '*' : a.set));

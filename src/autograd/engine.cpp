@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backward engine. Iterative: a heap of ready nodes, newest first; a node is ready when every node that sends it
-// a gradient has run. Runs on the calling thread. Several threads may run over one graph: a node is locked while it
-// runs, and each run keeps its own counts and buffers.
+// a gradient has run. Nodes of the CPU run on the calling thread, those of an accelerator on the accelerator's worker,
+// which takes over the caller's state; a backward inside of a backward runs where it is called, so that no worker waits
+// for another. Several threads may run over one graph: a node is locked while it runs, and each run keeps its own counts
+// and buffers.
+#include <condition_variable>
 #include <queue>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
+#include "autograd/workers.h"
 #include "core/error.h"
-#include "dispatch/layers.h"
+#include "dispatch/snapshot.h"
 #include "ops/calls.h"
 
 namespace fc::autograd {
@@ -36,23 +39,99 @@ class Task {
       if (targets[i]) state_[targets[i].node].captures.emplace_back(targets[i].nr, i);
     std::vector<Node*> order = count(roots);
     if (!targets.empty()) mark_needed(order, targets);
-    std::priority_queue<Node*, std::vector<Node*>, Newer> ready;
     for (size_t i = 0; i < roots.size(); ++i) {
       grads[i] = fit(std::move(grads[i]), roots[i].node->inputs[roots[i].nr], "the root", i);
       deliver(state_[roots[i].node], *roots[i].node, roots[i].nr, std::move(grads[i]));
     }
-    std::unordered_set<Node*> started;
+    std::vector<Node*> started;
     for (const Edge& r : roots)
-      if (state_[r.node].waiting_for == 0 && started.insert(r.node).second) ready.push(r.node);
-    while (!ready.empty()) {
-      Node* node = ready.top();
-      ready.pop();
-      step(*node, ready);
+      if (state_[r.node].waiting_for == 0) started.push_back(r.node);
+    std::sort(started.begin(), started.end());
+    started.erase(std::unique(started.begin(), started.end()), started.end());
+    if (!thread_state().in_backward)
+      for (Node* n : order)
+        if (is_accelerator(*n)) {
+          run_with_workers(started);
+          return std::move(answers_);
+        }
+    InBackward nested;
+    for (Node* n : started) ready_.push(n);
+    while (!ready_.empty()) {
+      Node* node = ready_.top();
+      ready_.pop();
+      step(*node);
     }
     return std::move(answers_);
   }
 
  private:
+  struct InBackward {
+    bool before = std::exchange(thread_state().in_backward, true);
+    ~InBackward() { thread_state().in_backward = before; }
+  };
+
+  static bool is_accelerator(const Node& n) {
+    return !n.inputs.empty() && !n.inputs[0].device.is_cpu() && !n.inputs[0].device.is_meta();
+  }
+
+  // The calling thread runs what is ready for it and sleeps while only workers have something to do. After an error
+  // nothing new is started; the error is thrown when the workers have let go of this task.
+  void run_with_workers(const std::vector<Node*>& started) {
+    InBackward nested;
+    ThreadSnapshot snapshot;
+    snapshot_ = &snapshot;
+    std::unique_lock lock(mutex_);
+    for (Node* n : started) push(n);
+    for (;;) {
+      if (!ready_.empty() && !error_) {
+        Node* node = ready_.top();
+        ready_.pop();
+        lock.unlock();
+        try_step(*node);
+        lock.lock();
+      } else if (at_workers_ > 0) {
+        changed_.wait(lock);
+      } else {
+        break;
+      }
+    }
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  void push(Node* node) {  // with the lock held, if there are workers
+    if (!snapshot_ || !is_accelerator(*node)) {
+      ready_.push(node);
+      changed_.notify_one();
+      return;
+    }
+    ++at_workers_;
+    submit(node->inputs[0].device, {node->sequence, &Task::run_at_worker, this, node});
+  }
+
+  static void run_at_worker(void* self, void* node) noexcept {
+    Task& task = *static_cast<Task*>(self);
+    {
+      WorkerScope scope(*task.snapshot_);
+      task.try_step(*static_cast<Node*>(node));
+    }
+    std::lock_guard lock(task.mutex_);
+    --task.at_workers_;
+    task.changed_.notify_one();  // with the lock held: the task ends as soon as it is let go
+  }
+
+  void try_step(Node& node) noexcept {
+    {
+      std::lock_guard lock(mutex_);
+      if (error_) return;
+    }
+    try {
+      step(node);
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+  }
+
   // Counts, for every reachable node, how many edges lead to it.
   std::vector<Node*> count(const std::vector<Edge>& roots) {
     std::vector<Node*> order, stack;
@@ -112,13 +191,17 @@ class Task {
     else slot = add(slot, g);
   }
 
-  void step(Node& node, std::priority_queue<Node*, std::vector<Node*>, Newer>& ready) {
-    State& s = state_[&node];
+  void step(Node& node) {
+    // Counts, buffers and answers are shared between threads; state_ itself has all its entries by now.
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (snapshot_) lock.lock();
+    State& s = state_.find(&node)->second;
     std::vector<Tensor> in = std::move(s.buffer);
+    if (snapshot_) lock.unlock();
     in.resize(node.inputs.size());
     std::vector<Tensor> out;
     if (s.needed) {
-      std::lock_guard lock(node.mutex);
+      std::lock_guard running(node.mutex);
       for (auto& h : node.tensor_hooks) run_hook(node, h, in);
       for (auto& h : node.retain_hooks)
         if (in[h.nr].defined()) h.hook->call(in[h.nr]);
@@ -131,12 +214,13 @@ class Task {
     for (size_t i = 0; i < node.edges.size(); ++i) {
       const Edge& e = node.edges[i];
       if (!e) continue;
-      State& next = state_[e.node];
-      if (out[i].defined() && next.needed) {
-        Tensor g = fit(std::move(out[i]), e.node->inputs[e.nr], node, i);
-        deliver(next, *e.node, e.nr, std::move(g));
-      }
-      if (--next.waiting_for == 0) ready.push(e.node);
+      State& next = state_.find(e.node)->second;
+      Tensor g;
+      if (out[i].defined() && next.needed) g = fit(std::move(out[i]), e.node->inputs[e.nr], node, i);
+      if (snapshot_) lock.lock();
+      if (g.defined()) deliver(next, *e.node, e.nr, std::move(g));
+      if (--next.waiting_for == 0) push(e.node);
+      if (snapshot_) lock.unlock();
     }
   }
 
@@ -225,6 +309,13 @@ class Task {
   const BackwardOptions& options_;
   std::unordered_map<Node*, State> state_;
   std::vector<Tensor> answers_;
+  std::priority_queue<Node*, std::vector<Node*>, Newer> ready_;  // for the calling thread
+  // Only with workers:
+  const ThreadSnapshot* snapshot_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t at_workers_ = 0;  // nodes given to workers that have not come back
+  std::exception_ptr error_;
 };
 
 }  // namespace

@@ -342,6 +342,7 @@ void install_layers() {
   define("detach_(Tensor(a!) self) -> Tensor(a!)").set_composite(kernel<&detach_kernel>());
   set_layer_handler(layer::Autograd, {autograd_layer, nullptr, "autograd"});
   set_layer_handler(layer::ViewInPlace, {view_in_place_layer, nullptr, "view/in-place"});
+  hand_saved_tensor_hooks_to_workers();
 }
 
 }  // namespace fc::autograd

@@ -4,7 +4,7 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "core/error.h"
-#include "dispatch/layers.h"
+#include "dispatch/snapshot.h"
 
 namespace fc::autograd {
 namespace {
@@ -16,6 +16,16 @@ struct Packed final : RefCounted {
 constinit thread_local std::vector<Ref<SavedTensorHooks>>* hook_stack [[gnu::tls_model("initial-exec")]] = nullptr;
 
 }  // namespace
+
+void hand_saved_tensor_hooks_to_workers() {
+  using Stack = std::vector<Ref<SavedTensorHooks>>;
+  add_thread_local_part({
+      .capture = []() -> void* { return hook_stack ? new Stack(*hook_stack) : nullptr; },
+      .enter = [](void* copy) { hook_stack = new Stack(*static_cast<Stack*>(copy)); },
+      .leave = [](void*) { delete std::exchange(hook_stack, nullptr); },
+      .release = [](void* copy) { delete static_cast<Stack*>(copy); },
+  });
+}
 
 void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) {
   if (!hook_stack) hook_stack = new std::vector<Ref<SavedTensorHooks>>;

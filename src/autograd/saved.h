@@ -28,6 +28,7 @@ struct SavedTensorHooks : RefCounted {
   virtual Ref<RefCounted> pack(const Tensor& t) = 0;
   virtual Tensor unpack(RefCounted& packed) = 0;
 };
+void hand_saved_tensor_hooks_to_workers();  // once, at start-up
 void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);
 void pop_saved_tensor_hooks();
 

@@ -39,6 +39,7 @@ struct ThreadState {
   bool inference_mode = false;
   bool anomaly_mode = false;
   bool anomaly_check_nan = true;
+  bool in_backward = false;                     // inside of the backward engine
   Device default_device;                        // where factories make tensors unless they are told
   int8_t autocast_dtype[kMaxDeviceTypes] = {};  // DType + 1; 0: off
   Observer* observer = nullptr;                 // sees every call while the Observe layers are on
@@ -49,7 +50,7 @@ struct ThreadState {
 extern constinit thread_local ThreadState tls_state [[gnu::tls_model("initial-exec")]];
 inline ThreadState& thread_state() { return tls_state; }
 
-// Sets the whole state for a scope: `StateScope s(snapshot);` on a worker.
+// Sets the whole state for a scope. Workers take over more: dispatch/snapshot.h.
 class StateScope {
  public:
   explicit StateScope(const ThreadState& next) : before_(thread_state()) { set(next); }

@@ -10,6 +10,7 @@
 #include "backends/plugin/backend.h"
 #include "core/config.h"
 #include "core/storage.h"
+#include "dispatch/snapshot.h"
 
 namespace fc {
 namespace plugin {
@@ -322,6 +323,16 @@ void destroy_stream(Device device, void* stream) {
   Backend& b = with_streams(device);
   CallScope s(b, index_of(device));
   s.check(b.c.stream_destroy(b.c.self, &s.context, stream), "stream_destroy");
+}
+
+void hand_streams_to_workers() {
+  using Streams = std::vector<CurrentStream>;
+  add_thread_local_part({
+      .capture = []() -> void* { return streams.empty() ? nullptr : new Streams(streams); },
+      .enter = [](void* copy) { streams = *static_cast<Streams*>(copy); },
+      .leave = [](void*) { streams.clear(); },
+      .release = [](void* copy) { delete static_cast<Streams*>(copy); },
+  });
 }
 
 void* current_stream(Device device) { return stream_of(device.type, index_of(device)); }

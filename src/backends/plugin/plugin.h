@@ -50,6 +50,7 @@ Tensor empty_pinned(IntSpan sizes, DType dtype, Device device);
 // --- streams and events: null is the default stream
 void* create_stream(Device device);
 void destroy_stream(Device device, void* stream);
+void hand_streams_to_workers();  // once, at start-up
 void* current_stream(Device device);
 void set_current_stream(Device device, void* stream);  // of this thread
 void* create_event(Device device);

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backward pass of accelerators: on a worker of theirs, as if it were the caller."""
+import os
+import threading
+
+import facula as torch
+import pytest
+from facula.utils._python_dispatch import TorchDispatchMode
+
+
+def spying(seen):
+    """An identity that tells where its backward runs, and in which state."""
+
+    class Spy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append((str(g.device), threading.get_ident(), torch.is_grad_enabled()))
+            return g
+
+    return Spy.apply
+
+
+def test_each_device_has_a_worker(example):
+    seen = []
+    spy = spying(seen)
+    host = torch.ones(3, requires_grad=True)
+    zero, one = (spy(spy(host * 2).to(f"{example}:{i}") * 3) for i in range(2))
+    (zero.cpu() + one.cpu()).sum().backward()
+    assert host.grad.tolist() == [12.0] * 3
+    threads = {}
+    for device, thread, grad_mode in seen:
+        threads.setdefault(device, set()).add(thread)
+        assert not grad_mode
+    here = threading.get_ident()
+    assert threads["cpu"] == {here}
+    (first,), (second,) = threads[f"{example}:0"], threads[f"{example}:1"]
+    assert len({here, first, second}) == 3
+    seen.clear()
+    spy(torch.ones(1, device=f"{example}:0", requires_grad=True)).backward()
+    assert seen[0][1] == first  # it stays
+
+
+def test_workers_take_over_the_callers_state(example):
+    seen, called = [], []
+    spy = spying(seen)
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            called.append((str(func), threading.get_ident()))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, device=example, requires_grad=True)
+    y = spy(x * x).sum()
+    with Mode():
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert seen[0][2]  # create_graph: recording is on
+    assert g.requires_grad and g.cpu().tolist() == [2.0, 2.0]
+    assert any(name == "aten.mul.Tensor" and thread == seen[0][1] for name, thread in called)
+
+    packed = []
+    y = spy(x * x).sum()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(threading.get_ident()) or t, lambda t: t):
+        torch.autograd.grad(y, x, create_graph=True)
+    assert packed and set(packed) == {seen[-1][1]}
+
+    counts = []
+    y = spy(x * x).sum()
+    with torch.dispatch.layer("count", lambda op, args, kwargs, go_on: (counts.append(str(op)), go_on(*args, **kwargs))[1]):
+        y.backward()
+    assert "aten.mul.Tensor" in counts
+
+
+def test_workers_use_the_callers_stream(hostile):
+    name = hostile("streams")
+    x = torch.ones(3).to(name).requires_grad_()
+    y = (x * x).sum()
+    before = torch.backends.counters(name)["maps_on_streams"]
+    with torch.backends.Stream(name):
+        y.backward()
+    assert torch.backends.counters(name)["maps_on_streams"] > before
+
+
+@pytest.mark.parametrize("where", ["device", "cpu"])
+def test_errors_reach_the_caller(example, where):
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            raise KeyError("from the backward")
+
+    x = torch.ones(2, device=example if where == "device" else "cpu", requires_grad=True)
+    parts = [(Fails.apply(x).to(example) * i).sum() for i in range(20)]
+    with pytest.raises(KeyError, match="from the backward"):
+        sum(parts).backward()
+    (x * 2).sum().backward()  # the worker lives on
+    assert x.grad.cpu().tolist() == [2.0, 2.0]
+
+
+def test_a_backward_inside_of_a_backward_runs_where_it_is_called(example):
+    seen = []
+    spy = spying(seen)
+
+    class Nested(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            with torch.enable_grad():
+                for device in (f"{example}:0", f"{example}:1", "cpu"):
+                    inner = g.detach().to(device).requires_grad_()
+                    spy(inner * 5).sum().backward()
+                    assert inner.grad.cpu().tolist() == [5.0, 5.0]
+            return g
+
+    x = torch.ones(2, device=example, requires_grad=True)
+    Nested.apply(x).sum().backward()
+    assert len(seen) == 3 and len({thread for _, thread, _ in seen}) == 1 and seen[0][1] != threading.get_ident()
+
+
+def test_many_threads_share_a_worker(example):
+    x = torch.ones(50, requires_grad=True)
+    bad = []
+
+    def work(k):
+        for _ in range(20):
+            (g,) = torch.autograd.grad(((x * k).to(example) * 2).cpu().sum(), x)
+            if g.tolist() != [2.0 * k] * 50:
+                bad.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not bad
+
+
+def test_a_forked_child_has_workers_of_its_own(example):
+    x = torch.ones(2, device=example, requires_grad=True)
+    (x * 2).sum().backward()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            (x * 3).sum().backward()
+            os._exit(0 if x.grad.cpu().tolist() == [5.0, 5.0] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_long_chain_over_devices(example):
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for i in range(500):
+        y = (y * 1).to(example if i % 2 == 0 else "cpu")
+    y.sum().backward()
+    assert x.grad.item() == 1
