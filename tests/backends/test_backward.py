@@ -144,6 +144,8 @@ def test_many_threads_share_a_worker(example):
     assert not bad
 
 
+@pytest.mark.skipif(os.environ.get("FACULA_SANITIZED") == "thread", reason="ThreadSanitizer starts no thread in a forked child")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_child_has_workers_of_its_own(example):
     x = torch.ones(2, device=example, requires_grad=True)
     (x * 2).sum().backward()

@@ -42,7 +42,7 @@ inline void store(T* p, const Vec<T>& v) {
 }
 template <class T>
 inline Vec<T> splat(T x) {
-  Vec<T> v;
+  Vec<T> v{};
   for (int i = 0; i < kWidth<T>; ++i) v[i] = x;
   return v;
 }
@@ -51,7 +51,7 @@ inline Vec<T> splat(T x) {
 template <class T>
 inline auto first_lanes(int64_t k) {
   using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-  Vec<I> lane;
+  Vec<I> lane{};
   for (int i = 0; i < kWidth<T>; ++i) lane[i] = static_cast<I>(i);
   return lane < splat(static_cast<I>(k));
 }
