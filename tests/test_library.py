@@ -258,6 +258,7 @@ def test_a_derivative_takes_lists_and_keywords(torch):
     torch.library.register_autograd("test_library::mixed", backward, setup_context=setup)
     x = torch.ones(2, requires_grad=True)
     y = torch.ops.test_library.mixed([x, torch.ones(3)], 2.0, b=5.0)
+    assert isinstance(y, list)
     y[0].sum().backward()
     assert x.grad.tolist() == [10.0, 10.0]
 

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "autograd/autograd.h"
@@ -153,6 +154,17 @@ struct PythonLayer {
   LayerSet bit = 0;
 };
 
+// torch.split gives a tuple, torch.ops.aten.split a list, as in PyTorch.
+nb::object with_lists(const Operator& op, nb::object r) {
+  const auto& returns = op.schema().returns;
+  auto listed = [](nb::handle v) { return nb::steal(PySequence_List(v.ptr())); };
+  if (returns.size() == 1) return returns[0].type.list ? listed(r) : r;
+  if (std::none_of(returns.begin(), returns.end(), [](const Parameter& p) { return p.type.list; })) return r;
+  nb::list out;
+  for (size_t i = 0; i < returns.size(); ++i) out.append(returns[i].type.list ? listed(r[i]) : nb::object(r[i]));
+  return nb::tuple(out);
+}
+
 // With layers: only those run.
 nb::object call_operator(const Operator& op, nb::args args, nb::kwargs kwargs, const LayerSet* layers) {
   std::vector<PyObject*> all;
@@ -163,7 +175,8 @@ nb::object call_operator(const Operator& op, nb::args args, nb::kwargs kwargs, c
     all.push_back(v.ptr());
   }
   nb::tuple kwnames(names);
-  return steal(py::call_boxed(op, all.data(), nb::len(args), nb::len(kwnames) ? kwnames.ptr() : nullptr, layers));
+  return with_lists(
+      op, steal(py::call_boxed(op, all.data(), nb::len(args), nb::len(kwnames) ? kwnames.ptr() : nullptr, layers)));
 }
 
 // What a Python layer calls to go on: the rest of the layers, with possibly other arguments.
