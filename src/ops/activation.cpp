@@ -161,10 +161,11 @@ void run_one(const char* name, int opcode, std::span<const MapInput> in, std::sp
 
 void run_hardtanh(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
-  const Scalar params[] = {args[1].scalar(), args[2].scalar()};
+  Scalar params[] = {args[1].scalar(), args[2].scalar()};
   FC_CHECK(in.tensor->dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
   FC_CHECK(in.tensor->dtype() != DType::UInt8 || (params[0].to_double() >= 0 && params[1].to_double() >= 0),
            "cannot do hardtanh on an unsigned type with negative limits: min_val is ", to_string(params[0]));
+  for (int i : {0, 1}) params[i] = clamp_bound("hardtanh", params[i], i == 0, in.tensor->dtype());
   run_one("hardtanh", FC_MAP_hardtanh, {&in, 1}, params, F::Same, "c", op, args, results);
 }
 

@@ -69,6 +69,9 @@ void check_kind(const char* op, const char* refuses, DType t);
 inline DType seen_type(Promote promote, DType t) {
   return promote == Promote::Float && is_integral(t, false) ? DType::Int64 : t;
 }
+// A bound that is a number. Beyond what an integer type holds it bounds nothing, and is the type's own limit; throws if
+// no value of the type is within it.
+Scalar clamp_bound(const char* op, const Scalar& v, bool is_min, DType t);
 // Where a form writes: the first argument of an in-place operator, the last one of an out= operator.
 void set_target(MapRequest& r, const Operator& op, const Arg* args);
 // A tensor argument, or a number.

@@ -7,6 +7,17 @@
 #include "ops/pointwise.h"
 
 namespace fc {
+
+Scalar clamp_bound(const char* op, const Scalar& v, bool is_min, DType t) {
+  if (!is_integral(t, false) || t == DType::UInt64) return v;
+  const int bits = static_cast<int>(8 * item_size(t)) - (is_signed(t) ? 1 : 0);
+  const int64_t most = static_cast<int64_t>((uint64_t{1} << bits) - 1), least = is_signed(t) ? -most - 1 : 0;
+  const bool above = v.is_unsigned() || v.to_int() > most, below = !above && v.to_int() < least;
+  FC_CHECK(!(is_min ? above : below), op, ": ", is_min ? "min" : "max", " value ", v,
+           " is outside the representable range of ", info(t).legacy);
+  return below ? least : above ? most : v;
+}
+
 namespace {
 
 #define G (g.out())
@@ -29,6 +40,17 @@ void where_grad(Grad& g) {
 }
 
 // --- clamp: either bound may be missing
+template <int opcode>
+void run_bound(void*, const Operator& op, const Arg* args, Value* results) {  // clamp_min, clamp_max
+  const char* name = map_opcode(opcode).name;
+  MapInput in[2] = {map_input(args[0]), map_input(args[1])};
+  DType common = result_type(in);
+  check_kind(name, "c", common);
+  if (!in[1].tensor) in[1].number = clamp_bound(name, in[1].number, opcode == FC_MAP_clamp_min, common);
+  MapRequest r{.op = name, .opcode = opcode, .inputs = in, .compute = common};
+  set_target(r, op, args);
+  map_or_fall_back(r, op, args, results);
+}
 void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK(!args[1].is_none() || !args[2].is_none(), "torch.clamp: At least one of 'min' or 'max' must not be None");
   MapInput in[3] = {map_input(args[0])};
@@ -37,6 +59,8 @@ void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
     if (!args[i].is_none()) in[n++] = map_input(args[i]);
   DType common = result_type({in, n});
   FC_CHECK_AS(NotImplementedError, !is_complex(common), "clamp is not supported for complex types");
+  for (size_t i = 1; i < n; ++i)
+    if (!in[i].tensor) in[i].number = clamp_bound("clamp", in[i].number, i == 1 && !args[1].is_none(), common);
   int opcode = n == 3 ? FC_MAP_clamp : args[2].is_none() ? FC_MAP_clamp_min : FC_MAP_clamp_max;
   MapRequest r{.op = "clamp", .opcode = opcode, .inputs = {in, n}, .compute = common};
   set_target(r, op, args);
@@ -183,26 +207,40 @@ constexpr OpDef defs[] = {
      .in_place = true,
      .out = true,
      .own_forms = true},
-};
-
-constexpr MapRow bounds[] = {
-    {"clamp_min(Tensor self, Scalar min) -> Tensor", FC_MAP_clamp_min, 2, Promote::Same, "c", "self min",
-     [](Grad& g) { g.set(0, where(gt(g.in(0), g.in(1)), G, 0)); }, true, true},
-    {"clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", FC_MAP_clamp_min, 2, Promote::Same, "c", "self min",
-     [](Grad& g) { clamp_min_grad(g, 1); }, true, true},
-    {"clamp_max(Tensor self, Scalar max) -> Tensor", FC_MAP_clamp_max, 2, Promote::Same, "c", "self max",
-     [](Grad& g) { g.set(0, where(lt(g.in(0), g.in(1)), G, 0)); }, true, true},
-    {"clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", FC_MAP_clamp_max, 2, Promote::Same, "c", "self max",
-     [](Grad& g) { clamp_max_grad(g, 1); }, true, true},
+    {.schema = "clamp_min(Tensor self, Scalar min) -> Tensor",
+     .all = {run_bound<FC_MAP_clamp_min>},
+     .saves = "self min",
+     .grad = [](Grad& g) { g.set(0, where(gt(g.in(0), g.in(1)), G, 0)); },
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+     .all = {run_bound<FC_MAP_clamp_min>},
+     .saves = "self min",
+     .grad = [](Grad& g) { clamp_min_grad(g, 1); },
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "clamp_max(Tensor self, Scalar max) -> Tensor",
+     .all = {run_bound<FC_MAP_clamp_max>},
+     .saves = "self max",
+     .grad = [](Grad& g) { g.set(0, where(lt(g.in(0), g.in(1)), G, 0)); },
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
+    {.schema = "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+     .all = {run_bound<FC_MAP_clamp_max>},
+     .saves = "self max",
+     .grad = [](Grad& g) { clamp_max_grad(g, 1); },
+     .in_place = true,
+     .out = true,
+     .own_forms = true},
 };
 
 #undef G
 
 }  // namespace
 
-void define_ternary() {
-  define_all(defs);
-  define_map_rows(bounds);
-}
+void define_ternary() { define_all(defs); }
 
 }  // namespace fc

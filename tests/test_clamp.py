@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds beyond what an integer type holds: they bound nothing, or leave no value."""
+
+import pytest
+
+import facula as torch
+
+
+def byte(*values):
+    return torch.tensor(values, dtype=torch.uint8)
+
+
+def test_a_bound_beyond_the_type_bounds_nothing():
+    assert byte(3, 200).clamp(min=-1).tolist() == [3, 200]
+    assert byte(3, 200).clamp(-1, 300).tolist() == [3, 200]
+    assert byte(3, 200).clamp_(-1, 7).tolist() == [3, 7]
+    assert byte(3, 200).clamp_min(-3).tolist() == [3, 200]
+    assert byte(3, 200).clamp_max_(300).tolist() == [3, 200]
+    assert torch.tensor([-128, 3], dtype=torch.int8).clip(-1000, 1000).tolist() == [-128, 3]
+    assert torch.tensor([3], dtype=torch.int32).clamp(max=2**40).tolist() == [3]
+    assert torch.tensor([3]).clamp(-(2**63), 2**63).tolist() == [3]
+    assert torch.nn.functional.hardtanh(torch.tensor([3], dtype=torch.int8), -1000, 1000).tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: byte(3).clamp(min=256),
+        lambda: byte(3).clamp(max=-1),
+        lambda: byte(3).clamp_min(300),
+        lambda: byte(3).clamp_max_(-1),
+        lambda: torch.tensor([3], dtype=torch.int16).clamp(40000, 50000),
+        lambda: torch.tensor([3]).clamp(min=2**63),
+    ],
+)
+def test_a_bound_that_leaves_no_value_is_refused(call):
+    with pytest.raises(RuntimeError, match="outside the representable range"):
+        call()
