@@ -81,7 +81,9 @@ class Task {
     ThreadSnapshot snapshot;
     snapshot_ = &snapshot;
     std::unique_lock lock(mutex_);
-    for (Node* n : started) push(n);
+    try {
+      for (Node* n : started) push(n);
+    } catch (...) { error_ = std::current_exception(); }
     for (;;) {
       if (!ready_.empty() && !error_) {
         Node* node = ready_.top();
@@ -104,8 +106,8 @@ class Task {
       changed_.notify_one();
       return;
     }
-    ++at_workers_;
     submit(node->inputs[0].device, {node->sequence, &Task::run_at_worker, this, node});
+    ++at_workers_;  // after what may throw; the worker counts down with the lock
   }
 
   static void run_at_worker(void* self, void* node) noexcept {
