@@ -467,7 +467,22 @@ FC_INLINE T erf(T x) {
   return std::copysign(a > T(1) ? far : near, x);
 }
 
-// --- its complement: exp(x^2) erfc(x) (x + c) as a polynomial of t = (x - c) / (x + c), for x >= 1/2
+// --- the normal distribution beyond a as exp(-P(a)), and its density over that, for 0 <= a <= 6 and gelu: an absolute
+// error of 4e-8, and 1e-7 for the density. Even and odd powers apart, because the chain is what the time goes into.
+FC_INLINE float normal_tail(float a) {
+  const float z = a * a;
+  const float even = poly(z, 0.6931471f, 0.3182751f, -0.005005683f, 0.00010184914f, 2.4198976e-06f);
+  const float odd = poly(z, 0.79788804f, 0.036462948f, 0.0001741208f, -2.4318973e-05f, -9.4548945e-08f);
+  return exp_normal(-poly(a, even, odd));
+}
+FC_INLINE float normal_density_over_tail(float a) {
+  const float z = a * a;
+  const float even = poly(z, 0.7978865f, 0.10916156f, 0.00022009468f, -0.00032646282f, -4.38127e-06f);
+  const float odd = poly(z, 0.6365888f, -0.019477494f, 0.0010345383f, 5.182159e-05f, 1.5600428e-07f);
+  return poly(a, even, odd);
+}
+
+// --- the error function's complement: exp(x^2) erfc(x) (x + c) as a polynomial of t = (x - c) / (x + c), for x >= 1/2
 FC_INLINE float erfc_poly(float t) {
   return poly(t, 1.02158271f, -0.687160663f, 0.279471813f, -0.0364431276f, -0.0215049941f, 0.00648903529f,
               0.00304952126f, -0.000878518313f, -0.00053770131f, 0.000101266272f);

@@ -199,7 +199,11 @@ FC_INLINE T tanh_softplus(T x) {
   return n / (n + T(2));
 }
 FC_UNARY(mish, kReal, return x * tanh_softplus(x);)
-FC_UNARY(gelu, kReal, return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));)
+FC_UNARY(gelu, kReal,
+  if constexpr (std::is_same_v<T, float> && math::has_fma) {
+    const T a = std::fabs(x), near = T(6) < a ? T(6) : a, tail = T(6) < a ? T(0) : math::own::normal_tail(near);
+    return x < 0 ? x * tail : x - near * tail;
+  } else return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));)
 FC_UNARY(gelu_tanh, kReal,
   T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
   return T(0.5) * x * (T(1) + math::tanh(inner));)
@@ -400,9 +404,16 @@ FC_BINARY(mish_backward, kReal,
   T s = T(1) / (T(1) + math::exp(-b)); T t = tanh_softplus(b);
   return a * (t + b * s * (T(1) - t * t));)
 FC_BINARY(gelu_backward, kReal,
-  T cdf = T(0.5) * (T(1) + math::erf(b * T(0.70710678118654752440)));
-  T pdf = math::exp(T(-0.5) * b * b) * T(0.39894228040143267794);
-  return a * (cdf + b * pdf);)
+  if constexpr (std::is_same_v<T, float> && math::has_fma) {
+    const T size = std::fabs(b), near = T(6) < size ? T(6) : size;
+    const T tail = T(6) < size ? T(0) : math::own::normal_tail(near);
+    const T pdf = tail * math::own::normal_density_over_tail(near);
+    return a * ((b < 0 ? tail : T(1) - tail) + b * pdf);
+  } else {
+    T cdf = T(0.5) * (T(1) + math::erf(b * T(0.70710678118654752440)));
+    T pdf = math::exp(T(-0.5) * b * b) * T(0.39894228040143267794);
+    return a * (cdf + b * pdf);
+  })
 FC_BINARY(gelu_tanh_backward, kReal,
   constexpr T k = T(0.79788456080286535588); constexpr T c = T(0.044715);
   T t = math::tanh(k * (b + c * b * b * b));
