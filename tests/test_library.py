@@ -103,6 +103,16 @@ def test_a_layer_may_compute(torch):
     assert seen[-1] == "aten.log_softmax.int" and "aten._log_softmax.default" in seen  # what it is written in as well
 
 
+def test_a_layer_may_see_absent_results(torch):
+    """Gradients that nobody asked for."""
+    if torch.__name__ != "facula":
+        pytest.skip("layers are Facula's")
+    weight = torch.ones(2, 2, 3, 3, requires_grad=True)
+    with torch.dispatch.layer("pass", lambda op, args, kwargs, go_on: go_on(*args, **kwargs)):
+        torch.nn.functional.conv2d(torch.ones(1, 2, 4, 4), weight).sum().backward()
+    assert weight.grad.sum().item() == 4.0 * 36
+
+
 def test_one_id_joins_call_kernel_and_backward(torch):
     if torch.__name__ != "facula":
         pytest.skip("observers are Facula's")
