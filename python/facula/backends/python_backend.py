@@ -201,7 +201,7 @@ class Backend:
         sort     input, out, indices, dim, descending; equal elements keep their order
 
     Every call has `device` (a number) and `stream` too. `compute` is the type to compute in; half types come as float32.
-    Names and parameters of map's opcodes, in the order of the contract: include/facula/backend.h. A reduced `out` has
+    Names and parameters of map's opcodes, in the order of the contract: include/facula/opcodes.h. A reduced `out` has
     the input's shape with stride 0 along what is reduced. argmax and argmin have `out` None and write `indices`.
 
     An operand is an `Operand`: data (an address), dtype (a name), shape, strides (in bytes), and `number` where one
