@@ -239,6 +239,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
              ": For integral input tensors, argument alpha must not be a floating point number.");
     FC_CHECK(is_complex(common) || !alpha.is_complex(), row.name,
              ": For non-complex input tensors, argument alpha must not be a complex number.");
+    check_fits(row.name, alpha, common);
     r.params = {&alpha, 1};
   }
   set_target(r, op, args);

@@ -29,7 +29,10 @@ void run_where(void*, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK(condition == DType::Bool || condition == DType::UInt8,
            "where expected condition to be a boolean tensor, but got a tensor with dtype ", info(condition).legacy,
            " (", condition, " is not bool)");
-  MapRequest r{.op = "where", .opcode = FC_MAP_where, .inputs = in, .compute = result_type({in + 1, 2})};
+  const DType common = result_type({in + 1, 2});
+  for (const MapInput& value : {in[1], in[2]})
+    if (!value.tensor && !is_reduced(common)) check_fits("where", value.number, common);
+  MapRequest r{.op = "where", .opcode = FC_MAP_where, .inputs = in, .compute = common};
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
 }
@@ -129,6 +132,7 @@ void run_addc(void*, const Operator& op, const Arg* args, Value* results) {
   const Scalar value = args[3].scalar();
   FC_CHECK(is_floating(common) || is_complex(common) || value.is_integral(true), name,
            ": For integral input tensors, argument value must not be a floating point number.");
+  check_fits(name, value, common);
   MapRequest r{.op = name, .opcode = opcode, .inputs = in, .params = {&value, 1}, .compute = common};
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);

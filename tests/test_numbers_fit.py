@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds beyond what an integer type holds: they bound nothing, or leave no value."""
+"""Numbers beyond what a type holds. As bounds they bound nothing, or leave no value; elsewhere they are refused."""
 
 import pytest
 
@@ -36,3 +36,25 @@ def test_a_bound_beyond_the_type_bounds_nothing():
 def test_a_bound_that_leaves_no_value_is_refused(call):
     with pytest.raises(RuntimeError, match="outside the representable range"):
         call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.where(torch.tensor([True]), byte(3), 300),
+        lambda: torch.where(torch.tensor([True]), -300, byte(3)),
+        lambda: torch.where(torch.tensor([True]), torch.ones(1), 1e300),
+        lambda: byte(3).add(byte(1), alpha=300),
+        lambda: torch.ones(1, dtype=torch.float16).sub(torch.ones(1, dtype=torch.float16), alpha=1e9),
+        lambda: torch.addcmul(byte(3), byte(1), byte(1), value=300),
+    ],
+)
+def test_other_numbers_must_fit(call):
+    with pytest.raises(RuntimeError, match="without overflow"):
+        call()
+
+
+def test_numbers_that_wrap_or_are_infinite_fit():
+    assert torch.where(torch.tensor([True, False]), byte(3, 5), -1).tolist() == [3, 255]
+    assert torch.where(torch.tensor([False]), torch.ones(1, dtype=torch.float16), 1e9).tolist() == [float("inf")]
+    assert byte(3).add(byte(1), alpha=-1).tolist() == [2]
