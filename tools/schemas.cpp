@@ -59,7 +59,7 @@ std::string type_of(const Parameter& p) {
     case Kind::DType: return optional("Dtype");
     case Kind::Layout: return optional("Layout");
     case Kind::MemoryFormat: return optional("MemoryFormat");
-    case Kind::Generator: return "std::optional<Generator>";
+    case Kind::Generator: return "const std::optional<Generator>&";
     case Kind::Any: return "";
   }
   return "";
