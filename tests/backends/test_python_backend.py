@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends written in Python."""
+import traceback
+import warnings
+
 import facula as torch
 import pytest
 from facula import conformance
@@ -62,8 +65,6 @@ def test_errors_keep_their_kind(snake):
 
 
 def test_errors_keep_their_traceback(snake):
-    import traceback
-
     with pytest.raises(RuntimeError) as raised:
         torch.exp(torch.ones(5, device=snake))
     cause = raised.value.__cause__
@@ -93,6 +94,42 @@ def test_every_reduction_of_the_contract_has_a_name(capfd):
     x.mean(), x.norm(), x.norm(1), x.nansum()
     assert {"mean", "sum_deviations", "sum_squares", "sum_abs", "nansum"} <= set(asked)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_errors_name_every_opcode():
+    class Refuses(backends.Backend):
+        name = "refuses"
+
+        def supports(self, query):
+            return query.family in ("reduce", "scan")
+
+        def reduce(self, call):
+            raise ValueError("no")
+
+        scan = reduce
+
+    x = torch.ones(3, device=backends.register(Refuses()))
+    cases = {"mean": "mean", "nansum": "nansum", "norm": "sum_squares", "sum": "sum"}
+    for function, opcode in cases.items():
+        with pytest.raises(RuntimeError, match=f"device 0, reduce {opcode}: ValueError: no"):
+            getattr(x, function)()
+    with pytest.raises(RuntimeError, match="device 0, scan logsumexp: ValueError: no"):
+        x.logcumsumexp(0)
+
+
+def test_a_claim_without_a_function_is_told_once():
+    class Boasts(backends.Backend):
+        name = "boasts"
+
+        def supports(self, query):
+            return query.family == "matmul"
+
+    x = torch.eye(2, device=backends.register(Boasts()))
+    with pytest.warns(UserWarning, match="backend 'boasts' claims calls of the family matmul, but has no function for it"):
+        assert (x @ x).tolist() == [[1, 0], [0, 1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (x @ x).T @ x
 
 
 def test_help_describes_the_contract():

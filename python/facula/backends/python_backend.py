@@ -29,7 +29,7 @@ LAYOUTS = ("absent", "number", "contiguous", "strided", "repeated")
 COPY_KINDS = ("host_to_device", "device_to_host", "device_to_device")
 REDUCE = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "mean", "nansum", "sum_abs", "sum_squares", "sum_deviations")
 SCATTER = ("set", "add", "mul", "max", "min")
-SCAN = ("sum", "prod", "max", "min")
+SCAN = ("sum", "prod", "max", "min", "logsumexp")
 # number: (name, NumPy's name, bytes)
 DTYPES = {0: ("uint8", "u1", 1), 1: ("int8", "i1", 1), 2: ("int16", "i2", 2), 3: ("int32", "i4", 4), 4: ("int64", "i8", 8),
           5: ("float16", "f2", 2), 6: ("float32", "f4", 4), 7: ("float64", "f8", 8), 9: ("complex64", "c8", 8),
@@ -197,7 +197,7 @@ class Backend:
         matmul   out = alpha * a @ b + beta * out, each (batch, rows, columns)
         gather   out[i][j] = input[index[i][j]][j], along dim
         scatter  opcode (set add mul max min), out[index[i][j]][j] takes src[i][j], along dim
-        scan     opcode (sum prod max min), input, out, indices, dim: running results
+        scan     opcode (sum prod max min logsumexp), input, out, indices, dim: running results
         sort     input, out, indices, dim, descending; equal elements keep their order
 
     Every call has `device` (a number) and `stream` too. `compute` is the type to compute in; half types come as float32.

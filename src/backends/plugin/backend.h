@@ -51,7 +51,7 @@ class Backend {
   CachingAllocator allocator;
   std::vector<std::unique_ptr<std::string>> operator_names;
 
-  bool claims(const fc_query& q);  // asks once per query
+  bool claims(const fc_query& q);  // asks once per query; a claim without a function is none
 
  private:
   struct QueryHash {
@@ -62,6 +62,7 @@ class Backend {
   };
   std::mutex mutex_;
   std::unordered_map<fc_query, bool, QueryHash, QuerySame> answers_;
+  uint32_t empty_claims_ = 0;  // families that were claimed without a function, as bits: warned once each
 };
 
 // A context for one call: made, passed as &scope.context, and asked to raise if the status is not FC_OK. Workspace

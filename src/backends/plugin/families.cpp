@@ -6,8 +6,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "backends/plugin/backend.h"
+#include "dispatch/operator.h"
 
 namespace fc::plugin {
 namespace {
@@ -149,9 +151,6 @@ void copy(void* context, const fc_copy& c) {
   auto& b = *static_cast<Backend*>(context);
   CallScope s(b, b.allocator.device_of(c.dst.data));
   if (!plain_bytes(c)) {
-    FC_CHECK(b.c.family_copy, "backend '", b.name,
-             "' claims copies between element types or layouts, but has no function "
-             "for the family copy");
     s.check(b.c.family_copy(b.c.self, &s.context, &c), "copy");
     return;
   }
@@ -165,8 +164,11 @@ void copy(void* context, const fc_copy& c) {
             "fill_bytes");
 }
 
-constexpr const char* reduce_names[] = {"sum", "prod", "max", "min", "argmax", "argmin", "any", "all"};
-constexpr const char* scan_names[] = {"sum", "prod", "max", "min"};
+constexpr const char* reduce_names[] = {"sum", "prod", "max",    "min",     "argmax",      "argmin",        "any",
+                                        "all", "mean", "nansum", "sum_abs", "sum_squares", "sum_deviations"};
+static_assert(std::size(reduce_names) == FC_REDUCE_COUNT);
+constexpr const char* scan_names[] = {"sum", "prod", "max", "min", "logsumexp"};
+static_assert(std::size(scan_names) == FC_SCAN_LOGSUMEXP + 1);
 constexpr const char* scatter_names[] = {"set", "add", "mul", "max", "min"};
 
 const void* result_of(const fc_map& c) { return c.out.data; }
@@ -214,13 +216,40 @@ bool Backend::QuerySame::operator()(const fc_query& a, const fc_query& b) const 
   return std::memcmp(&a, &b, sizeof a) == 0;  // made by QueryBuilder: no padding, unused entries are zero
 }
 
+namespace {
+constexpr const char* family_names[] = {"copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort"};
+static_assert(std::size(family_names) == FC_FAMILY_COUNT);
+
+bool has_function(const fc_backend& c, int family) {
+  switch (family) {
+    case FC_FAMILY_COPY: return c.family_copy;
+    case FC_FAMILY_MAP: return c.map;
+    case FC_FAMILY_REDUCE: return c.reduce;
+    case FC_FAMILY_MATMUL: return c.matmul;
+    case FC_FAMILY_GATHER: return c.gather;
+    case FC_FAMILY_SCATTER: return c.scatter;
+    case FC_FAMILY_SCAN: return c.scan;
+    default: return c.sort;
+  }
+}
+}  // namespace
+
 bool Backend::claims(const fc_query& q) {
   if (!c.supports) return false;
   {
     std::lock_guard lock(mutex_);
     if (auto it = answers_.find(q); it != answers_.end()) return it->second;
   }
-  bool answer = c.supports(c.self, &q) == 1;
+  bool answer = c.supports(c.self, &q) == 1, first = false;
+  if (answer && !has_function(c, q.family)) {
+    std::lock_guard lock(mutex_);
+    first = !(empty_claims_ & 1u << q.family);
+    empty_claims_ |= 1u << q.family;
+    answer = false;
+  }
+  if (first)
+    warn(str("backend '", name, "' claims calls of the family ", family_names[q.family],
+             ", but has no function for it: they go to the CPU"));
   std::lock_guard lock(mutex_);
   answers_.emplace(q, answer);
   return answer;
@@ -231,13 +260,13 @@ void install_families(Backend& b) {
   f.context = &b;
   f.supports = supports;
   f.copy = copy;
-  if (b.c.map) f.map = run<fc_map, &fc_backend::map>;
-  if (b.c.reduce) f.reduce = run<fc_reduce, &fc_backend::reduce>;
-  if (b.c.matmul) f.matmul = run<fc_matmul, &fc_backend::matmul>;
-  if (b.c.gather) f.gather = run<fc_gather, &fc_backend::gather>;
-  if (b.c.scatter) f.scatter = run<fc_scatter, &fc_backend::scatter>;
-  if (b.c.scan) f.scan = run<fc_scan, &fc_backend::scan>;
-  if (b.c.sort) f.sort = run<fc_sort, &fc_backend::sort>;
+  f.map = run<fc_map, &fc_backend::map>;
+  f.reduce = run<fc_reduce, &fc_backend::reduce>;
+  f.matmul = run<fc_matmul, &fc_backend::matmul>;
+  f.gather = run<fc_gather, &fc_backend::gather>;
+  f.scatter = run<fc_scatter, &fc_backend::scatter>;
+  f.scan = run<fc_scan, &fc_backend::scan>;
+  f.sort = run<fc_sort, &fc_backend::sort>;
   set_families(b.device_type, f);
 }
 
