@@ -7,7 +7,7 @@ claims with the CPU (copy, map) or with plain Python (reduce, matmul, gather, sc
     {"device": …, "tier": 0…3, "next": [[family, why, opcodes], …], "summary": {family: {status: count}},
      "cases": [[family, opcode, dtype, layout, status, detail], …]}
 
-A case's status is `passed` (claimed and right), `failed` (claimed and wrong, or an error), `decomposed` (not claimed,
+A case's status is `passed` (claimed and right), `failed` (wrong, or an error: claimed, or made of what is claimed; its detail then starts with "decomposed:"), `decomposed` (not claimed,
 right by decomposition into what is claimed) or `fallback` (the CPU does it). Tiers: 0 memory works; 1 copy, map's base
 opcodes, reduce and matmul are claimed and pass; 2 gather and scatter too; 3 scan and sort too. They are judged by
 float32 (int64 where an opcode has no float32), contiguous and strided; a failure in a family keeps its tier from being
@@ -17,6 +17,7 @@ reached. `next` is what the tier after the one reached lacks.
 import itertools
 import json
 import math
+import re
 import sys
 from collections import Counter
 
@@ -29,6 +30,7 @@ DTYPES = ("bool", *INTS, *REALS, "complex64", "complex128")
 LAYOUTS = ("contiguous", "strided", "expanded", "offset", "0-d", "empty", "special", "large")
 FAMILIES = ("memory", "copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort")
 STATUSES = ("passed", "failed", "decomposed", "fallback")
+DECOMPOSED = "decomposed:"  # starts the detail of a failure that was not claimed itself: what it is made of is wrong
 TIERS = {0: ("memory",), 1: ("copy", "map", "reduce", "matmul"), 2: ("gather", "scatter"), 3: ("scan", "sort")}
 
 REDUCE = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
@@ -265,10 +267,17 @@ def _map_case(card, code, opcode, n_in, n_params, dtype, layout):
         return
     want, case, operands = _numbers(out.cpu), ("map", opcode, dtype, layout), [out.device, *(x.device for x in inputs)]
     status = card.judge(case, operands, want, compute, code, result=result, params=params)
-    if status == "fallback" and code > _C._last_base_opcode:
+    claimed = status != "fallback"
+    if not claimed and code > _C._last_base_opcode:
         card.cases.pop()
-        if card.judge(case, operands, want, compute, code, family="decompose", result=result, params=params) == "passed":
+        status = card.judge(case, operands, want, compute, code, family="decompose", result=result, params=params)
+        if status == "passed":
             card.cases[-1][4] = "decomposed"
+    if status == "failed":
+        if (where := re.match(r"element (\d+) ", card.cases[-1][5])) and inputs:
+            card.cases[-1][5] += f"; inputs {', '.join(str(_numbers(x.cpu)[int(where[1])]) for x in inputs)}"
+        if not claimed:
+            card.cases[-1][5] = f"{DECOMPOSED} {card.cases[-1][5]}"
 
 
 def _empty_case(card, opcode, dtype, shape, n_in):
@@ -411,8 +420,11 @@ def _next_tier(cases):
         lacks = []
         for family in families:
             mine = [c for c in cases if c[0] == family]
-            if wrong := {c[1] for c in mine if c[4] == "failed"}:
+            failed = [c for c in mine if c[4] == "failed"]
+            if wrong := {c[1] for c in failed if not c[5].startswith(DECOMPOSED)}:
                 lacks.append([family, "claimed and wrong", sorted(wrong)])
+            if wrong := {c[1] for c in failed if c[5].startswith(DECOMPOSED)}:
+                lacks.append([family, "wrong when decomposed", sorted(wrong)])
             mine = [c for c in mine if c[3] in ("contiguous", "strided", "") and (family != "map" or c[1] in base)]
             float32 = [c for c in mine if c[2] in ("float32", "")]
             with_float = {c[1] for c in float32}
@@ -465,8 +477,9 @@ def run(device, families=FAMILIES) -> dict:
 def text(card) -> str:
     """The scorecard for a terminal."""
     lines = [f"conformance of '{card['device']}' (Facula {card['facula']})", "", f"{'family':<10}{'claimed':>9}{'passed':>9}{'failed':>9}{'decomposed':>12}{'fallback':>10}"]
+    unclaimed = Counter(c[0] for c in card["cases"] if c[5].startswith(DECOMPOSED))
     for family, n in card["summary"].items():
-        lines.append(f"{family:<10}{n['passed'] + n['failed']:>9}{n['passed']:>9}{n['failed']:>9}{n['decomposed']:>12}{n['fallback']:>10}")
+        lines.append(f"{family:<10}{n['passed'] + n['failed'] - unclaimed[family]:>9}{n['passed']:>9}{n['failed']:>9}{n['decomposed']:>12}{n['fallback']:>10}")
     failures = [c for c in card["cases"] if c[4] == "failed"]
     groups = _groups(failures)
     for family, opcode, dtype, n, first in groups[:20]:

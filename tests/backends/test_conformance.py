@@ -6,6 +6,8 @@ import facula as torch
 import pytest
 from facula import _C, conformance
 
+np = pytest.importorskip("numpy")
+
 
 @pytest.fixture(scope="module")
 def card(example):
@@ -38,3 +40,24 @@ def test_layouts_and_types(card):
     assert seen == set(conformance.LAYOUTS)
     assert {c[2] for c in card["cases"] if c[0] == "copy"} == set(conformance.DTYPES)
     assert torch.backends.fallback_counts() == {}
+
+
+def test_what_is_made_of_something_wrong_is_told_apart():
+    class Careless(torch.backends.Backend):
+        name = "careless"
+
+        def supports(self, query):
+            return query.family == "map" and query.opcode == "maximum" and query.compute == "float32"
+
+        def map(self, call):
+            a, b = (x.numpy() for x in call.inputs)
+            call.out.numpy()[...] = np.where(a > b, a, b)  # loses a NaN of a
+
+    name = torch.backends.register(Careless())
+    card = conformance.Card(name)
+    conformance.check_map(card, {"maximum", "clamp_min"})
+    wrong = {c[1]: c[5] for c in card.cases if c[4] == "failed"}
+    assert wrong["maximum"] == "element 0 is 1.0, expected nan; inputs nan, 1.0"
+    assert wrong["clamp_min"].startswith("decomposed: element 0 is ")
+    tier, lacks = conformance._next_tier([["memory", "", "", "", "passed", ""], *card.cases])
+    assert ["map", "claimed and wrong", ["maximum"]] in lacks and ["map", "wrong when decomposed", ["clamp_min"]] in lacks

@@ -59,6 +59,7 @@ def test_wrong_results_are_found(hostile):
     conformance.check_map(card, {"add"})
     wrong = [c for c in card.cases if c[4] == "failed"]
     assert {c[2] for c in wrong} == {"float32", "float16", "bfloat16"} and "expected" in wrong[0][5]
+    assert wrong[0][5].endswith("expected -3.75; inputs -2.25, -0.75"), wrong[0]
     assert {c[4] for c in card.cases if c[2] == "int64"} == {"fallback"}
 
 
