@@ -303,3 +303,18 @@ def test_a_second_definition_is_refused(torch):
     lib.impl("once", lambda x: x, "CPU")
     with pytest.raises(RuntimeError, match="test_library::once is already defined"):
         lib.define("once(Tensor x) -> Tensor")
+
+
+def test_a_missing_shape_rule_is_named(torch):
+    lib = torch.library.Library("shapeless", "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x + 1, "CPU")
+    assert torch.ops.shapeless.f(torch.ones(2)).tolist() == [2, 2]
+    with pytest.raises(NotImplementedError, match="from the 'meta' backend: it has no shape rule"):
+        torch.ops.shapeless.f(torch.empty(2, device="meta"))
+
+
+def test_a_layer_that_returns_nothing_is_named(torch):
+    with torch.dispatch.layer("forgetful", lambda op, args, kwargs, go_on: None):
+        with pytest.raises(TypeError, match="aten::ones: the layer 'forgetful' must return a Tensor, not None"):
+            torch.ones(2)

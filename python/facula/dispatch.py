@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers added at run time: functions that see every operator call of the threads that switch them on.
 
-    def log(op, args, kwargs, next):
+    def log(op, args, kwargs, go_on):
         print(op)
-        return next(*args, **kwargs)
+        return go_on(*args, **kwargs)
 
     with facula.dispatch.layer("log", log): ...
 """
@@ -14,7 +14,7 @@ from facula import _C
 
 
 class Layer:
-    """A boxed layer for all operators. `function(op, args, kwargs, next)` returns the call's result."""
+    """A boxed layer for all operators. `function(op, args, kwargs, go_on)` returns the call's result."""
 
     def __init__(self, name, function):
         self.name = name
@@ -27,6 +27,7 @@ class Layer:
         _C._include_layers(self._bit, True)
 
     def disable(self):
+        """Switch it off for this thread."""
         _C._include_layers(self._bit, False)
 
     def remove(self):

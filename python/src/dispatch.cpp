@@ -70,19 +70,20 @@ std::pair<nb::tuple, nb::dict> python_call(const Operator& op, const Arg* args) 
   return {nb::tuple(positional), keywords};
 }
 
-Value from_python(nb::handle h, const Type& type, const Operator& op) {
+// `who` gave the results, for messages.
+Value from_python(nb::handle h, const Type& type, const Operator& op, std::string_view who) {
   PyObject* o = h.ptr();
   if (h.is_none()) {
     // A backward or a kernel may leave a tensor out; one that has a single result to give forgot to return it.
-    FC_CHECK_AS(TypeError, type.kind != Kind::Tensor || op.num_results() > 1 || type.optional, op.name(),
-                ": the Python implementation must return a Tensor, not None");
+    FC_CHECK_AS(TypeError, type.kind != Kind::Tensor || op.num_results() > 1 || type.optional, op.name(), ": ", who,
+                " must return a Tensor, not None");
     return {};
   }
   if (type.list && type.kind == Kind::Tensor) {
     std::vector<Tensor> out;
     for (nb::handle item : h) {
-      FC_CHECK_AS(TypeError, py::is_tensor(item.ptr()), op.name(),
-                  ": the Python implementation returned a list that holds a ", Py_TYPE(item.ptr())->tp_name);
+      FC_CHECK_AS(TypeError, py::is_tensor(item.ptr()), op.name(), ": ", who, " returned a list that holds a ",
+                  Py_TYPE(item.ptr())->tp_name);
       out.push_back(py::tensor_of(item.ptr()));
     }
     return Value(std::move(out));
@@ -94,7 +95,7 @@ Value from_python(nb::handle h, const Type& type, const Operator& op) {
   }
   switch (type.kind) {
     case Kind::Tensor:
-      FC_CHECK_AS(TypeError, py::is_tensor(o), op.name(), ": the Python implementation must return a Tensor, not ",
+      FC_CHECK_AS(TypeError, py::is_tensor(o), op.name(), ": ", who, " must return a Tensor, not ",
                   Py_TYPE(o)->tp_name);
       return Value(Tensor(py::tensor_of(o)));
     case Kind::Bool: return Value(PyObject_IsTrue(o) == 1);
@@ -104,18 +105,19 @@ Value from_python(nb::handle h, const Type& type, const Operator& op) {
   }
 }
 
-void store_results(const Operator& op, nb::handle r, Value* results) {
+void store_results(const Operator& op, nb::handle r, Value* results,
+                   std::string_view who = "the Python implementation") {
   const auto& returns = op.schema().returns;
   if (returns.empty()) return;
   if (returns.size() == 1) {
-    results[0] = from_python(r, returns[0].type, op);
+    results[0] = from_python(r, returns[0].type, op, who);
     return;
   }
-  FC_CHECK_AS(TypeError, nb::isinstance<nb::tuple>(r) || nb::isinstance<nb::list>(r), op.name(),
-              ": the Python implementation must return ", returns.size(), " values");
-  FC_CHECK(nb::len(r) == returns.size(), op.name(), ": the Python implementation returned ", nb::len(r),
-           " values, not ", returns.size());
-  for (size_t i = 0; i < returns.size(); ++i) results[i] = from_python(r[i], returns[i].type, op);
+  FC_CHECK_AS(TypeError, nb::isinstance<nb::tuple>(r) || nb::isinstance<nb::list>(r), op.name(), ": ", who,
+              " must return ", returns.size(), " values");
+  FC_CHECK(nb::len(r) == returns.size(), op.name(), ": ", who, " returned ", nb::len(r), " values, not ",
+           returns.size());
+  for (size_t i = 0; i < returns.size(); ++i) results[i] = from_python(r[i], returns[i].type, op, who);
 }
 
 // --- kernels written in Python
@@ -151,6 +153,7 @@ void set_python_kernel(const std::string& name, const std::string& key, nb::obje
 // --- a Python layer for every operator, and modes
 struct PythonLayer {
   nb::object f;
+  std::string name, who;  // who: for messages
   LayerSet bit = 0;
 };
 
@@ -201,7 +204,7 @@ void python_layer(void* context, const Operator& op, LayerSet below, const Arg* 
   Continuation go_on{&op, below, thread_state().exclude};
   ExcludeLayers not_itself(layer.bit);  // what the function computes for itself is none of its business
   nb::object r = layer.f(operator_object(op), positional, keywords, nb::cast(go_on));
-  store_results(op, r, results);
+  store_results(op, r, results, layer.who);
 }
 
 thread_local PyObject* dispatch_modes = nullptr;  // this thread's list of modes, innermost last
@@ -258,7 +261,7 @@ void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* ar
     } pop(mode);
     nb::object r = mode.attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
     if (!r.is(nb::handle(Py_NotImplemented))) {
-      store_results(op, r, results);
+      store_results(op, r, results, "__torch_dispatch__");
       return;
     }
   }
@@ -267,7 +270,7 @@ void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* ar
                      .attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
   FC_CHECK_AS(TypeError, !r.is(nb::handle(Py_NotImplemented)), "Multiple dispatch failed for '", op.name(),
               "'; all __torch_dispatch__ handlers returned NotImplemented");
-  store_results(op, r, results);
+  store_results(op, r, results, "__torch_dispatch__");
 }
 
 // --- observers in Python
@@ -439,9 +442,9 @@ void bind_dispatch(nb::module_& m) {
   });
 
   m.def("_add_layer", [](const std::string& name, nb::object f) {
-    auto* context = new PythonLayer{std::move(f)};  // layers are few and may be running on any thread: never freed
-    auto* text = new std::string(name);
-    return context->bit = add_user_layer({python_layer, context, text->c_str()});
+    // Layers are few and may be running on any thread: never freed.
+    auto* context = new PythonLayer{std::move(f), name, str("the layer '", name, "'")};
+    return context->bit = add_user_layer({python_layer, context, context->name.c_str()});
   });
   m.def("_remove_layer", &remove_user_layer);
   struct BelowAutograd {

@@ -220,7 +220,10 @@ class OpNode final : public Node, public Grad {
   Saved& find(int arg, int result) {
     for (size_t k = 0; k < saved_.size(); ++k)
       if (rule_->saves[k].arg == arg && rule_->saves[k].result == result) return saved_[k];
-    raise<Error>("internal: the derivative of ", op_.name(), " reads what its rule does not save");
+    raise<Error>(
+        "the derivative of ", op_.name(), " reads ",
+        arg >= 0 ? str("'", op_.schema().parameters[static_cast<size_t>(arg)].name, "'") : str("result ", result),
+        ", which its rule does not save: name it in `saves`");
   }
 
   const Operator& op_;

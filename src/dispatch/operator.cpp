@@ -57,6 +57,20 @@ static void check_results(const char* layer, const Operator& op, const Value* re
            ": it must call redispatch or fill the results");
 }
 
+// A layer whose own calls reach it again would use up the stack.
+static void run_user_layer(const LayerHandler& h, const Operator& op, LayerSet below, const Arg* args, Value* results) {
+  static constinit thread_local int depth = 0;
+  struct Scope {
+    Scope() { ++depth; }
+    ~Scope() { --depth; }
+  } inside;
+  FC_CHECK(depth <= 500, "layer ", h.name,
+           " was entered again by its own calls: it goes on with redispatch, and what it "
+           "computes for itself belongs inside fc::ExcludeLayers");
+  h.fn(h.context, op, below, args, results);
+  check_results(h.name, op, results);
+}
+
 void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* results) {
   for (;;) {
     if ((set & ~layer::Backend) == 0) {
@@ -72,9 +86,9 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
       return;
     }
     if (h.fn) {
-      h.fn(h.context, op, set, args, results);
       if (bit >= layer::User0 && bit <= layer::User3) [[unlikely]]
-        check_results(h.name, op, results);
+        run_user_layer(h, op, set, args, results);
+      else h.fn(h.context, op, set, args, results);
       return;
     }
   }
@@ -201,8 +215,10 @@ void Operator::run_without_kernel(int device, const Arg* args, Value* results) c
     run_on_cpu(*this, device, args, results);
     return;
   }
-  raise<NotImplementedError>("Could not run '", full_name_, "' with arguments from the '", device_type_name(device),
-                             "' backend: it has no kernel there", is_view ? " (views never fall back)" : "");
+  raise<NotImplementedError>(
+      "Could not run '", full_name_, "' with arguments from the '", device_type_name(device), "' backend: it has no ",
+      device == Device::Meta ? "shape rule (`meta` of its row, or register_fake)" : "kernel there",
+      is_view ? " (views never fall back)" : "");
 }
 
 Operator& define(std::string_view text) {

@@ -9,6 +9,7 @@
 #include "dispatch/call.h"
 #include "dispatch/observe.h"
 #include "ops/calls.h"
+#include "ops/define.h"
 #include "runtime.h"
 
 namespace fc {
@@ -156,6 +157,32 @@ TEST_F(LayersTest, ALayerThatNeitherGoesOnNorAnswersIsNamed) {
   }
   remove_user_layer(bit);
   EXPECT_EQ(message, "layer lazy gave no result for aten::neg: it must call redispatch or fill the results");
+}
+
+TEST_F(LayersTest, ALayerThatReachesItselfIsNamedBeforeTheStackEnds) {
+  auto again = [](void*, const Operator& op, LayerSet, const Arg* args, Value* results) { op.call(args, results); };
+  LayerSet bit = add_user_layer({again, nullptr, "again"});
+  std::string message;
+  {
+    IncludeLayers on(bit);
+    message = message_of([&] { neg(x_); });
+  }
+  remove_user_layer(bit);
+  EXPECT_NE(message.find("layer again was entered again by its own calls"), std::string::npos) << message;
+  EXPECT_EQ(*neg(x_).data_as<float>(), -2.0f);
+}
+
+void reads_a(Grad& g) { g.set(0, mul(g.out(), g.in(0))); }
+Tensor same(const Tensor& a) { return contiguous(a); }
+
+TEST_F(LayersTest, ADerivativeThatReadsWhatIsNotSavedIsToldItsName) {
+  static constexpr OpDef row{
+      .schema = "layers_test::forgets(Tensor a) -> Tensor", .cpu = kernel<&same>(), .grad = reads_a};
+  define_all({&row, 1});
+  autograd::set_requires_grad(x_, true);
+  std::string message = message_of([&] { autograd::backward(sum(call<"layers_test::forgets", Tensor>(x_))); });
+  EXPECT_EQ(message,
+            "the derivative of layers_test::forgets reads 'a', which its rule does not save: name it in `saves`");
 }
 
 Tensor first(const Tensor& a, int64_t) { return a; }
