@@ -236,3 +236,7 @@ def test_next_functions_show_inputs_without_gradient(torch):
     for result, want in ((x + c, [True, False]), (c * x, [False, True]), (torch.cat([c, x, c]), [False, True, False]), (c.clone().add_(x), [False, True])):
         functions = result.grad_fn.next_functions
         assert [f is not None for f, _ in functions] == want and all(i == 0 for _, i in functions)
+
+
+def test_polygamma_is_a_method_though_its_tensor_comes_second(torch):
+    assert torch.tensor([1.0]).polygamma(1).item() == torch.polygamma(1, torch.tensor([1.0])).item()

@@ -66,7 +66,7 @@ def main(argv=None) -> int:
     p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [-m] PROGRAM [ARGUMENT ...]")
     p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
     p.add_argument("program", help="a script's path, or a module's name with -m")
-    p.add_argument("arguments", nargs=argparse.REMAINDER, help="handed to the program")
+    p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program").required = False
     p.set_defaults(do=run)
 
     args = parser.parse_args(argv)

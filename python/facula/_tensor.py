@@ -49,6 +49,10 @@ class Tensor(_C.TensorBase):
         """Elements of self where condition holds, of other elsewhere."""
         return _C._functions["where"](condition, self, other)
 
+    def polygamma(self, n):
+        """The n-th derivative of the digamma function."""
+        return _C._functions["polygamma"](n, self)
+
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
         """A copy of data as a tensor, of this tensor's type and device unless others are given."""
         out = data.detach() if isinstance(data, Tensor) else data
