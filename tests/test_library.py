@@ -103,6 +103,18 @@ def test_a_layer_may_compute(torch):
     assert seen[-1] == "aten.log_softmax.int" and "aten._log_softmax.default" in seen  # what it is written in as well
 
 
+def test_a_result_without_a_truth_value(torch):
+    if torch.__name__ != "facula":
+        pytest.skip("PyTorch casts on its own terms")
+
+    @torch.library.custom_op("mylib::doubtful", mutates_args=())
+    def doubtful(x: torch.Tensor) -> bool:
+        return x > 0
+
+    with pytest.raises(RuntimeError, match="Boolean value"):
+        doubtful(torch.ones(2))
+
+
 def test_a_layer_may_see_absent_results(torch):
     """Gradients that nobody asked for."""
     if torch.__name__ != "facula":

@@ -98,15 +98,18 @@ Value from_python(nb::handle h, const Type& type, const Operator& op, std::strin
       FC_CHECK_AS(TypeError, py::is_tensor(o), op.name(), ": ", who, " must return a Tensor, not ",
                   Py_TYPE(o)->tp_name);
       return Value(Tensor(py::tensor_of(o)));
-    case Kind::Bool: return Value(PyObject_IsTrue(o) == 1);
+    case Kind::Bool: {
+      const int yes = PyObject_IsTrue(o);
+      py::check(yes);
+      return Value(yes == 1);
+    }
     case Kind::Int: return Value(py::to_int(o));
     case Kind::Str: return Value(py::utf8(o));
     default: return Value(py::to_scalar(o));
   }
 }
 
-void store_results(const Operator& op, nb::handle r, Value* results,
-                   std::string_view who = "the Python implementation") {
+void read_results(const Operator& op, nb::handle r, Value* results, std::string_view who) {
   const auto& returns = op.schema().returns;
   if (returns.empty()) return;
   if (returns.size() == 1) {
@@ -118,6 +121,14 @@ void store_results(const Operator& op, nb::handle r, Value* results,
   FC_CHECK(nb::len(r) == returns.size(), op.name(), ": ", who, " returned ", nb::len(r), " values, not ",
            returns.size());
   for (size_t i = 0; i < returns.size(); ++i) results[i] = from_python(r[i], returns[i].type, op, who);
+}
+// What the interpreter holds as the error of this thread is not seen by another, which a backward may end on: the
+// exception itself holds it.
+void store_results(const Operator& op, nb::handle r, Value* results,
+                   std::string_view who = "the Python implementation") {
+  try {
+    read_results(op, r, results, who);
+  } catch (const py::PythonError&) { throw nb::python_error(); }
 }
 
 // --- kernels written in Python

@@ -103,6 +103,16 @@ def test_errors_reach_the_caller(example, where):
     assert x.grad.cpu().tolist() == [2.0, 2.0]
 
 
+def test_errors_of_conversion_reach_the_caller(example):
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return 2**100 if func is torch.ops.aten._local_scalar_dense.default else func(*args, **(kwargs or {}))
+
+    y = torch.ones(2, device=example, requires_grad=True).sin().sum()
+    with pytest.raises(OverflowError), torch.autograd.set_detect_anomaly(True), Mode():
+        y.backward()  # looks for NaN, and is told a number that is none
+
+
 def test_a_backward_inside_of_a_backward_runs_where_it_is_called(example):
     seen = []
     spy = spying(seen)
