@@ -30,7 +30,7 @@ def test_every_public_function_has_a_doc(torch):
     if torch.__name__ != "facula":
         pytest.skip("the words are Facula's")
     bare = [f"{owner.__name__}.{n}" for owner in (torch, torch.Tensor, torch.nn.functional, torch.autograd, torch.special)
-            for n, v in vars(owner).items() if not n.startswith("_") and n != "has_torch_function" and callable(v) and not isinstance(v, type) and not (v.__doc__ or "").strip()]
+            for n, v in [*vars(owner).items()] if not n.startswith("_") and n != "has_torch_function" and callable(v) and not isinstance(v, type) and not (v.__doc__ or "").strip()]
     assert bare == []
 
 

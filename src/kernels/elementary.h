@@ -269,9 +269,7 @@ FC_INLINE T log1p(T x) {
   const LogParts<T> p = log_parts(u);
   const T low = std::fma(p.e, F::ln2_short[1], p.tail) + lost / u;
   const T y = std::fma(p.e, F::ln2_short[0], p.f - (p.half_square - low));
-  return std::fabs(x) < std::numeric_limits<T>::epsilon() / 4
-             ? x
-             : log_edges(u, u == std::numeric_limits<T>::infinity() ? u : y);
+  return std::copysign(log_edges(u, y), x);  // for -0
 }
 template <class T>
 FC_INLINE T asinh(T x) {

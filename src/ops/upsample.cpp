@@ -27,7 +27,8 @@ void check_sizes(const Operator& op, const Tensor& x, IntSpan size) {
 
 template <class T>
 T step(int64_t in, int64_t out, Scale scale) {
-  return scale && *scale > 0 ? static_cast<T>(1.0 / *scale) : static_cast<T>(in) / static_cast<T>(out);
+  const double given = scale.value_or(0);
+  return given > 0 ? static_cast<T>(1.0 / given) : static_cast<T>(in) / static_cast<T>(out);
 }
 
 // The element of `in` that each of `out` takes.

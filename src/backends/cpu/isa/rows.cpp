@@ -30,16 +30,19 @@ inline void put(T* p, const Vec<T>& v, K k) {
 
 // The sum of all lanes, pairwise.
 template <class T, int K>
-inline T fold(Vec<T> (&acc)[K]) {
+inline T fold(const Vec<T> (&acc)[K]) {
+  if constexpr (K > 1) {
+    Vec<T> half[K / 2];
 #pragma GCC unroll 16
-  for (int w = K / 2; w > 0; w /= 2)
-#pragma GCC unroll 16
-    for (int k = 0; k < w; ++k) acc[k] += acc[k + w];
-  T lane[kWidth<T>];
-  store(lane, acc[0]);
-  for (int w = kWidth<T> / 2; w > 0; w /= 2)
-    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
-  return lane[0];
+    for (int k = 0; k < K / 2; ++k) half[k] = acc[k] + acc[k + K / 2];
+    return fold<T>(half);
+  } else {
+    T lane[kWidth<T>];
+    store(lane, acc[0]);
+    for (int w = kWidth<T> / 2; w > 0; w /= 2)
+      for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
+    return lane[0];
+  }
 }
 
 // Sums over a row of what f(position, valid elements) gives, N vectors that must be 0 beyond the valid elements: in
