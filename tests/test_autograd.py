@@ -273,3 +273,29 @@ def test_graph_is_freed(torch):
     del z
     gc.collect()
     assert ref() is None
+
+
+def test_a_custom_function_lets_go_of_its_graph(torch):
+    alive = weakref.WeakSet()
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            alive.add(ctx)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        Twice.apply(Twice.apply(x)).sum().backward()
+        Twice.apply(x)  # and one that is never asked
+    kept = Twice.apply(x).grad_fn
+    gc.collect()  # the outer ones
+    gc.collect()  # what only those held
+    assert list(alive) == [kept] and kept.next_functions[0][0] is not None
+    del kept
+    gc.collect()
+    assert not alive

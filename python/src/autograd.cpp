@@ -112,6 +112,7 @@ class FunctionNode final : public Node {
     saved.clear();
     released = true;
   }
+  PyObject* context() const { return context_.get().ptr(); }
   std::vector<autograd::SavedTensor> saved;
   bool released = false;
 
@@ -119,6 +120,26 @@ class FunctionNode final : public Node {
   PyHolder context_;
   std::string name_;
 };
+
+// What the context keeps of its node. The two own each other: when the graph has let go of the node, the garbage
+// collector sees the circle and frees it; of a chain of such nodes, the last one each time.
+struct FunctionHandle {
+  Ref<FunctionNode> node;
+};
+int traverse_handle(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const FunctionHandle* h = nb::inst_ptr<FunctionHandle>(self);
+  if (h->node && h->node->use_count() == 1) Py_VISIT(h->node->context());
+  return 0;
+}
+int clear_handle(PyObject* self) {
+  Ref<FunctionNode> node = std::move(nb::inst_ptr<FunctionHandle>(self)->node);
+  return 0;
+}
+PyType_Slot handle_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_handle)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_handle)},
+                              {0, nullptr}};
 
 // The face of a node: its own Python object if it has one.
 nb::object face(const Edge& e) {
@@ -261,11 +282,8 @@ void bind_autograd(nb::module_& m) {
     return nb::make_tuple(face(e), e.nr);
   });
 
-  // --- torch.autograd.Function. A capsule-like handle to the node is kept by the context.
-  struct FunctionHandle {
-    Ref<FunctionNode> node;
-  };
-  nb::class_<FunctionHandle>(m, "_FunctionHandle");
+  // --- torch.autograd.Function
+  nb::class_<FunctionHandle>(m, "_FunctionHandle", nb::type_slots(handle_slots));
   m.def("_function_node", [](nb::object context, const std::string& name, nb::handle inputs) {
     auto node = make_ref<FunctionNode>(std::move(context), name);
     for (const Tensor& t : tensors_of(inputs))
