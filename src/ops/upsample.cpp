@@ -10,7 +10,7 @@
 namespace fc {
 namespace {
 
-using Scale = std::optional<double>;
+using Scale = double;  // not above 0: follows from the sizes
 
 void check_sizes(const Operator& op, const Tensor& x, IntSpan size) {
   const char* name = op.schema().name.c_str();
@@ -27,8 +27,7 @@ void check_sizes(const Operator& op, const Tensor& x, IntSpan size) {
 
 template <class T>
 T step(int64_t in, int64_t out, Scale scale) {
-  const double given = scale.value_or(0);
-  return given > 0 ? static_cast<T>(1.0 / given) : static_cast<T>(in) / static_cast<T>(out);
+  return scale > 0 ? static_cast<T>(1.0 / scale) : static_cast<T>(in) / static_cast<T>(out);
 }
 
 // The element of `in` that each of `out` takes.
@@ -77,7 +76,7 @@ void run_nearest(void* exact, const Operator& op, const Arg* args, Value* result
   check_sizes(op, x, size);
   for (size_t d = 0; d < size.size(); ++d) {
     const int64_t dim = static_cast<int64_t>(d) + 2;
-    Scale scale = args[2 + d].is_none() ? Scale() : Scale(args[2 + d].real());
+    Scale scale = args[2 + d].is_none() ? 0 : args[2 + d].real();
     x = pick(x, dim, nearest(x.size(dim), size[d], scale, exact != nullptr, x.device()));
   }
   results[0] = Value(std::move(x));
@@ -92,7 +91,7 @@ void run_linear(void*, const Operator& op, const Arg* args, Value* results) {
   Tensor x = self.dtype() == wide ? self : to_dtype(self, wide);
   for (size_t d = size.size(); d-- > 0;) {
     const int64_t dim = static_cast<int64_t>(d) + 2, in = x.size(dim);
-    Scale scale = args[3 + d].is_none() ? Scale() : Scale(args[3 + d].real());
+    Scale scale = args[3 + d].is_none() ? 0 : args[3 + d].real();
     auto mix = wide == DType::Float64 ? linear<double> : linear<float>;
     Mix m = mix(in, size[d], scale, args[2].boolean(), wide, x.device());
     Dims shape(size.size() - d, 1);
