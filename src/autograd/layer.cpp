@@ -252,6 +252,14 @@ uint64_t needed(const Operator& op, const Arg* args) {
   return bits;
 }
 
+// A kernel may give back what it was given. The result needs a history of its own: the argument's would lead to itself.
+bool is_argument(const Operator& op, const Arg* args, const Tensor& result) {
+  if (!result.defined()) return false;
+  for (uint8_t i : op.tensor_args())
+    if (args[i].is_tensor() && args[i].tensor().defined() && &args[i].tensor().impl() == &result.impl()) return true;
+  return false;
+}
+
 void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
   if (op.autograd()) [[unlikely]] {
     op.autograd().fn(op.autograd().context, op, args, results);
@@ -298,9 +306,13 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
     rebase_history(*self, node);
   } else {
     for (size_t r = 0; r < op.num_results(); ++r) {
-      if (results[r].is_tensor()) set_history(results[r].tensor(), node);
-      else if (results[r].tag() == Tag::TensorList)
+      if (results[r].is_tensor()) {
+        if (is_argument(op, args, results[r].tensor())) [[unlikely]]
+          results[r] = Value(shallow_copy(results[r].tensor(), true));
+        set_history(results[r].tensor(), node);
+      } else if (results[r].tag() == Tag::TensorList) {
         for (const Tensor& t : results[r].arg().tensors()) set_history(t, node);
+      }
     }
   }
   node->save_results(results);

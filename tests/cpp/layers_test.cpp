@@ -172,8 +172,21 @@ TEST_F(LayersTest, ALayerThatReachesItselfIsNamedBeforeTheStackEnds) {
   EXPECT_EQ(*neg(x_).data_as<float>(), -2.0f);
 }
 
+void passes(Grad& g) { g.set(0, g.out()); }
+Tensor same(const Tensor& a) { return a; }
+
+TEST_F(LayersTest, AKernelThatGivesBackItsArgumentHasAHistoryOfItsOwn) {
+  static constexpr OpDef row{.schema = "layers_test::same(Tensor a) -> Tensor", .cpu = kernel<&same>(), .grad = passes};
+  define_all({&row, 1});
+  autograd::set_requires_grad(x_, true);
+  Tensor y = call<"layers_test::same", Tensor>(x_);
+  EXPECT_TRUE(autograd::is_leaf(x_));
+  EXPECT_FALSE(autograd::is_leaf(y));
+  autograd::backward(sum(y));
+  EXPECT_EQ(*autograd::grad_of(x_).data_as<float>(), 1.0f);
+}
+
 void reads_a(Grad& g) { g.set(0, mul(g.out(), g.in(0))); }
-Tensor same(const Tensor& a) { return contiguous(a); }
 
 TEST_F(LayersTest, ADerivativeThatReadsWhatIsNotSavedIsToldItsName) {
   static constexpr OpDef row{
