@@ -175,18 +175,18 @@ struct Bits<16> {
   };
 };
 
-// Long rows copy a pattern from the first cache: memcpy knows the widest stores of the machine.
+// Rows of one value are copies of a pattern in the first cache: memcpy knows the widest stores of the machine.
 template <class Item>
-void fill(Item* to, int64_t n, Item value) {
+void fill_rows(char* dst, int64_t row, int64_t n0, int64_t n1, Item value) {
   constexpr int64_t length = 2048 / sizeof(Item);
-  if (n < 4 * length) {
-    std::fill_n(to, n, value);
-    return;
-  }
+  const int64_t used = std::min(n0, length);
   Item pattern[length];
-  std::fill_n(pattern, length, value);
-  for (; n > 0; n -= length, to += length)
-    std::memcpy(to, pattern, static_cast<size_t>(std::min(n, length)) * sizeof(Item));
+  std::fill_n(pattern, used, value);
+  for (int64_t j = 0; j < n1; ++j) {
+    auto* to = reinterpret_cast<Item*>(dst + j * row);
+    for (int64_t i = 0; i < n0; i += used)
+      std::memcpy(to + i, pattern, static_cast<size_t>(std::min(n0 - i, used)) * sizeof(Item));
+  }
 }
 
 // Rows of the source are columns of the target: in blocks, so that each line of the cache is used while it is there.
@@ -213,17 +213,21 @@ void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1,
     transpose_tile<N>(ptr[0], s[2], ptr[1], s[1], n0, n1);
     return;
   }
+  if (s[0] == size && s[1] == 0 && (s[3] == 0 || n1 == 1)) {
+    fill_rows(ptr[0], s[2], n0, n1, *reinterpret_cast<const Item*>(ptr[1]));
+    return;
+  }
   for (int64_t j = 0; j < n1; ++j) {
     char* d = ptr[0] + j * s[2];
     const char* x = ptr[1] + j * s[3];
     if (s[0] == size && s[1] == size) {
       std::memmove(d, x, static_cast<size_t>(n0) * N);
-    } else if (s[0] == size && (s[1] == 0 || s[1] == -size)) {
+    } else if (s[0] == size && s[1] == 0) {
+      std::fill_n(reinterpret_cast<Item*>(d), n0, *reinterpret_cast<const Item*>(x));
+    } else if (s[0] == size && s[1] == -size) {
       auto* __restrict to = reinterpret_cast<Item*>(d);
       const auto* from = reinterpret_cast<const Item*>(x);
-      if (s[1] == 0) fill(to, n0, *from);
-      else
-        for (int64_t i = 0; i < n0; ++i) to[i] = from[-i];
+      for (int64_t i = 0; i < n0; ++i) to[i] = from[-i];
     } else {
       for (int64_t i = 0; i < n0; ++i) std::memcpy(d + i * s[0], x + i * s[1], N);
     }
