@@ -211,6 +211,15 @@ Tensor wide_unsigned(int opcode, const MapInput* in, DType t) {
   }
 }
 
+void check_alpha(const char* name, const Scalar& alpha, DType common) {
+  FC_CHECK(!alpha.is_bool() || common == DType::Bool, name, ": Boolean alpha only supported for Boolean results.");
+  FC_CHECK(is_floating(common) || is_complex(common) || alpha.is_integral(true), name,
+           ": For integral input tensors, argument alpha must not be a floating point number.");
+  FC_CHECK(is_complex(common) || !alpha.is_complex(), name,
+           ": For non-complex input tensors, argument alpha must not be a complex number.");
+  check_fits(name, alpha, common);
+}
+
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
@@ -233,13 +242,8 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   Scalar alpha;
   if (row.alpha) {
     alpha = args[2].scalar();
-    FC_CHECK(!alpha.is_bool() || common == DType::Bool, row.name,
-             ": Boolean alpha only supported for Boolean results.");
-    FC_CHECK(is_floating(common) || is_complex(common) || alpha.is_integral(true), row.name,
-             ": For integral input tensors, argument alpha must not be a floating point number.");
-    FC_CHECK(is_complex(common) || !alpha.is_complex(), row.name,
-             ": For non-complex input tensors, argument alpha must not be a complex number.");
-    check_fits(row.name, alpha, common);
+    if (!(alpha.kind() == Scalar::Kind::Int && alpha.to_int() == 1)) [[unlikely]]
+      check_alpha(row.name, alpha, common);
     r.params = {&alpha, 1};
   }
   set_target(r, op, args);

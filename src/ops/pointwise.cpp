@@ -94,6 +94,10 @@ void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
 }
 
 DType result_type(std::span<const MapInput> inputs) {
+  if (inputs.size() == 2 && inputs[0].tensor && inputs[1].tensor) {  // most calls: two tensors of one type
+    const TensorImpl &a = inputs[0].tensor->impl(), &b = inputs[1].tensor->impl();
+    if (a.dtype() == b.dtype() && !a.is_wrapped_number() && !b.is_wrapped_number()) return a.dtype();
+  }
   Ranks r;
   for (const MapInput& in : inputs) {
     if (!in.tensor) r.number = promote(r.number, number_type(in.number));

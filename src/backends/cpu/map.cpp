@@ -102,9 +102,9 @@ bool map_row(const fc_map& c, const MapKernel& k, FlatFn fn, Wanted wanted_of, c
 
 // The kernel for operands of one half type as they are stored, perhaps with numbers at the end; null: there is none.
 const MapKernel* half_kernel(const fc_map& c, FlatFn& fn) {
+  if (!is_reduced(static_cast<DType>(c.out.dtype)) || c.compute != static_cast<int>(DType::Float32)) return nullptr;
   const MapKernel& k = kernels().map[c.opcode][c.out.dtype];
-  if (c.compute != static_cast<int>(DType::Float32) || !is_reduced(static_cast<DType>(c.out.dtype)) || !k.fn)
-    return nullptr;
+  if (!k.fn) return nullptr;
   int halves = 0;
   while (halves < c.n_in && c.in[halves].data && c.in[halves].dtype == c.out.dtype) ++halves;
   fn = halves == c.n_in ? k.fn : k.with_numbers;
