@@ -103,7 +103,7 @@ class Task {
   void push(Node* node) {  // with the lock held, if there are workers
     if (!snapshot_ || !is_accelerator(*node)) {
       ready_.push(node);
-      changed_.notify_one();
+      if (snapshot_) changed_.notify_one();
       return;
     }
     submit(node->inputs[0].device, {node->sequence, &Task::run_at_worker, this, node});
