@@ -7,11 +7,12 @@ may do either. A quirk says where PyTorch itself fails; `--module torch` expects
 import hostile_autograd
 import hostile_indexing
 import hostile_interop
+import hostile_kernels
 import hostile_tensors
 import pytest
 from hostile import CASES, in_child, judge
 
-FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_interop)
+FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_interop, hostile_kernels)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name.replace(" ", "_").replace("/", "|") for c in CASES])

@@ -257,12 +257,15 @@ void run_logit_backward(void*, const Operator& op, const Arg* args, Value* resul
   run_one("logit_backward", FC_MAP_logit_backward, in, {&eps, 1}, F::Same, "bic", op, args, results);
 }
 
+// Of large orders only odd or even matters: n! is infinite.
+int64_t bounded_order(int64_t n) { return n > 1000 ? 1000 + n % 2 : n; }
+
 // polygamma_ takes its tensor first, the others second.
 void run_polygamma(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[op.is_in_place ? 0 : 1]);
   const Scalar n = args[op.is_in_place ? 1 : 0].integer();
   FC_CHECK(n.to_int() >= 0, "polygamma(n, x) does not support negative n: n is ", n.to_int());
-  const Scalar order = n.to_int() > 1000 ? 1000 + n.to_int() % 2 : n.to_int();  // only odd or even: n! is infinite
+  const Scalar order = bounded_order(n.to_int());
   run_one("polygamma", FC_MAP_polygamma, {&in, 1}, {&order, 1}, F::Float, "c", op, args, results);
 }
 
@@ -346,13 +349,13 @@ constexpr OpDef defs[] = {
     {.schema = "polygamma(int n, Tensor self) -> Tensor",
      .all = {run_polygamma},
      .saves = "n self",
-     .grad = [](Grad& g) { g.set(1, mul(G, polygamma(g.arg(0).integer() + 1, g.in(1)))); },
+     .grad = [](Grad& g) { g.set(1, mul(G, polygamma(bounded_order(g.arg(0).integer()) + 1, g.in(1)))); },
      .out = true,
      .own_forms = true},
     {.schema = "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
      .all = {run_polygamma},
      .saves = "n self",
-     .grad = [](Grad& g) { g.set(0, mul(G, polygamma(g.arg(1).integer() + 1, g.in(0)))); }},
+     .grad = [](Grad& g) { g.set(0, mul(G, polygamma(bounded_order(g.arg(1).integer()) + 1, g.in(0)))); }},
 };
 
 #undef G

@@ -12,9 +12,17 @@
 #include "ops/shapes.h"
 
 namespace fc {
-namespace {
-
 #define G (g.out())
+
+void check_masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  FC_CHECK(mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+           mask.dtype());
+  FC_CHECK(self.dtype() == source.dtype(), "masked_scatter_: expected self and source to have same dtypes but got ",
+           info(self.dtype()).legacy, " and ", info(source.dtype()).legacy);
+  check_written_once("masked_scatter_", self);
+}
+
+namespace {
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
 
@@ -278,14 +286,13 @@ Tensor masked_fill_copy(const Tensor& self, const Tensor& mask, V value) {
 }
 
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
-  FC_CHECK(mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
-           mask.dtype());
-  FC_CHECK(self.dtype() == source.dtype(), "masked_scatter_: expected self and source to have same dtypes but got ",
-           info(self.dtype()).legacy, " and ", info(source.dtype()).legacy);
-  check_written_once("masked_scatter_", self);
+  check_masked_scatter(self, mask, source);
   return call<"aten::_masked_scatter_", Tensor>(self, expand(mask, self.sizes()), source);
 }
-Tensor masked_scatter_shape(const Tensor& self, const Tensor&, const Tensor&) { return self; }
+Tensor masked_scatter_shape(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_masked_scatter(self, mask, source);
+  return self;
+}
 Tensor masked_scatter_copy(const Tensor& self, const Tensor& mask, const Tensor& source) {
   Dims shape = broadcast_shapes("masked_scatter", self.sizes(), mask.sizes());
   return masked_scatter(clone(expand(self, shape), MemoryFormat::Contiguous), expand(mask, shape), source);

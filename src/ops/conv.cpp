@@ -28,21 +28,20 @@ int64_t product(IntSpan sizes) {
 
 IntSpan spatial(const Tensor& t) { return t.sizes().subspan(2); }
 
-// Reach of a dilated kernel, checked: dilation * (kernel - 1) + 1.
-int64_t reach(int64_t kernel, int64_t dilation) {
+}  // namespace
+
+int64_t kernel_reach(int64_t kernel, int64_t dilation) {
   int64_t r;
   FC_CHECK(!__builtin_mul_overflow(dilation, kernel - 1, &r) && !__builtin_add_overflow(r, 1, &r),
            "convolution: a dilation of ", dilation, " overflows");
   return r;
 }
-int64_t padded(int64_t size, int64_t padding) {
+int64_t padded_size(int64_t size, int64_t padding) {
   int64_t r;
   FC_CHECK(!__builtin_mul_overflow(padding, int64_t{2}, &r) && !__builtin_add_overflow(r, size, &r),
            "convolution: a padding of ", padding, " overflows");
   return r;
 }
-
-}  // namespace
 
 Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
                              IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding,
@@ -100,12 +99,12 @@ Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Te
                "output padding must be smaller than either stride or dilation, but got "
                "output_padding=",
                IntSpan(c.output_padding), " stride=", IntSpan(c.stride), " dilation=", IntSpan(c.dilation));
-      int64_t size;
-      FC_CHECK(!__builtin_mul_overflow(spatial(input)[i] - 1, c.stride[i], &size), "convolution: a stride of ",
-               c.stride[i], " overflows");
-      size += reach(spatial(weight)[i], c.dilation[i]) + c.output_padding[i] - (padded(0, c.padding[i]));
+      const __int128 size = static_cast<__int128>(spatial(input)[i] - 1) * c.stride[i] +
+                            kernel_reach(spatial(weight)[i], c.dilation[i]) + c.output_padding[i] -
+                            padded_size(0, c.padding[i]);
+      FC_CHECK(size <= INT64_MAX && size >= INT64_MIN, "convolution: a stride of ", c.stride[i], " overflows");
       small |= size < 1;
-      c.output.push_back(size);
+      c.output.push_back(static_cast<int64_t>(size));
     }
     FC_CHECK(!small || input.numel() == 0, "Given input size per channel: (", by(spatial(input)),
              "). Calculated output size per channel: (", by(IntSpan(c.output).subspan(2)),
@@ -114,14 +113,15 @@ Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Te
     Dims wide, kernel;
     bool fits = true;
     for (size_t i = 0; i < n; ++i) {
-      wide.push_back(padded(spatial(input)[i], c.padding[i]));
-      kernel.push_back(reach(spatial(weight)[i], c.dilation[i]));
+      wide.push_back(padded_size(spatial(input)[i], c.padding[i]));
+      kernel.push_back(kernel_reach(spatial(weight)[i], c.dilation[i]));
       fits &= kernel[i] <= wide[i];
       c.output.push_back((wide[i] - kernel[i]) / c.stride[i] + 1);
     }
     FC_CHECK(fits, "Calculated padded input size per channel: (", by(wide), "). Kernel size: (", by(kernel),
              "). Kernel size can't be greater than actual input size");
   }
+  checked_numel(spatial(weight));  // fits, also where there are no channels
   for (size_t i = 0; i < n; ++i)
     FC_CHECK(spatial(input)[i] > 0 || input.size(0) == 0 || input.size(1) == 0,
              "Only zero batch or zero channel inputs are supported, but got input shape: ", input.sizes());
@@ -132,6 +132,15 @@ Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Te
                            suggest_memory_format(weight) == MemoryFormat::ChannelsLast3d))
     c.format = MemoryFormat::ChannelsLast3d;
   return c;
+}
+
+void check_convolution_backward(const Convolution& c, const Tensor& grad, const Tensor& input,
+                                std::span<const bool> mask) {
+  FC_CHECK(mask.size() == 3, "convolution_backward: expected an output_mask of 3 elements, but got ", mask.size());
+  FC_CHECK(Dims::same(grad.sizes(), c.output), "convolution_backward: expected grad_output of size ", IntSpan(c.output),
+           ", got ", grad.sizes());
+  FC_CHECK(grad.dtype() == input.dtype(), "convolution_backward: expected scalar type ", info(input.dtype()).legacy,
+           " but found ", info(grad.dtype()).legacy);
 }
 
 Tensor pad_with_zeros(const Tensor& x, IntSpan padding) {
@@ -289,8 +298,12 @@ ConvGradients backward(const Tensor& grad, const Tensor& input, const Tensor& we
   return call<"aten::convolution_backward", ConvGradients>(grad, input, weight, bias_sizes, stride, padding, dilation,
                                                            transposed, output_padding, groups, mask);
 }
-ConvGradients backward_meta(const Tensor& grad, const Tensor& input, const Tensor& weight, OptSizes, IntSpan, IntSpan,
-                            IntSpan, bool, IntSpan, int64_t, std::span<const bool> mask) {
+ConvGradients backward_meta(const Tensor& grad, const Tensor& input, const Tensor& weight, OptSizes, IntSpan stride,
+                            IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding, int64_t groups,
+                            std::span<const bool> mask) {
+  check_convolution_backward(
+      plan_convolution(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups), grad, input,
+      mask);
   ConvGradients out;
   auto& [gi, gw, gb] = out;
   if (mask[0]) gi = empty_tensor(input.sizes(), grad.dtype(), grad.device());
@@ -302,6 +315,7 @@ ConvGradients backward_by_products(const Tensor& grad, const Tensor& input, cons
                                    IntSpan stride, IntSpan padding, IntSpan dilation, bool transposed,
                                    IntSpan output_padding, int64_t groups, std::span<const bool> mask) {
   Convolution c = plan_convolution(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups);
+  check_convolution_backward(c, grad, input, mask);
   return convolve_backward_by_products(grad, input, weight, c, mask);
 }
 
@@ -383,7 +397,7 @@ Tensor conv_padding(const Tensor& input, const Tensor& weight, const Tensor& bia
     bool uneven = false;
     for (size_t i = 0; i < n; ++i) {
       FC_CHECK(d[i] > 0, "dilation should be greater than zero, but got ", dilation);
-      const int64_t total = reach(spatial(weight)[i], d[i]) - 1;
+      const int64_t total = kernel_reach(spatial(weight)[i], d[i]) - 1;
       both.push_back(total / 2);
       shape[i + 2] += total % 2;
       uneven |= total % 2 != 0;

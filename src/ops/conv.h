@@ -20,6 +20,10 @@ Convolution plan_convolution(const Tensor& input, const Tensor& weight, const Te
                              IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding,
                              int64_t groups);
 
+// What convolution_backward takes besides: a gradient of the result's sizes and the input's type, and three flags.
+void check_convolution_backward(const Convolution& c, const Tensor& grad, const Tensor& input,
+                                std::span<const bool> mask);
+
 Tensor convolve_by_products(const Tensor& input, const Tensor& weight, const Tensor& bias, const Convolution& c);
 
 using ConvGradients = std::tuple<Tensor, Tensor, Tensor>;  // of input, weight, bias; undefined where not asked for
@@ -27,6 +31,8 @@ ConvGradients convolve_backward_by_products(const Tensor& grad, const Tensor& in
                                             const Convolution& c, std::span<const bool> mask);
 
 // The pieces that unfold and fold use too. Lists have one entry per spatial dimension.
+int64_t kernel_reach(int64_t kernel, int64_t dilation);  // dilation * (kernel - 1) + 1, checked
+int64_t padded_size(int64_t size, int64_t padding);      // size + 2 * padding, checked
 Tensor pad_with_zeros(const Tensor& x, IntSpan padding);
 // The windows that a kernel sees, as a view of padded memory: [batch, groups, channels / groups, kernel…, places…].
 Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c);

@@ -352,16 +352,18 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType d
   const Wide count = lower ? below : Wide(rows) * columns - below;
   FC_CHECK(count <= INT64_MAX / 16, op, ": the triangle has too many elements");
   int64_t n = static_cast<int64_t>(count);
+  const Device there = device.value_or(default_device());
+  if (n == 0 || there.is_meta()) return empty_tensor(Dims{2, n}, dtype.value_or(DType::Int64), there);
   Tensor out = empty_tensor(Dims{2, n}, DType::Int64, Device{});
   auto* to = out.data_as<int64_t>();
   int64_t k = 0;
-  for (int64_t r = lower ? first : 0, stop = lower ? rows : last; r < stop; ++r)
+  for (int64_t r = lower ? first : 0, stop = lower ? rows : last; r < stop; ++r)  // none of these rows is empty
     for (int64_t c = lower ? 0 : split(r), end = lower ? split(r) : columns; c < end; ++c, ++k) {
       to[k] = r;
       to[n + k] = c;
     }
-  return call<"aten::to.dtype_layout", Tensor>(out, dtype.value_or(DType::Int64), nullptr,
-                                               device.value_or(default_device()), nullptr, false, false, nullptr);
+  return call<"aten::to.dtype_layout", Tensor>(out, dtype.value_or(DType::Int64), nullptr, there, nullptr, false, false,
+                                               nullptr);
 }
 
 // --- complex numbers from their parts

@@ -22,6 +22,8 @@ Tensor repeated_number(const Scalar& v, const Tensor& like, IntSpan sizes);  // 
 Tensor index_vector(const char* op, const Tensor& index, Device device);
 // A vector seen with these sizes, varying along dim only.
 Tensor along(const Tensor& vector, int64_t dim, IntSpan sizes);
+// Throws unless mask is boolean, source of self's type and self without repeated elements.
+void check_masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source);
 
 namespace detail {
 template <auto F>

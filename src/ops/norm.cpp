@@ -26,9 +26,7 @@ int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weigh
     FC_CHECK(!t->defined() || Dims::same(t->sizes(), shape), "layer_norm: Expected ", name,
              " to be of same shape as normalized_shape, but got ", name, " of shape ", t->sizes(),
              " and normalized_shape = ", shape);
-  int64_t rows = 1;
-  for (size_t d = 0; d < nd - k; ++d) rows *= input.sizes()[d];
-  return rows;
+  return checked_numel(input.sizes().first(nd - k));
 }
 
 Dims layer_norm_stat_sizes(const Tensor& input, IntSpan shape) {
@@ -57,12 +55,35 @@ void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& b
   FC_CHECK(c % group == 0,
            "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
            input.sizes(), " and num_groups=", group);
-  FC_CHECK(n >= 0 && hxw >= 0 && input.numel() == n * c * hxw, "group_norm: input of shape ", input.sizes(),
-           " does not have N * C * HxW = ", n, " * ", c, " * ", hxw, " elements");
+  // Every product of some of these fits, also where another of them is zero.
+  auto at_least_1 = [](int64_t v) { return std::max<int64_t>(v, 1); };
+  checked_numel(Dims{at_least_1(n), std::max(at_least_1(c), group), at_least_1(hxw)});
+  FC_CHECK(n >= 0 && c >= 0 && hxw >= 0 && input.numel() == n * c * hxw, "group_norm: Expected input of shape ",
+           input.sizes(), " to have N * C * HxW = ", n, " * ", c, " * ", hxw, " elements");
   for (auto [t, name] : {std::pair(&weight, "weight"), std::pair(&bias, "bias")})
     FC_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == c), "group_norm: Expected ", name,
              " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
              t->sizes(), " and input of shape ", input.sizes());
+}
+
+void check_norm_backward(const char* op, const Tensor& grad, const Tensor& input,
+                         std::initializer_list<const Tensor*> statistics, int64_t count, std::span<const bool> mask) {
+  FC_CHECK(mask.size() == 3, op, ": expected an output_mask of 3 elements, but got ", mask.size());
+  FC_CHECK(grad.defined() && Dims::same(grad.sizes(), input.sizes()), op, ": expected grad_out of shape ",
+           input.sizes(), ", as the input's, but got ", grad.defined() ? str(grad.sizes()) : "none");
+  for (const Tensor* t : statistics)
+    FC_CHECK(t->defined() && t->numel() == count, op, ": expected statistics of ", count, " elements, but got ",
+             t->defined() ? str(t->sizes()) : "none");
+}
+
+void check_batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                               const Tensor& running_mean, const Tensor& running_var, const Tensor& save_mean,
+                               const Tensor& save_invstd, bool training, std::span<const bool> mask) {
+  if (training) check_batch_norm(input, weight, Tensor(), Tensor(), Tensor(), true);
+  else check_batch_norm(input, weight, Tensor(), running_mean, running_var, false);
+  check_norm_backward("native_batch_norm_backward", grad, input,
+                      {training ? &save_mean : &running_mean, training ? &save_invstd : &running_var}, input.size(1),
+                      mask);
 }
 
 namespace {
@@ -124,15 +145,21 @@ Three layer_norm_parts(const Tensor& input, IntSpan shape, const Tensor& weight,
   if (bias.defined()) y = add(y, bias);
   return {to_dtype(y, input.dtype()), s.mean, s.rstd};
 }
-Three layer_norm_backward_meta(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor&, const Tensor&,
-                               const Tensor& weight, const Tensor&, Mask mask) {
+Three layer_norm_backward_meta(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& mean,
+                               const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
+  const int64_t rows = check_layer_norm(input, shape, weight, Tensor());
+  check_norm_backward("native_layer_norm_backward", g, input, {&mean, &rstd}, rows, mask);
   DType t = weight.defined() ? weight.dtype() : input.dtype();
   return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], shape, t, g.device()),
           empty_if(mask[2], shape, t, g.device())};
 }
 Three layer_norm_backward_parts(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& mean,
                                 const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
-  Standardised s{mul(sub(input, mean), rstd), rstd, mean};
+  const int64_t rows = check_layer_norm(input, shape, weight, Tensor());
+  check_norm_backward("native_layer_norm_backward", g, input, {&mean, &rstd}, rows, mask);
+  const Dims stats = layer_norm_stat_sizes(input, shape);
+  const Tensor m = reshape(mean, stats), r = reshape(rstd, stats);
+  Standardised s{mul(sub(input, m), r), r, m};
   Three out;
   if (mask[0])
     std::get<0>(out) =
@@ -204,8 +231,10 @@ Three batch_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& 
   Tensor none = empty_tensor(Dims{0}, t, input.device());
   return {to_dtype(y, input.dtype()), training ? m : none, training ? r : none};
 }
-Three batch_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor&, const Tensor&,
-                               const Tensor&, const Tensor&, bool, double, Mask mask) {
+Three batch_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
+                               const Tensor& running_var, const Tensor& mean, const Tensor& rstd, bool training, double,
+                               Mask mask) {
+  check_batch_norm_backward(g, input, weight, running_mean, running_var, mean, rstd, training, mask);
   DType t = weight.defined() ? weight.dtype() : input.dtype();
   Dims c{input.size(1)};
   return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], c, t, g.device()),
@@ -232,6 +261,7 @@ Standardised fixed_stats(const Tensor& x, const Tensor& mean, const Tensor& rstd
 Three batch_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
                                 const Tensor& running_var, const Tensor& mean, const Tensor& rstd, bool training,
                                 double eps, Mask mask) {
+  check_batch_norm_backward(g, input, weight, running_mean, running_var, mean, rstd, training, mask);
   const DType t = compute_type(input.dtype()), weight_type = weight.defined() ? weight.dtype() : input.dtype();
   Tensor x = to_dtype(input, t);
   Standardised s = training ? fixed_stats(x, mean, rstd) : fixed_stats(x, running_mean, rsqrt(add(running_var, eps)));
@@ -312,8 +342,10 @@ Three group_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& 
   return {to_dtype(reshape(y, input.sizes()), input.dtype()), reshape(s.mean, Dims{n, group}),
           reshape(s.rstd, Dims{n, group})};
 }
-Three group_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor&, const Tensor&, const Tensor& weight,
-                               int64_t, int64_t c, int64_t, int64_t, Mask mask) {
+Three group_norm_backward_meta(const Tensor& g, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                               const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
+  check_group_norm(input, weight, Tensor(), n, c, hxw, group);
+  check_norm_backward("native_group_norm_backward", g, input, {&mean, &rstd}, n * group, mask);
   DType t = weight.defined() ? weight.dtype() : input.dtype();
   return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], Dims{c}, t, g.device()),
           empty_if(mask[2], Dims{c}, t, g.device())};
@@ -332,9 +364,11 @@ Three group_norm_grads(const Tensor& grad, const Standardised& s, IntSpan sizes,
 }
 Three group_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& mean, const Tensor& rstd,
                                 const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
+  check_group_norm(input, weight, Tensor(), n, c, hxw, group);
+  check_norm_backward("native_group_norm_backward", g, input, {&mean, &rstd}, n * group, mask);
   const DType t = compute_type(input.dtype()), weight_type = weight.defined() ? weight.dtype() : input.dtype();
-  Tensor x = reshape(to_dtype(input, t), Dims{n, group, c / group * hxw}), m = unsqueeze(mean, 2),
-         r = unsqueeze(rstd, 2);
+  Tensor x = reshape(to_dtype(input, t), Dims{n, group, c / group * hxw}), m = reshape(mean, Dims{n, group, 1}),
+         r = reshape(rstd, Dims{n, group, 1});
   Three out = group_norm_grads(to_dtype(g, t), {mul(sub(x, m), r), r, m}, input.sizes(), weight, n, c, hxw, mask);
   if (mask[0]) std::get<0>(out) = to_dtype(std::get<0>(out), input.dtype());
   if (mask[1]) std::get<1>(out) = to_dtype(std::get<1>(out), weight_type);

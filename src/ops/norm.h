@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the normalisations' kernels on all devices check and know alike.
 #pragma once
+#include <initializer_list>
+#include <span>
+
 #include "core/tensor.h"
 
 namespace fc {
@@ -13,5 +16,12 @@ void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& b
                       const Tensor& running_var, bool training);
 void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
                       int64_t group);
+// What a backward operator takes besides, checked before memory is read: three flags, a gradient of the input's shape,
+// and each of the statistics with `count` elements.
+void check_norm_backward(const char* op, const Tensor& grad, const Tensor& input,
+                         std::initializer_list<const Tensor*> statistics, int64_t count, std::span<const bool> mask);
+void check_batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                               const Tensor& running_mean, const Tensor& running_var, const Tensor& save_mean,
+                               const Tensor& save_invstd, bool training, std::span<const bool> mask);
 
 }  // namespace fc

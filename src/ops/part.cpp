@@ -148,6 +148,9 @@ Tensor unfold_kernel(const Tensor& self, int64_t dim, int64_t size, int64_t step
 // Windows may overlap: their gradients are added one place of the window at a time, always in the same order.
 Tensor unfold_backward(const Tensor& grad, IntSpan sizes, int64_t dim, int64_t size, int64_t step) {
   Tensor all = zeros_with(grad, sizes);
+  const Tensor seen = unfold_kernel(all, dim, size, step);
+  FC_CHECK(Dims::same(grad.sizes(), seen.sizes()), "unfold_backward: expected a gradient of size ", seen.sizes(),
+           ", but got ", grad.sizes());
   if (sizes.empty()) return size == 0 ? all : copy_(all, select(grad, -1, 0));
   dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "unfold_backward");
   int64_t windows = grad.size(dim);
@@ -157,9 +160,12 @@ Tensor unfold_backward(const Tensor& grad, IntSpan sizes, int64_t dim, int64_t s
 
 // --- any strides
 
-Tensor as_strided_kernel(const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset, IntSpan,
-                         int64_t) {
+Tensor as_strided_kernel(const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset,
+                         IntSpan self_stride, int64_t self_offset) {
   int64_t start = offset.value_or(self.offset());
+  FC_CHECK(Dims::same(self_stride, self.strides()) && self_offset == self.offset(), "_as_strided: self_stride ",
+           self_stride, " and self_offset ", self_offset, " are not those of self: ", self.strides(), " and ",
+           self.offset());
   check_in_storage("as_strided", size, stride, start, self.dtype(), self.impl().storage()->bytes());
   return make_view(self, size, stride, start);
 }
@@ -219,9 +225,17 @@ std::vector<Tensor> pieces(const Tensor& self, IntSpan sizes, int64_t dim) {
   return out;
 }
 
+// Pieces are tensors of their own. Where they are many, the allocator is asked for as much memory before any is made:
+// it refuses with a text.
+void check_pieces(const char* op, int64_t count) {
+  FC_CHECK(count <= INT32_MAX, op, ": ", count, " pieces are more than memory can hold");
+  if (count > 1 << 20) empty_tensor(Dims{count, 2 * static_cast<int64_t>(sizeof(TensorImpl))}, DType::UInt8, Device{});
+}
+
 // How split(size) cuts a dimension of n elements.
 Dims equal_pieces(int64_t n, int64_t size) {
   int64_t count = size == 0 ? 1 : std::max<int64_t>(n / size + (n % size != 0), 1);
+  check_pieces("split", count);
   Dims sizes(static_cast<size_t>(count), size);
   sizes.back() = n - size * (count - 1);
   return sizes;
@@ -259,7 +273,10 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   FC_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   dim = wrap_dim(dim, self.dim(), "chunk");
   int64_t n = self.size(dim);
-  if (n == 0) return split_sizes(self, Dims(static_cast<size_t>(chunks)), dim);
+  if (n == 0) {
+    check_pieces("chunk", chunks);
+    return split_sizes(self, Dims(static_cast<size_t>(chunks)), dim);
+  }
   return call<"aten::split.Tensor", std::vector<Tensor>>(self, n / chunks + (n % chunks != 0), dim);
 }
 
@@ -278,7 +295,7 @@ std::vector<Tensor> split_at(const Tensor& self, IntSpan indices, int64_t dim) {
 std::vector<Tensor> split_sections(const Tensor& self, int64_t sections, int64_t dim) {
   FC_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   FC_CHECK(sections > 0, "tensor_split: number of sections must be larger than 0, got ", sections);
-  FC_CHECK(sections <= INT32_MAX, "tensor_split: ", sections, " sections are too many");
+  check_pieces("tensor_split", sections);
   dim = wrap_dim(dim, self.dim(), "tensor_split");
   int64_t n = self.size(dim);
   Dims cuts;
@@ -328,6 +345,7 @@ std::vector<Tensor> dsplit_at(const Tensor& self, IntSpan at) {
 std::vector<Tensor> unbind_kernel(const Tensor& self, int64_t dim) {
   FC_CHECK_AS(IndexError, self.dim() > 0, "unbind: Dimension specified as ", dim, " but tensor has no dimensions");
   dim = wrap_dim(dim, self.dim(), "unbind");
+  check_pieces("unbind", self.size(dim));
   std::vector<Tensor> out;
   for (int64_t i = 0; i < self.size(dim); ++i) out.push_back(select_kernel(self, dim, i));
   return out;

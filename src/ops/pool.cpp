@@ -15,6 +15,7 @@ int64_t output_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride,
   int64_t reach, numerator;
   FC_CHECK(!__builtin_mul_overflow(dilation, kernel - 1, &reach) && !__builtin_add_overflow(reach, 1, &reach),
            "pooling: a dilation of ", dilation, " overflows");
+  FC_CHECK(in <= kMaxStride, "pooling: a dimension of size ", in, " is too large");
   FC_CHECK(padding <= reach / 2, "pad should be at most half of effective kernel size, but got pad=", padding,
            ", kernel_size=", kernel, " and dilation=", dilation);
   FC_CHECK(!__builtin_sub_overflow(in + 2 * padding, reach, &numerator), "pooling: sizes overflow");
@@ -67,6 +68,40 @@ Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan strid
   return p;
 }
 
+void check_adaptive_pool(const char* op, const Tensor& self, IntSpan size) {
+  FC_CHECK(size.size() == 2, op, ": output_size must be 2");
+  FC_CHECK(size[0] >= 0 && size[1] >= 0, op,
+           ": elements of output_size must be greater than or equal to 0 but received {", size[0], ", ", size[1], "}");
+  FC_CHECK(self.dim() == 3 || self.dim() == 4, op, "(): Expected 3D or 4D tensor, but got ", self.sizes());
+  for (int64_t d : {-3, -2, -1})
+    FC_CHECK(self.size(d) > 0, op,
+             "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", self.sizes(),
+             " with dimension ", d + self.dim(), " being empty");
+  for (size_t i : {0, 1}) {  // windows are found by products of the two sizes of a dimension
+    int64_t product;
+    FC_CHECK(!__builtin_add_overflow(self.size(static_cast<int64_t>(i) - 2), 1, &product) &&
+                 !__builtin_mul_overflow(product, size[i], &product),
+             op, ": output_size ", size, " is too large for an input of size ", self.sizes());
+  }
+}
+
+void check_adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
+  const char* op = "adaptive_avg_pool2d_backward";
+  FC_CHECK(grad.dim() == self.dim() && grad.dtype() == self.dtype(), op, ": expected a gradient like ", self.dtype(),
+           " ", self.sizes(), ", got ", grad.dtype(), " ", grad.sizes());
+  check_adaptive_pool(op, self, grad.sizes().last(std::min<size_t>(grad.sizes().size(), 2)));
+  for (int64_t d = 0; d < grad.dim() - 2; ++d)
+    FC_CHECK(grad.size(d) == self.size(d), op, ": expected a gradient of the input's batch and channels ", self.sizes(),
+             ", got ", grad.sizes());
+}
+
+void check_pool_backward(const char* op, const Pool& p, const Tensor& self, const Tensor& grad, const Tensor& indices) {
+  FC_CHECK(Dims::same(grad.sizes(), p.output) && grad.dtype() == self.dtype(), op, ": expected a ", self.dtype(),
+           " gradient of size ", IntSpan(p.output), ", got ", grad.dtype(), " ", grad.sizes());
+  FC_CHECK(!indices.defined() || (Dims::same(indices.sizes(), p.output) && indices.dtype() == DType::Int64), op,
+           ": expected int64 indices of size ", IntSpan(p.output), ", got ", indices.dtype(), " ", indices.sizes());
+}
+
 namespace {
 
 const int64_t one[] = {1};
@@ -88,20 +123,30 @@ Tensor like_self(const Tensor& grad, const Tensor& self) {
   return empty_tensor(self.sizes(), grad.dtype(), self.device(),
                       self.dim() == 4 ? suggest_memory_format(self) : MemoryFormat::Contiguous);
 }
-Tensor max_pool_backward_meta(const Tensor& grad, const Tensor& self, IntSpan, IntSpan, IntSpan, IntSpan, bool,
-                              const Tensor&) {
+Tensor max_pool_backward_meta(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                              IntSpan dilation, bool ceil_mode, const Tensor& indices) {
+  const char* op = "max_pool2d_with_indices_backward";
+  check_pool_backward(op, plan_pool(op, self, kernel, stride, padding, dilation, ceil_mode), self, grad, indices);
   return like_self(grad, self);
 }
-Tensor avg_pool_backward_meta(const Tensor& grad, const Tensor& self, IntSpan, IntSpan, IntSpan, bool, bool,
-                              std::optional<int64_t>) {
+Tensor avg_pool_backward_meta(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                              bool ceil_mode, bool, std::optional<int64_t>) {
+  const char* op = "avg_pool2d_backward";
+  check_pool_backward(op, plan_pool(op, self, kernel, stride, padding, one, ceil_mode), self, grad, Tensor());
   return like_self(grad, self);
 }
 Tensor adaptive_meta(const Tensor& self, IntSpan size) {
+  check_adaptive_pool("adaptive_avg_pool2d", self, size);
   Dims shape(self.sizes());
   shape[shape.size() - 2] = size[0];
   shape.back() = size[1];
   return empty_tensor(shape, self.dtype(), self.device(),
                       self.dim() == 4 ? suggest_memory_format(self) : MemoryFormat::Contiguous);
+}
+
+Tensor adaptive_backward_meta(const Tensor& grad, const Tensor& self) {
+  check_adaptive_pool_backward(grad, self);
+  return like_self(grad, self);
 }
 
 // --- written in other operators
@@ -153,17 +198,7 @@ Tensor avg_pool1d(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan pa
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& self, IntSpan size) {
-  FC_CHECK(size.size() == 2, "adaptive_avg_pool2d: output_size must be 2");
-  FC_CHECK(size[0] >= 0 && size[1] >= 0,
-           "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received {", size[0],
-           ", ", size[1], "}");
-  FC_CHECK(self.dim() == 3 || self.dim() == 4, "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got ",
-           self.sizes());
-  for (int64_t d : {-3, -2, -1})
-    FC_CHECK(
-        self.size(d) > 0,
-        "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
-        self.sizes(), " with dimension ", d + self.dim(), " being empty");
+  check_adaptive_pool("adaptive_avg_pool2d", self, size);
   if (size[0] == 1 && size[1] == 1) return mean(self, Dims{-1, -2}, true);
   return call<"aten::_adaptive_avg_pool2d", Tensor>(self, size);
 }
@@ -197,8 +232,8 @@ Blocks plan_blocks(const char* op, IntSpan size, IntSpan kernel, IntSpan dilatio
   b.c.padding = padding;
   b.c.dilation = dilation;
   for (size_t i = 0; i < 2; ++i) {
-    const int64_t room = size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
-    b.places.push_back(room < 0 ? 0 : room / stride[i] + 1);
+    const int64_t wide = padded_size(size[i], padding[i]), reach = kernel_reach(kernel[i], dilation[i]);
+    b.places.push_back(wide < reach ? 0 : (wide - reach) / stride[i] + 1);
   }
   FC_CHECK(b.places[0] > 0 && b.places[1] > 0, op, ": Given input with spatial size (", size[0], ", ", size[1],
            "), kernel_size=(", kernel[0], ", ", kernel[1], "), dilation=(", dilation[0], ", ", dilation[1],
@@ -214,7 +249,7 @@ Tensor im2col(const Tensor& self, IntSpan kernel, IntSpan dilation, IntSpan padd
            self.sizes());
   Tensor x = self.dim() == 3 ? unsqueeze(self, 0) : self;
   Blocks b = plan_blocks("im2col", x.sizes().subspan(2), kernel, dilation, padding, stride);
-  const int64_t depth = x.size(1) * kernel[0] * kernel[1], length = b.places[0] * b.places[1];
+  const int64_t depth = checked_numel(Dims{x.size(1), kernel[0], kernel[1]}), length = checked_numel(b.places);
   Tensor out;
   if (self.device().is_meta()) out = empty_tensor(Dims{x.size(0), depth, length}, self.dtype(), self.device());
   else
@@ -233,7 +268,7 @@ Tensor col2im(const Tensor& self, IntSpan size, IntSpan kernel, IntSpan dilation
   FC_CHECK(size[0] > 0 && size[1] > 0, "col2im: output_size should be greater than zero, but got ", size);
   Tensor x = self.dim() == 2 ? unsqueeze(self, 0) : self;
   Blocks b = plan_blocks("col2im", size, kernel, dilation, padding, stride);
-  const int64_t area = kernel[0] * kernel[1], length = b.places[0] * b.places[1];
+  const int64_t area = checked_numel(kernel), length = checked_numel(b.places);
   FC_CHECK(x.size(1) % area == 0 && x.size(1) > 0,
            "col2im: Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
            "input.size(1)=",
@@ -345,7 +380,7 @@ constexpr OpDef defs[] = {
          },
      .hidden = true},
     {.schema = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
-     .meta = kernel<&like_self>(),
+     .meta = kernel<&adaptive_backward_meta>(),
      .decomposition = kernel<&adaptive_backward_parts>(),
      .saves = "grad_output",
      .grad =

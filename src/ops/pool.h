@@ -20,6 +20,13 @@ struct Pool {
 Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation,
                bool ceil_mode);
 
+// The same for adaptive pooling: an image, and two sizes of the result.
+void check_adaptive_pool(const char* op, const Tensor& self, IntSpan size);
+void check_adaptive_pool_backward(const Tensor& grad, const Tensor& self);
+// For backward operators: throws unless grad (and indices, where there are any) are of the result's sizes, and of the
+// types that the kernels read.
+void check_pool_backward(const char* op, const Pool& p, const Tensor& self, const Tensor& grad, const Tensor& indices);
+
 // In pointwise operators, for devices without kernels (pool_parts.cpp).
 std::tuple<Tensor, Tensor> max_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
                                           IntSpan dilation, bool ceil_mode);

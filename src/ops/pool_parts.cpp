@@ -76,9 +76,9 @@ Tensor divisors(const Pool& p, bool include_pad, std::optional<int64_t> fixed, D
 }
 Tensor divide(const Tensor& a, const Tensor& b) { return is_floating(a.dtype()) ? div(a, b) : div_mode(a, b, "trunc"); }
 
-void check_type(const char* op, DType t) {
-  FC_CHECK_AS(NotImplementedError, t != DType::Bool && !is_complex(t) && !is_barebones(t), "\"", op,
-              "\" not implemented for '", info(t).legacy, "'");
+void check_type(const char* op, DType t, bool known) {
+  FC_CHECK_AS(NotImplementedError, known && !is_barebones(t), "\"", op, "\" not implemented for '", info(t).legacy,
+              "'");
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ void check_type(const char* op, DType t) {
 std::tuple<Tensor, Tensor> max_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
                                           IntSpan dilation, bool ceil_mode) {
   const Pool p = plan_pool("max_pool2d", self, kernel, stride, padding, dilation, ceil_mode);
-  check_type("max_pool2d", self.dtype());
+  check_type("max_pool2d", self.dtype(), self.dtype() != DType::Bool && !is_complex(self.dtype()));
   Padded in(self, self.dtype(), p, lowest(self.dtype()));
   copy_(in.image, self);
   const Tensor starts = flat_starts(p, self.device());
@@ -109,6 +109,7 @@ std::tuple<Tensor, Tensor> max_pool_parts(const Tensor& self, IntSpan kernel, In
 Tensor max_pool_backward_parts(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
                                IntSpan dilation, bool ceil_mode, const Tensor& indices) {
   const Pool p = plan_pool("max_pool2d_with_indices_backward", self, kernel, stride, padding, dilation, ceil_mode);
+  check_pool_backward("max_pool2d_with_indices_backward", p, self, grad, indices);
   const DType type = compute_type(self.dtype());
   Padded out(self, type, p, 0);
   const Tensor starts = flat_starts(p, self.device()), g = to_dtype(grad, type);
@@ -124,7 +125,7 @@ Tensor avg_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpa
   const int64_t one[] = {1};
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d", self, kernel, stride, padding, one, ceil_mode);
-  check_type("avg_pool2d", self.dtype());
+  check_type("avg_pool2d", self.dtype(), is_floating(self.dtype()) || self.dtype() == DType::Int64);
   const DType type = compute_type(self.dtype());
   Padded in(self, type, p, 0);
   copy_(in.image, self);
@@ -139,6 +140,7 @@ Tensor avg_pool_backward_parts(const Tensor& grad, const Tensor& self, IntSpan k
   const int64_t one[] = {1};
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d_backward: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d_backward", self, kernel, stride, padding, one, ceil_mode);
+  check_pool_backward("avg_pool2d_backward", p, self, grad, Tensor());
   const DType type = compute_type(self.dtype());
   Padded out(self, type, p, 0);
   Tensor share = divide(to_dtype(grad, type), divisors(p, include_pad, divisor, type, self.device()));
@@ -182,7 +184,8 @@ MemoryFormat format_of(const Tensor& t) { return t.dim() == 4 ? suggest_memory_f
 }  // namespace
 
 Tensor adaptive_parts(const Tensor& self, IntSpan size) {
-  check_type("adaptive_avg_pool2d", self.dtype());
+  check_adaptive_pool("adaptive_avg_pool2d", self, size);
+  check_type("adaptive_avg_pool2d", self.dtype(), is_floating(self.dtype()));
   const DType type = compute_type(self.dtype());
   if (size[0] == 0 || size[1] == 0 || self.numel() == 0) {
     Dims shape(self.sizes());
@@ -195,6 +198,7 @@ Tensor adaptive_parts(const Tensor& self, IntSpan size) {
                   self.dtype());
 }
 Tensor adaptive_backward_parts(const Tensor& grad, const Tensor& self) {
+  check_adaptive_pool_backward(grad, self);
   const DType type = compute_type(self.dtype());
   if (grad.numel() == 0) return zeros(self.sizes(), self.dtype(), self.device());
   Tensor share = div(to_dtype(grad, type), adaptive_areas(self, self.sizes().last(2), grad.sizes().last(2), type));

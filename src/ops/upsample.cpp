@@ -14,6 +14,8 @@ using Scale = double;  // not above 0: follows from the sizes
 
 void check_sizes(const Operator& op, const Tensor& x, IntSpan size) {
   const char* name = op.schema().name.c_str();
+  const auto n = static_cast<size_t>(op.schema().parameters[1].type.length);
+  FC_CHECK(size.size() == n, name, ": It is expected output_size equals to ", n, ", but got size ", size.size());
   FC_CHECK(x.dim() == static_cast<int64_t>(size.size()) + 2, name, ": expected an input of ", size.size() + 2,
            " dimensions, but got ", x.sizes());
   FC_CHECK(x.size(1) > 0, name, ": Non-empty ", x.dim(), "D data tensor expected but got a tensor with sizes ",
@@ -37,7 +39,7 @@ Tensor nearest(int64_t in, int64_t out, Scale scale, bool exact, Device device) 
   const float by = step<float>(in, out, scale);
   for (int64_t i = 0; i < out; ++i) {
     float at = (static_cast<float>(i) + (exact ? 0.5f : 0.0f)) * by;
-    to[i] = out == in && !exact ? i : std::min(static_cast<int64_t>(std::min(at, 0x1p62f)), in - 1);
+    to[i] = out == in && !exact ? i : at < 0x1p62f ? std::min(static_cast<int64_t>(at), in - 1) : in - 1;
   }
   return call<"aten::to.device", Tensor>(places, device, DType::Int64, false, false, std::optional<MemoryFormat>());
 }
@@ -55,7 +57,7 @@ Mix linear(int64_t in, int64_t out, Scale scale, bool align, DType dtype, Device
   const T by = !align ? step<T>(in, out, scale) : out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
   for (int64_t i = 0; i < out; ++i) {
     T at = align ? by * static_cast<T>(i) : std::max(by * (static_cast<T>(i) + T(0.5)) - T(0.5), T(0));
-    l[i] = std::min(static_cast<int64_t>(std::min(at, T(0x1p62))), in - 1);
+    l[i] = at < T(0x1p62) ? std::min(static_cast<int64_t>(at), in - 1) : in - 1;
     h[i] = std::min(l[i] + 1, in - 1);
     w[i] = std::clamp(at - static_cast<T>(l[i]), T(0), T(1));
   }

@@ -180,10 +180,7 @@ ConvGradients backward(const Tensor& grad, const Tensor& input, const Tensor& we
                        int64_t groups, std::span<const bool> mask) {
   const Convolution c =
       plan_convolution(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups);
-  FC_CHECK(Dims::same(grad.sizes(), c.output), "convolution_backward: expected grad_output of size ", IntSpan(c.output),
-           ", got ", grad.sizes());
-  FC_CHECK(grad.dtype() == input.dtype(), "convolution_backward: expected scalar type ", info(input.dtype()).legacy,
-           " but found ", info(grad.dtype()).legacy);
+  check_convolution_backward(c, grad, input, mask);
   ConvGradients out;
   auto& [gi, gw, gb] = out;
   bool rest[] = {mask[0], mask[1], mask[2]};

@@ -6,6 +6,7 @@
 
 #include "core/threads.h"
 #include "ops/calls.h"
+#include "ops/index.h"
 #include "ops/pointwise.h"
 
 namespace fc::cpu {
@@ -193,8 +194,8 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   return out;
 }
 
-// self, mask and source are checked by the operator; self and mask have one shape.
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_masked_scatter(self, mask, source);
   Tensor m = contiguous(expand(mask, self.sizes())), src = contiguous(source);
   Tensor x = contiguous(self);
   const auto* bits = m.data_as<uint8_t>();
@@ -215,6 +216,20 @@ Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sou
 
 // One index into flattened dimensions from an index for each: sum of index * stride, negative ones counted from the end.
 Tensor linear_index(TensorSpan indices, IntSpan dims, IntSpan sizes, IntSpan strides) {
+  const size_t count = indices.size();
+  FC_CHECK(count > 0 && dims.size() == count && sizes.size() == count && strides.size() == count,
+           "_linear_index: expected a dimension, size and stride for each of at least one index, but got ", count,
+           " indices, ", dims.size(), " dimensions, ", sizes.size(), " sizes and ", strides.size(), " strides");
+  int64_t reach = 0;
+  for (size_t k = 0; k < count; ++k) {
+    FC_CHECK(indices[k].defined() && indices[k].dtype() == DType::Int64 && indices[k].numel() == indices[0].numel(),
+             "_linear_index: expected int64 indices of one number of elements");
+    int64_t part;
+    FC_CHECK(sizes[k] >= 0 && strides[k] >= 0 &&
+                 !__builtin_mul_overflow(std::max<int64_t>(sizes[k], 1) - 1, strides[k], &part) &&
+                 !__builtin_add_overflow(reach, part, &reach),
+             "_linear_index: sizes ", sizes, " and strides ", strides, " are out of range");
+  }
   Tensor out = empty_tensor(Dims{indices[0].numel()}, DType::Int64, Device{});
   auto* to = out.data_as<int64_t>();
   for (size_t k = 0; k < indices.size(); ++k) {

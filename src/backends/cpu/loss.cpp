@@ -26,6 +26,11 @@ void each_target(const Tensor& target, int64_t classes, int64_t ignore_index, co
   }
 }
 
+void check_type(const Tensor& self) {
+  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()) && !is_barebones(self.dtype()),
+              "\"nll_loss_cpu\" not implemented for '", info(self.dtype()).legacy, "'");
+}
+
 Tensor wide(const Tensor& t, DType type) { return t.defined() ? contiguous(to_dtype(t, type)) : t; }
 
 template <class T>
@@ -44,8 +49,7 @@ void forward(const Tensor& x, const Tensor& target, const Tensor& weight, const 
 std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
                                        int64_t reduction, int64_t ignore_index) {
   const ClassShape s = check_nll(self, target, weight, reduction);
-  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()), "\"nll_loss_cpu\" not implemented for '",
-              info(self.dtype()).legacy, "'");
+  check_type(self);
   const DType type = compute_type(self.dtype());
   Tensor x = wide(self, type), t = wide(target, DType::Int64), w = wide(weight, type);
   Tensor each =
@@ -75,6 +79,7 @@ void backward(const Tensor& g, const Tensor& target, const Tensor& weight, const
 Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                     int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
   const ClassShape s = check_nll(self, target, weight, reduction);
+  check_type(self);
   const DType type = compute_type(self.dtype());
   FC_CHECK(grad.numel() == (reduction == kReduceNone ? target.numel() : 1), "nll_loss_backward: grad_output has ",
            grad.numel(), " elements, the loss has another number");

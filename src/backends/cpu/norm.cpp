@@ -93,6 +93,7 @@ void sum_rows(int64_t rows, int64_t n, DType type, const Tensor& dw, const Tenso
 Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& mean,
                           const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
   const int64_t rows = check_layer_norm(input, shape, weight, Tensor());
+  check_norm_backward("native_layer_norm_backward", grad, input, {&mean, &rstd}, rows, mask);
   const DType type = checked_type("layer_norm_backward", input),
               weight_type = weight.defined() ? weight.dtype() : input.dtype();
   Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type),
@@ -137,8 +138,8 @@ struct Channels {
   MemoryFormat format;
 };
 Channels channels_of(const Tensor& t) {
-  Channels l{t.size(0), t.size(1), 1, false, MemoryFormat::Contiguous};
-  for (int64_t d = 2; d < t.dim(); ++d) l.s *= t.size(d);
+  Channels l{t.size(0), t.size(1), checked_numel(t.sizes().subspan(2)), false, MemoryFormat::Contiguous};
+  checked_numel(Dims{l.n, l.s});  // fits, also where there are no channels
   l.format = suggest_memory_format(t);
   l.last = t.dim() == 2 || l.format != MemoryFormat::Contiguous;
   return l;
@@ -211,6 +212,7 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
 Three batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
                           const Tensor& running_var, const Tensor& save_mean, const Tensor& save_invstd, bool training,
                           double eps, Mask mask) {
+  check_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, training, mask);
   const DType type = checked_type("batch_norm_backward", input),
               weight_type = weight.defined() ? weight.dtype() : input.dtype();
   const Channels l = channels_of(input);
@@ -296,6 +298,7 @@ Three group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
 Three group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
                           const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
   check_group_norm(input, weight, Tensor(), n, c, hxw, group);
+  check_norm_backward("native_group_norm_backward", grad, input, {&mean, &rstd}, n * group, mask);
   const DType type = checked_type("group_norm_backward", input),
               weight_type = weight.defined() ? weight.dtype() : input.dtype();
   Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type),

@@ -33,20 +33,45 @@ struct BFloat {
   static uint16_t write(float v) { return float_to_bfloat(v); }
 };
 
+[[noreturn]] void refuse_type(const char* op, DType t) {
+  raise<NotImplementedError>("\"", op, "\" not implemented for '", info(t).legacy, "'");
+}
 template <class F>
-void for_type(const char* op, DType t, F f) {
+void for_float_type(const char* op, DType t, F f) {
   switch (t) {
     case DType::Float32: return f(Plain<float>());
     case DType::Float64: return f(Plain<double>());
     case DType::Float16: return f(Half());
     case DType::BFloat16: return f(BFloat());
+    default: refuse_type(op, t);
+  }
+}
+template <class F>
+void for_average_type(const char* op, DType t, F f) {
+  if (t == DType::Int64) return f(Plain<int64_t>());
+  for_float_type(op, t, f);
+}
+template <class F>
+void for_type(const char* op, DType t, F f) {
+  switch (t) {
     case DType::UInt8: return f(Plain<uint8_t>());
     case DType::Int8: return f(Plain<int8_t>());
     case DType::Int16: return f(Plain<int16_t>());
     case DType::Int32: return f(Plain<int32_t>());
-    case DType::Int64: return f(Plain<int64_t>());
-    default: raise<NotImplementedError>("\"", op, "\" not implemented for '", info(t).legacy, "'");
+    default: for_average_type(op, t, f);
   }
+}
+
+// Integers wrap around.
+template <class N>
+N plus(N a, N b) {
+  if constexpr (std::is_integral_v<N>) return static_cast<N>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else return a + b;
+}
+template <class N>
+N over(N a, int64_t count) {
+  if constexpr (std::is_integral_v<N>) return count == -1 ? static_cast<N>(-static_cast<uint64_t>(a)) : a / count;
+  else return a / static_cast<N>(count);
 }
 
 // Images as planes (contiguous: a row's elements are neighbours) or as places (channels-last: a place's channels are).
@@ -169,12 +194,11 @@ void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_
           const T* row = image + (y * p.w.in + range.first * p.w.stride - p.w.padding + j) * lanes;
           for (int64_t place = range.first; place < range.last; ++place, row += p.w.stride * lanes)
             for (int64_t l = 0; l < lanes; ++l)
-              sum[place * lanes + l] = static_cast<N>(sum[place * lanes + l] + S::read(row[l]));
+              sum[place * lanes + l] = plus<N>(sum[place * lanes + l], S::read(row[l]));
         }
       for (int64_t x = 0; x < p.w.out; ++x) {
-        const auto by = static_cast<N>(divisor(r % p.h.out, x));
-        for (int64_t l = 0; l < lanes; ++l)
-          dst[r * width + x * lanes + l] = S::write(static_cast<N>(sum[x * lanes + l] / by));
+        const int64_t by = divisor(r % p.h.out, x);
+        for (int64_t l = 0; l < lanes; ++l) dst[r * width + x * lanes + l] = S::write(over(sum[x * lanes + l], by));
       }
     }
   });
@@ -230,12 +254,7 @@ Two max_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding
 Tensor max_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
                          IntSpan dilation, bool ceil_mode, const Tensor& indices) {
   const Pool p = plan_pool("max_pool2d_with_indices_backward", self, kernel, stride, padding, dilation, ceil_mode);
-  FC_CHECK(Dims::same(grad.sizes(), p.output) && Dims::same(indices.sizes(), p.output),
-           "max_pool2d_with_indices_backward: expected grad_output and indices of size ", IntSpan(p.output), ", got ",
-           grad.sizes(), " and ", indices.sizes());
-  FC_CHECK(indices.dtype() == DType::Int64 && grad.dtype() == self.dtype(),
-           "max_pool2d_with_indices_backward: expected int64 indices and a gradient of ", self.dtype(), ", got ",
-           indices.dtype(), " and ", grad.dtype());
+  check_pool_backward("max_pool2d_with_indices_backward", p, self, grad, indices);
   Tensor g = contiguous(grad, p.format), chosen = contiguous(indices, p.format),
          out = empty_tensor(self.sizes(), self.dtype(), Device{}, p.format);
   const int64_t in_size = p.h.in * p.w.in, out_size = p.h.out * p.w.out;
@@ -246,7 +265,7 @@ Tensor max_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel,
         const int64_t at = index[first + i * step];
         FC_CHECK(at >= 0 && at < in_size, "max_pool2d_with_indices_backward: index ", at,
                  " is out of range for a plane of ", in_size, " elements");
-        sum[at] = static_cast<typename S::Number>(sum[at] + S::read(from[i * step]));
+        sum[at] = plus<typename S::Number>(sum[at], S::read(from[i * step]));
       }
     });
   });
@@ -259,7 +278,7 @@ Tensor avg_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padd
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d", self, kernel, stride, padding, one, ceil_mode);
   Tensor in = contiguous(self, p.format), out = empty_tensor(p.output, self.dtype(), Device{}, p.format);
-  for_type("avg_pool2d", self.dtype(), [&]<class S>(S) {
+  for_average_type("avg_pool2d", self.dtype(), [&]<class S>(S) {
     if (out.numel() != 0) avg_rows<S>(in, out, p, is_last(self, p.format), {p, include_pad, divisor});
   });
   return out;
@@ -270,20 +289,19 @@ Tensor avg_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel,
   const int64_t one[] = {1};
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d_backward: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d_backward", self, kernel, stride, padding, one, ceil_mode);
-  FC_CHECK(Dims::same(grad.sizes(), p.output) && grad.dtype() == self.dtype(), "avg_pool2d_backward: expected a ",
-           self.dtype(), " gradient of size ", IntSpan(p.output), ", got ", grad.dtype(), " ", grad.sizes());
+  check_pool_backward("avg_pool2d_backward", p, self, grad, Tensor());
   Tensor g = contiguous(grad, p.format), out = empty_tensor(self.sizes(), self.dtype(), Device{}, p.format);
   const Divisor by{p, include_pad, divisor};
-  for_type("avg_pool2d_backward", self.dtype(), [&]<class S>(S) {
+  for_average_type("avg_pool2d_backward", self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     for_planes<S>(out, g, is_last(self, p.format), [&](N* sum, const auto* from, int64_t, int64_t step) {
       for (int64_t oy = 0; oy < p.h.out; ++oy)
         for (int64_t ox = 0; ox < p.w.out; ++ox) {
-          const auto share = static_cast<N>(S::read(from[(oy * p.w.out + ox) * step]) / static_cast<N>(by(oy, ox)));
+          const N share = over<N>(S::read(from[(oy * p.w.out + ox) * step]), by(oy, ox));
           const int64_t y0 = oy * p.h.stride - p.h.padding, x0 = ox * p.w.stride - p.w.padding;
           for (int64_t y = std::max<int64_t>(y0, 0); y < std::min(p.h.in, y0 + p.h.kernel); ++y)
             for (int64_t x = std::max<int64_t>(x0, 0); x < std::min(p.w.in, x0 + p.w.kernel); ++x)
-              sum[y * p.w.in + x] = static_cast<N>(sum[y * p.w.in + x] + share);
+              sum[y * p.w.in + x] = plus(sum[y * p.w.in + x], share);
         }
     });
   });
@@ -304,22 +322,22 @@ void adaptive_windows(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w, 
 MemoryFormat format_of(const Tensor& t) { return t.dim() == 4 ? suggest_memory_format(t) : MemoryFormat::Contiguous; }
 
 Tensor adaptive_pool(const Tensor& self, IntSpan size) {
+  check_adaptive_pool("adaptive_avg_pool2d", self, size);
   Dims shape(self.sizes());
   shape[shape.size() - 2] = size[0];
   shape.back() = size[1];
   const MemoryFormat format = format_of(self);
   Tensor in = contiguous(self, format), out = empty_tensor(shape, self.dtype(), Device{}, format);
   const int64_t h = self.size(-2), w = self.size(-1);
-  for_type("adaptive_avg_pool2d", self.dtype(), [&]<class S>(S) {
+  for_float_type("adaptive_avg_pool2d", self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     for_planes<S>(out, in, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
       adaptive_windows(h, w, size[0], size[1],
                        [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
                          N total = 0;
                          for (int64_t y = y0; y < y1; ++y)
-                           for (int64_t x = x0; x < x1; ++x)
-                             total = static_cast<N>(total + S::read(from[(y * w + x) * step]));
-                         sum[place] = static_cast<N>(total / static_cast<N>(area));
+                           for (int64_t x = x0; x < x1; ++x) total += S::read(from[(y * w + x) * step]);
+                         sum[place] = total / static_cast<N>(area);
                        });
     });
   });
@@ -327,20 +345,18 @@ Tensor adaptive_pool(const Tensor& self, IntSpan size) {
 }
 
 Tensor adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
-  FC_CHECK(grad.dim() == self.dim() && grad.dtype() == self.dtype() && grad.size(-3) == self.size(-3),
-           "_adaptive_avg_pool2d_backward: expected a gradient like ", self.dtype(), " ", self.sizes(), ", got ",
-           grad.dtype(), " ", grad.sizes());
+  check_adaptive_pool_backward(grad, self);
   const MemoryFormat format = format_of(self);
   Tensor g = contiguous(grad, format), out = empty_tensor(self.sizes(), self.dtype(), Device{}, format);
   const int64_t w = self.size(-1);
-  for_type("adaptive_avg_pool2d_backward", self.dtype(), [&]<class S>(S) {
+  for_float_type("adaptive_avg_pool2d_backward", self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     for_planes<S>(out, g, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
       adaptive_windows(self.size(-2), w, grad.size(-2), grad.size(-1),
                        [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
-                         const auto share = static_cast<N>(S::read(from[place * step]) / static_cast<N>(area));
+                         const N share = S::read(from[place * step]) / static_cast<N>(area);
                          for (int64_t y = y0; y < y1; ++y)
-                           for (int64_t x = x0; x < x1; ++x) sum[y * w + x] = static_cast<N>(sum[y * w + x] + share);
+                           for (int64_t x = x0; x < x1; ++x) sum[y * w + x] += share;
                        });
     });
   });
