@@ -26,7 +26,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages fuzz bench bench-reference build-stats \
+.PHONY: help setup configure build demo test test-cpp test-python test-packages fuzz bench bench-reference bench-models build-stats \
         lint format install uninstall clean
 
 help:            ## this list
@@ -65,6 +65,9 @@ bench: build     ## time the operators
 
 bench-reference: build ## the same against PyTorch, interleaved, in an environment of its own
 	@$(RUN) benchmarks/reference.py $(BENCH_ARGS)
+
+bench-models: build ## BERT, GPT-2 and ResNet-50 against PyTorch, with peak memory (BENCH_ARGS="--threads 1,2,16")
+	@$(RUN) benchmarks/models.py $(BENCH_ARGS)
 
 build-stats: setup ## measure and judge every budget; writes build/stats.json
 	@$(PYTHON) tools/build_stats.py $(STATS_ARGS)

@@ -17,6 +17,7 @@ import json
 import math
 import os
 import re
+import resource
 import sys
 import time
 
@@ -214,7 +215,7 @@ class Timer:
         self.torch = torch
 
     def prepare(self, family, setup, statement, size):
-        self.loop = None
+        self.loop = self.scope = None
         gc.collect()
         index = SIZES.index(size)
         scope = {
@@ -228,8 +229,16 @@ class Timer:
         # Names with underscores: a statement may use any other, among them those of its setup.
         loop = f"def loop(_n, _clock):\n  _start = _clock()\n  for _ in range(_n): {statement}\n  return _clock() - _start"
         exec(loop, scope)
-        self.loop = scope["loop"]
+        self.loop, self.scope = scope["loop"], scope
         self.loop(1, time.perf_counter)
+
+    def value(self, expression):
+        """What an expression gives in the prepared statement's scope."""
+        return eval(expression, self.scope)
+
+    def peak_memory(self):
+        """The most bytes that this process has had resident."""
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def run(self, n, blocks):
         """Seconds of one statement: n of them in a row, and the best of some such blocks.

@@ -17,19 +17,27 @@ typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
 
 static double work(double seconds) {
   using Clock = std::chrono::steady_clock;
-  Vector sum[kChains], factor, term;
+  Vector factor, term;
   for (int lane = 0; lane < kLanes; ++lane) factor[lane] = 0.999F, term[lane] = 0.001F;
-  for (Vector& v : sum) v = term;
+  // Twelve names rather than an array: an array would live in memory, whose latency would be measured.
+  Vector a = term, b = term, c = term, d = term, e = term, f = term, g = term, h = term, i = term, j = term, k = term,
+         l = term;
+  auto step = [&](Vector& v) {
+    v = v * factor + term;
+#if defined(__x86_64__)
+    asm volatile("" : "+v"(v));  // keep the chain in a register and in the program
+#else
+    asm volatile("" : "+w"(v));
+#endif
+  };
   double best = 0;
   auto end = Clock::now() + std::chrono::duration<double>(seconds);
   while (Clock::now() < end) {  // the best of many short blocks: what the core can do when left alone
     auto start = Clock::now();
     constexpr int kSteps = 200000;
-    for (int i = 0; i < kSteps; ++i) {
-      for (Vector& v : sum) {
-        v = v * factor + term;
-        asm volatile("" : "+x"(v));  // keep the chain in a register and in the program
-      }
+    for (int n = 0; n < kSteps; ++n) {
+      step(a), step(b), step(c), step(d), step(e), step(f);
+      step(g), step(h), step(i), step(j), step(k), step(l);
     }
     double taken = std::chrono::duration<double>(Clock::now() - start).count();
     double rate = 2.0 * kSteps * kChains * kLanes / taken;

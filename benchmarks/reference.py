@@ -4,6 +4,7 @@
     FACULA_ORACLE=/path/to/python make bench-reference     # a Python that has PyTorch 2.x
     make bench-reference BENCH_ARGS="--quick"              # two dozen operators
     make bench-reference BENCH_ARGS="--ops 'softmax|sum' --sizes large"
+    make bench-reference BENCH_ARGS="--threads 1,2,16"     # the whole table at each number of threads
     python benchmarks/reference.py --ours torch            # PyTorch on both sides: what the method itself shows
 
 Each side is a process of its own (benchmarks/operators.py --worker), with the same number of threads; only
@@ -188,45 +189,67 @@ def install(folder):
     subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "torch", "numpy"], check=True)
 
 
-def options_of(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def add_common_options(parser):
     folder = HERE.parent / ".oracle"
     beside = folder / "bin" / "python"
+    parser.add_argument("--threads", type=thread_counts, default=[len(os.sched_getaffinity(0))], help="one number or several: 1,2,16")
+    parser.add_argument("--ours", default="facula", help="module on our side; torch shows the method's own bias")
+    parser.add_argument("--oracle", default=os.environ.get("FACULA_ORACLE") or (str(beside) if beside.exists() else None),
+                        help="Python that has PyTorch (default: $FACULA_ORACLE)")  # fmt: skip
+    parser.add_argument("--install", action="store_true", help=f"first install PyTorch into {folder.name}/")
+
+
+def thread_counts(text):
+    counts = [int(part) for part in text.split(",")]
+    if min(counts) < 1:
+        raise argparse.ArgumentTypeError(f"numbers of threads must be positive, got {text}")
+    return counts
+
+
+def finish_options(parser, arguments):
+    """Parses, installs PyTorch if asked to, and says which Python runs our side."""
+    folder = HERE.parent / ".oracle"
+    options = parser.parse_args(arguments)
+    if options.install:
+        install(folder)
+        options.oracle = str(folder / "bin" / "python")
+    if not options.oracle:
+        parser.exit(2, ADVICE.format(folder=folder.name + "/") + "\n")
+    options.ours_python = options.oracle if options.ours == "torch" else sys.executable
+    return options
+
+
+def options_of(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add_common_options(parser)
     parser.add_argument("--ops", help="only operators whose name matches this expression, or of this family")
     parser.add_argument("--sizes", type=lambda text: text.split(","), default=list(operators.SIZES), help="small,medium,large")
     parser.add_argument("--quick", action="store_true", help="two dozen operators, few rounds")
     parser.add_argument("--passes", type=int, default=2, help="times that the table is gone through, each with fresh processes")
     parser.add_argument("--rounds", type=int, help="rounds per operator, size and pass (4; quick: 3)")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--ours", default="facula", help="module on our side; torch shows the method's own bias")
-    parser.add_argument("--oracle", default=os.environ.get("FACULA_ORACLE") or (str(beside) if beside.exists() else None),
-                        help="Python that has PyTorch (default: $FACULA_ORACLE)")  # fmt: skip
-    parser.add_argument("--install", action="store_true", help=f"first install PyTorch into {folder.name}/")
     parser.add_argument("--json", default=str(HERE.parent / "build" / "bench-reference.json"), help="where all times go")
-    options = parser.parse_args(arguments)
-    if options.install:
-        install(folder)
-        options.oracle = str(beside)
-    if not options.oracle:
-        parser.exit(2, ADVICE.format(folder=folder.name + "/") + "\n")
+    options = finish_options(parser, arguments)
     options.rounds = options.rounds or (3 if options.quick else 4)
     return options
 
 
-def main():
-    options = options_of()
+def check_versions(options):
+    """The path of our module, and the versions of both sides; ends the program if one cannot be imported."""
     path = os.environ.get("PYTHONPATH", "")
-    ours_python = options.oracle if options.ours == "torch" else sys.executable
-    versions = [version(ours_python, options.ours, path), version(options.oracle, "torch", "")]
+    versions = [version(options.ours_python, options.ours, path), version(options.oracle, "torch", "")]
     for module, found in zip((options.ours, "torch"), versions):
         if found is None:
             raise SystemExit(f"{module} cannot be imported; the message is above")
-    busy, cores = os.getloadavg()[0], os.cpu_count()
+    return path, versions
+
+
+def go_through(options, path, threads, rng):
+    """Times the table with so many threads: {(name, family, size): times}."""
     pairs = operators.select(options.ops, options.sizes, options.quick)
-    rng, results, started = random.Random(0), {}, time.time()
+    results, started = {}, time.time()
     for number in range(options.passes):
-        ours = Side(ours_python, options.ours, options.threads, path)
-        theirs = Side(options.oracle, "torch", options.threads, "")
+        ours = Side(options.ours_python, options.ours, threads, path)
+        theirs = Side(options.oracle, "torch", threads, "")
         for done, (row, size) in enumerate(pairs, number * len(pairs)):
             progress(done, options.passes * len(pairs), f"{size} {row.name}", started)
             times = measure(ours, theirs, row, size, options.rounds, swapped=number % 2)
@@ -237,13 +260,15 @@ def main():
     for times in results.values():
         if "error" not in times:
             summarise(times, rng)
+    return results
 
+
+def report(options, versions, threads, results, rng, seconds):
+    """Prints the table and what it says by size class; returns the classes."""
     good = {key: times for key, times in results.items() if "error" not in times}
     print(table(results, options.sizes))
-    print(f"\n{options.ours} {versions[0]} against torch {versions[1]}, {options.threads} threads, {options.passes} x {options.rounds} rounds, "
-          f"{time.time() - started:.0f} s; ratio > 1: {options.ours} is faster")  # fmt: skip
-    if busy > 0.5:
-        print(f"beware: the machine was busy before the start (load {busy:.1f} on {cores} cores)")
+    print(f"\n{options.ours} {versions[0]} against torch {versions[1]}, {threads} threads, {options.passes} x {options.rounds} rounds, "
+          f"{seconds:.0f} s; ratio > 1: {options.ours} is faster")  # fmt: skip
     classes = {}
     for size in options.sizes:
         of_size = [times for key, times in good.items() if key[2] == size]
@@ -258,11 +283,25 @@ def main():
     failed = [f"{name} ({size}): {times['side']}: {times['error']}" for (name, _, size), times in results.items() if "error" in times]
     for title, names in ((f"under {LIMIT}", slow), (f"perhaps under {LIMIT}", maybe), ("not timed", failed)):
         print(f"{title}: {len(names)}" + "".join("\n  " + name for name in names))
+    return classes
 
-    rows = [{"operator": name, "family": family, "size": size, **times} for (name, family, size), times in results.items()]
+
+def main():
+    options = options_of()
+    path, versions = check_versions(options)
+    busy, cores = os.getloadavg()[0], os.cpu_count()
+    if busy > 0.5:
+        print(f"beware: the machine is busy before the start (load {busy:.1f} on {cores} cores)")
+    rng, runs = random.Random(0), []
+    for threads in options.threads:
+        started = time.time()
+        results = go_through(options, path, threads, rng)
+        classes = report(options, versions, threads, results, rng, time.time() - started)
+        rows = [{"operator": name, "family": family, "size": size, **times} for (name, family, size), times in results.items()]
+        runs.append({"threads": threads, "classes": classes, "rows": rows})
     output = pathlib.Path(options.json)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"versions": versions, "threads": options.threads, "load": busy, "classes": classes, "rows": rows}, indent=1))
+    output.write_text(json.dumps({"versions": versions, "load": busy, "runs": runs}, indent=1))
     print(f"all times: {os.path.relpath(output)}")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks' tables run, and their statistics say what they claim. No test here judges a time."""
 
+import math
 import pathlib
 import random
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
 
+import networks
 import operators
 import reference
 
@@ -86,3 +88,23 @@ def test_an_error_in_any_pass_is_the_result():
 def test_readable():
     shown = [operators.readable(s) for s in (2.5, 0.0125, 3.2e-6, 4.56e-7)]
     assert shown == ["2.5 s", "12.5 ms", "3.2 us", "456 ns"]
+
+
+@pytest.mark.parametrize("name", networks.NETWORKS)
+def test_networks_run(torch, name):
+    function, sizes = networks.NETWORKS[name]
+    tiny = networks.TINY[name]
+    assert tiny.get("train") == sizes.get("train")
+    step = function(torch, **tiny)
+    first = step()
+    assert math.isfinite(first)
+    if tiny.get("train"):
+        assert step() < first
+    else:
+        assert step() == first
+
+
+def test_several_numbers_of_threads():
+    assert reference.options_of(["--oracle", "python", "--threads", "1,2,16"]).threads == [1, 2, 16]
+    with pytest.raises(SystemExit):
+        reference.options_of(["--oracle", "python", "--threads", "0"])

@@ -171,21 +171,22 @@ bool deterministic_algorithms() { return __atomic_load_n(&deterministic, __ATOMI
 void set_deterministic_algorithms(bool on) { __atomic_store_n(&deterministic, on, __ATOMIC_RELAXED); }
 
 #if defined(_OPENMP)
-LibraryThreads::LibraryThreads(bool one) : before_(omp_get_max_threads()) {
-  int n = one || deterministic_algorithms() ? 1 : num_threads();
-  if (n != before_) omp_set_num_threads(n);
+LibraryThreads::LibraryThreads(bool one)
+    : count_(one || deterministic_algorithms() ? 1 : num_threads()), before_(omp_get_max_threads()) {
+  if (count_ != before_) omp_set_num_threads(count_);
 }
 LibraryThreads::~LibraryThreads() {
   if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
 }
 #else
-LibraryThreads::LibraryThreads(bool) : before_(1) {}
+LibraryThreads::LibraryThreads(bool) : count_(1), before_(1) {}
 LibraryThreads::~LibraryThreads() = default;
 #endif
 
 void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context) {
-  int64_t n = end - begin;
-  int parts = static_cast<int>(std::min<int64_t>(num_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1)));
+  const int64_t n = end - begin;
+  const int team = num_threads();
+  const int parts = static_cast<int>(std::min<int64_t>(team, (n + grain - 1) / std::max<int64_t>(grain, 1)));
   if (parts <= 1) {
     body(context, begin, end);
     return;
@@ -193,7 +194,9 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*,
   FirstError error;
   Job job{begin, end, (n + parts - 1) / parts, body, context, &error};
 #if defined(_OPENMP)
-#pragma omp parallel num_threads(parts)
+  // Always the whole team, even for two parts: libgomp ends the threads that a smaller team leaves over and starts new
+  // ones for the next larger team, which takes a hundred times as long as the barrier that idle threads cost.
+#pragma omp parallel num_threads(team)
   for (int part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) job.run(part);
 #else
   pool().run(job, parts);

@@ -20,16 +20,18 @@ const char* thread_pool_name();  // "OpenMP" or "native"
 void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context);
 
 // BLAS and oneDNN ask OpenMP how many threads to use, and OpenMP answers per calling thread: for its scope this makes
-// the answer num_threads(), or 1 if asked for and in deterministic mode, where the order of their sums must not depend on it.
+// the answer num_threads(), or 1 if asked for and in deterministic mode, where the order of their sums must not depend on
+// it. There is nothing between one thread and all: teams of changing size cost more than they save (see run_parallel).
 class LibraryThreads {
  public:
   explicit LibraryThreads(bool one = false);
   ~LibraryThreads();
   LibraryThreads(const LibraryThreads&) = delete;
   LibraryThreads& operator=(const LibraryThreads&) = delete;
+  int count() const { return count_; }
 
  private:
-  int before_;
+  int count_, before_;
 };
 
 // torch.use_deterministic_algorithms: library calls then give the same bits for any number of threads, as our own

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/blas.h"
 
+#include <algorithm>
 #include <complex>
+#include <string_view>
 
 #if FC_HAVE_CBLAS
 #include "backends/cpu/library.h"
+#include "core/cpu.h"
 #endif
 
 namespace fc::cpu {
@@ -33,7 +36,17 @@ struct Blas {
     void* lib = open_library(FC_CBLAS_PATH, FC_CBLAS_NAME);
     found = lib && find_symbol(lib, "cblas_sgemm", sgemm) && find_symbol(lib, "cblas_dgemm", dgemm) &&
             find_symbol(lib, "cblas_cgemm", cgemm) && find_symbol(lib, "cblas_zgemm", zgemm) &&
-            find_symbol(lib, "cblas_sgemv", sgemv) && find_symbol(lib, "cblas_dgemv", dgemv);
+            find_symbol(lib, "cblas_sgemv", sgemv) && find_symbol(lib, "cblas_dgemv", dgemv) && knows_processor(lib);
+  }
+
+  // An OpenBLAS older than the processor falls back to kernels of a decade ago, several times slower than our own.
+  static bool knows_processor(void* lib) {
+    char* (*core_name)();
+    if (cpu_level() == CpuLevel::Baseline || !find_symbol(lib, "openblas_get_corename", core_name)) return true;
+    static constexpr std::string_view without_avx[] = {
+        "Katmai",  "Coppermine", "Northwood", "Prescott",     "Banias",    "Atom",   "Core2", "Penryn", "Dunnington",
+        "Nehalem", "Athlon",     "Opteron",   "Opteron_SSE3", "Barcelona", "Bobcat", "Nano",  "Generic"};
+    return std::ranges::find(without_avx, core_name()) == std::end(without_avx);
   }
 };
 const Blas& blas() {

@@ -15,15 +15,17 @@ namespace {
   raise<IndexError>("nll_loss: Target ", target, " is out of bounds.");
 }
 
-// Calls f(place in the target, class) for every target that is not ignored.
+// Calls f(index of the target, its class, index of that class's element in the input) for every target that is not
+// ignored.
 template <class F>
-void each_target(const Tensor& target, int64_t classes, int64_t ignore_index, const F& f) {
-  const int64_t* t = target.data_as<int64_t>();
-  for (int64_t i = 0; i < target.numel(); ++i) {
-    if (t[i] == ignore_index) continue;
-    if (t[i] < 0 || t[i] >= classes) out_of_bounds(t[i]);
-    f(i, t[i]);
-  }
+void each_target(const Tensor& target, const ClassShape& s, int64_t ignore_index, const F& f) {
+  const int64_t *t = target.data_as<int64_t>(), n = target.numel();
+  for (int64_t i = 0, sample = 0; i < n; ++sample)
+    for (int64_t inner = 0; inner < s.s; ++inner, ++i) {
+      if (t[i] == ignore_index) continue;
+      if (t[i] < 0 || t[i] >= s.c) out_of_bounds(t[i]);
+      f(i, t[i], (sample * s.c + t[i]) * s.s + inner);
+    }
 }
 
 void check_type(const Tensor& self) {
@@ -38,8 +40,8 @@ void forward(const Tensor& x, const Tensor& target, const Tensor& weight, const 
              T* each, double& total, double& total_weight) {
   const T* values = x.data_as<T>();
   const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
-  each_target(target, s.c, ignore_index, [&](int64_t i, int64_t c) {
-    T scale = w ? w[c] : T(1), loss = -scale * values[(i / s.s * s.c + c) * s.s + i % s.s];
+  each_target(target, s, ignore_index, [&](int64_t i, int64_t c, int64_t at) {
+    T scale = w ? w[c] : T(1), loss = -scale * values[at];
     if (each) each[i] = loss;
     total += static_cast<double>(loss);
     total_weight += static_cast<double>(scale);
@@ -71,8 +73,8 @@ void backward(const Tensor& g, const Tensor& target, const Tensor& weight, const
   const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
   T* out = dx.data_as<T>();
   const T scale = reduction == kReduceMean ? static_cast<T>(1 / total_weight) : T(1);
-  each_target(target, s.c, ignore_index, [&](int64_t i, int64_t c) {
-    out[(i / s.s * s.c + c) * s.s + i % s.s] = -(w ? w[c] : T(1)) * scale * grad[reduction == kReduceNone ? i : 0];
+  each_target(target, s, ignore_index, [&](int64_t i, int64_t c, int64_t at) {
+    out[at] = -(w ? w[c] : T(1)) * scale * grad[reduction == kReduceNone ? i : 0];
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "backends/cpu/blas.h"
+#include "backends/cpu/cut.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
 #include "core/cpu.h"
@@ -20,8 +21,8 @@ int preferred = 0;
 constexpr std::string_view engine_names[] = {"auto", "onednn", "openblas", "native"};
 
 constexpr int64_t kTiny = 1 << 15;        // multiplications below which a library's call costs more than it saves
+constexpr int64_t kSmall = 1 << 19;       // the same for calls on many threads at once, where libraries get dearer
 constexpr int64_t kThreadWork = 1 << 17;  // multiplications that are worth a thread
-constexpr int64_t kVectorWork = 1 << 21;  // the same for a matrix times a vector, which waits for memory
 constexpr int64_t kHalfNative = 1 << 18;  // half types: below this, converting while packing beats converting first
 
 // One operand of a batched product; strides in bytes.
@@ -156,11 +157,13 @@ const ProductKernels& product_kernels(DType type) {
   return table.kernels[static_cast<int>(type)];
 }
 
+Engine wished() { return static_cast<Engine>(__atomic_load_n(&preferred, __ATOMIC_RELAXED)); }
+
 Engine choose(const fc_matmul& c, DType type) {
   if (type != DType::Float32 && type != DType::Float64 && !is_complex(type)) return Engine::Native;
   if (std::max({c.m, c.n, c.k}) > INT_MAX || deterministic_algorithms()) return Engine::Native;
   if (c.k == 0) return Engine::Native;
-  const auto wish = static_cast<Engine>(__atomic_load_n(&preferred, __ATOMIC_RELAXED));
+  const Engine wish = wished();
   if (wish == Engine::Native) return wish;
   if (wish == Engine::OneDnn && type == DType::Float32 && onednn_available()) return wish;
   if (wish == Engine::Blas && blas_available()) return wish;
@@ -203,31 +206,40 @@ void library_product(Engine engine, DType type, fc_matmul c) {
     keep_b = t.memory;
     fb = form_of(s.b, c.k, c.n, item);
   }
-  auto run = [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) {
-      LibraryProduct p{fa.transposed,
-                       fb.transposed,
-                       static_cast<int>(c.m),
-                       static_cast<int>(c.n),
-                       static_cast<int>(c.k),
-                       static_cast<int>(fa.ld),
-                       static_cast<int>(fb.ld),
-                       static_cast<int>(form.ld),
-                       s.a.data + i * s.a.batch,
-                       s.b.data + i * s.b.batch,
-                       s.c.data + i * s.c.batch,
-                       c.alpha,
-                       c.beta};
-      if (engine == Engine::OneDnn) onednn_product(p);
-      else blas_product(type, p);
-    }
+  s.write(c);
+  auto run = [&](int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    LibraryProduct p{fa.transposed,
+                     fb.transposed,
+                     static_cast<int>(rows),
+                     static_cast<int>(columns),
+                     static_cast<int>(c.k),
+                     static_cast<int>(fa.ld),
+                     static_cast<int>(fb.ld),
+                     static_cast<int>(form.ld),
+                     s.a.data + batch * s.a.batch + row * s.a.row,
+                     s.b.data + batch * s.b.batch + column * s.b.col,
+                     s.c.data + batch * s.c.batch + row * s.c.row + column * s.c.col,
+                     c.alpha,
+                     c.beta};
+    if (engine == Engine::OneDnn) onednn_product(p);
+    else if (engine == Engine::Blas) blas_product(type, p);
+    else product_kernels(type).blocks(block_of(c, batch, row, rows, column, columns));
   };
-  // A batch is spread over threads by matrices, unless these are few and large.
-  const double work = static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
-  LibraryThreads threads((c.m == 1 || c.n == 1) && work < kVectorWork);
-  if (c.batch > 1 && (c.batch >= 2 * num_threads() || work < kThreadWork))
-    parallel_for(0, c.batch, static_cast<int64_t>(std::max(1.0, kThreadWork / std::max(work, 1.0))), run);
-  else run(0, c.batch);
+  const Cut cut = cut_products(c.batch, c.m, c.n, c.k, in_parallel_region() ? 1 : num_threads());
+  if (cut.how == Cut::Blocks) {
+    const int64_t blocks = cut.down * cut.across;
+    if (wished() == Engine::Auto && cut.rows * cut.columns < kSmall / c.k) engine = Engine::Native;
+    parallel_for(0, c.batch * blocks, 1, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t row = i % blocks / cut.across * cut.rows, column = i % cut.across * cut.columns;
+        if (row < c.m && column < c.n)
+          run(i / blocks, row, std::min(cut.rows, c.m - row), column, std::min(cut.columns, c.n - column));
+      }
+    });
+  } else {
+    LibraryThreads threads(cut.how == Cut::Serial);
+    for (int64_t i = 0; i < c.batch; ++i) run(i, 0, c.m, 0, c.n);
+  }
   if (keep_c.defined()) copy_operand(c.batch, c.m, c.n, result, type, s.c, type);
 }
 

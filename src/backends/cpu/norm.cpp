@@ -21,7 +21,7 @@ namespace {
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Mask = std::span<const bool>;
 
-constexpr int64_t kGrain = 16384;  // elements per thread at least
+constexpr int64_t kGrain = 4096;  // elements per thread at least
 int64_t grain(int64_t per_item) { return std::max<int64_t>(kGrain / std::max<int64_t>(per_item, 1), 1); }
 
 DType checked_type(const char* op, const Tensor& t) {

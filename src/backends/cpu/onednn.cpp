@@ -119,6 +119,8 @@ struct Operand {
   }
 };
 
+constexpr double kThreadedConvolution = 1 << 20;  // multiplications: about 20 microseconds of one core
+
 // A convolution of one shape, ready to run.
 struct Primitive {
   enum { X, W, B, Y, Count };
@@ -241,7 +243,7 @@ bool build(Primitive& p, const OneDnnConvolution& c) {
 }
 
 // The primitives of this thread, most recently used first. Building one takes up to milliseconds (it generates code).
-Primitive& find(const OneDnnConvolution& c) {
+Primitive& find(const OneDnnConvolution& c, int threads) {
   using Entry = std::pair<std::string, std::unique_ptr<Primitive>>;
   struct Cache {
     std::list<Entry> entries;
@@ -255,7 +257,7 @@ Primitive& find(const OneDnnConvolution& c) {
     const auto count = static_cast<char>(v.size());
     key.append(&count, 1).append(reinterpret_cast<const char*>(v.data()), v.size_bytes());
   };
-  const int64_t head[] = {c.pass, c.groups, c.b.defined(), deterministic_algorithms() ? 1 : num_threads()};
+  const int64_t head[] = {c.pass, c.groups, c.b.defined(), threads};
   put(head);
   for (const Tensor* t : {&c.x, &c.w, &c.y}) put(t->sizes()), put(t->strides());
   put(c.stride), put(c.padding), put(c.dilation);
@@ -289,8 +291,11 @@ void onednn_product(const LibraryProduct& p) {
 bool onednn_convolve(const OneDnnConvolution& c) {
   const OneDnn& dnn = onednn();
   if (!dnn.found) return false;
-  LibraryThreads threads;
-  Primitive& p = find(c);
+  // With several threads oneDNN uses as many as it likes for each of its loops, which is dear (core/threads.h): it gets
+  // them only where there is enough to do for all of them.
+  const double work = static_cast<double>(c.y.numel()) * static_cast<double>(c.w.numel() / c.w.size(0));
+  LibraryThreads threads(work < kThreadedConvolution);
+  Primitive& p = find(c, threads.count());
   if (!p.usable) return false;
   const Tensor* tensors[] = {&c.x, &c.w, &c.b, &c.y};
   const bool data = c.pass == OneDnnConvolution::Data, weights = c.pass == OneDnnConvolution::Weights,

@@ -3,6 +3,7 @@
 // the row (or, for channels-last memory, over the channels of one place), which compilers vectorise.
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "backends/cpu/cpu.h"
 #include "core/half.h"
@@ -83,7 +84,7 @@ struct Images {
         lanes(channels_last ? t.size(-3) : 1) {}
 };
 
-constexpr int64_t kWork = 1 << 14;  // window elements worth a thread
+constexpr int64_t kWork = 1 << 12;  // window elements worth a thread
 
 // Places of a row whose window element j lies inside the image: [first, last).
 struct Range {
@@ -95,6 +96,14 @@ struct Range {
     first = std::min(first, last);
   }
 };
+
+// One for each window element along a row: they are the same for every row.
+std::vector<Range> ranges_of(const Pool::Axis& a) {
+  std::vector<Range> ranges;
+  ranges.reserve(static_cast<size_t>(a.inside()));
+  for (int64_t j = 0; j < a.inside(); ++j) ranges.emplace_back(a, j);
+  return ranges;
+}
 
 // First coordinate of a window inside the image.
 int64_t window_first(const Pool::Axis& a, int64_t place) {
@@ -124,6 +133,7 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
   T* dst = out.data_as<T>();
   int64_t* places = indices.data_as<int64_t>();
   const int64_t row_work = width * p.h.inside() * p.w.inside();
+  const std::vector<Range> ranges = ranges_of(p.w);
   parallel_for(0, images.count * p.h.out, std::max<int64_t>(1, kWork / row_work), [&](int64_t begin, int64_t end) {
     Tensor memory = empty_tensor(Dims{width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
     N* best = memory.data_as<N>();
@@ -140,7 +150,7 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
       const int64_t stop = std::min(p.h.in, r % p.h.out * p.h.stride - p.h.padding + p.h.kernel * p.h.dilation);
       for (int64_t y = y0; y < stop; y += p.h.dilation)
         for (int64_t j = 0; j < p.w.inside(); ++j) {
-          const Range range(p.w, j);
+          const Range range = ranges[static_cast<size_t>(j)];
           const int64_t x = range.first * p.w.stride - p.w.padding + j * p.w.dilation, at = y * p.w.in + x;
           if (lanes == 1) {
             follow<S>(best + range.first, index + range.first, image + at, p.w.stride, at, p.w.stride,
@@ -181,6 +191,7 @@ void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_
   const T* src = in.data_as<const T>();
   T* dst = out.data_as<T>();
   const int64_t row_work = width * p.h.inside() * p.w.inside();
+  const std::vector<Range> ranges = ranges_of(p.w);
   parallel_for(0, images.count * p.h.out, std::max<int64_t>(1, kWork / row_work), [&](int64_t begin, int64_t end) {
     Tensor memory = empty_tensor(Dims{width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
     N* sum = memory.data_as<N>();
@@ -190,7 +201,7 @@ void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_
       const int64_t start = r % p.h.out * p.h.stride - p.h.padding, stop = std::min(p.h.in, start + p.h.kernel);
       for (int64_t y = std::max<int64_t>(start, 0); y < stop; ++y)
         for (int64_t j = 0; j < p.w.inside(); ++j) {
-          const Range range(p.w, j);
+          const Range range = ranges[static_cast<size_t>(j)];
           const T* row = image + (y * p.w.in + range.first * p.w.stride - p.w.padding + j) * lanes;
           for (int64_t place = range.first; place < range.last; ++place, row += p.w.stride * lanes)
             for (int64_t l = 0; l < lanes; ++l)

@@ -15,7 +15,7 @@
 namespace fc::cpu {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // terms per thread at least
+constexpr int64_t kGrain = 16384;  // terms per thread at least
 
 struct Axis {
   int64_t size, in, out, indices, shift;  // strides in bytes

@@ -30,7 +30,7 @@ const RowKernels& row_kernels(DType t) {
 
 namespace {
 
-constexpr int64_t kGrain = 8192;   // elements per thread at least
+constexpr int64_t kGrain = 4096;   // elements per thread at least
 constexpr int64_t kColumns = 256;  // columns per piece of work
 
 struct Split {

@@ -85,9 +85,10 @@ struct BFloat {
   static uint16_t write(float v) { return float_to_bfloat(v); }
 };
 
-// out[kRows][width] = a panel @ b panel. Packed panels have a_i == 1 and a_k == kRows.
+// out[kRows][width] = a panel @ b panel. Packed panels have a_i == 1 and a_k == kRows. Not inlined: beside the caller's
+// variables the vectors of b would not stay in registers.
 template <class N, bool packed>
-void tile(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b_k, N* out) {
+[[gnu::noinline]] void tile(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b_k, N* out) {
   constexpr int lanes = Vector<N>::lanes;
   V<N> sum[kRows][kVectors] = {};
   for (int64_t p = 0; p < k; ++p) {
@@ -109,17 +110,41 @@ void tile(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b
     for (int j = 0; j < kVectors; ++j) store(out + (i * kVectors + j) * lanes, sum[i][j]);
 }
 
+// Four rows become columns: to[q * step + r] is element q of row r. Both sides are dense along their short dimension, so
+// four by four elements move in registers.
+template <class N>
+void interleave(N* to, int64_t step, const char* from, int64_t stride, int64_t depth) {
+  typedef N Quad __attribute__((vector_size(4 * sizeof(N)), aligned(sizeof(N)), may_alias));
+  auto row = [&](int r, int64_t q) { return reinterpret_cast<const N*>(from + r * stride) + q; };
+  int64_t q = 0;
+  for (; q + 4 <= depth; q += 4) {
+    Quad a, b, c, d;
+    __builtin_memcpy(&a, row(0, q), sizeof a), __builtin_memcpy(&b, row(1, q), sizeof b);
+    __builtin_memcpy(&c, row(2, q), sizeof c), __builtin_memcpy(&d, row(3, q), sizeof d);
+    const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+               cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const Quad out[] = {
+        __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+        __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) __builtin_memcpy(to + (q + i) * step, &out[i], sizeof(Quad));
+  }
+  for (; q < depth; ++q)
+    for (int r = 0; r < 4; ++r) to[q * step + r] = *row(r, q);
+}
+
 template <class N>
 int64_t round_up(int64_t v, N unit) {
   return (v + unit - 1) / unit * unit;
 }
 
-struct Blocks {  // how much of k, n and m is packed at a time: b's part sits in the outer cache, a's in the inner one
+struct
+    Blocks {  // how much of k, n and m is packed at a time: b's part sits in the outer cache, a's panels in the inner one
   int64_t k, n, m;
-  Blocks(const Product& p, bool whole_k, int rows, int width) {
+  Blocks(const Product& p, bool whole_k, int rows, int width, int64_t item) {
     k = whole_k ? p.k : std::min<int64_t>(p.k, 256);
     int64_t depth = std::max<int64_t>(k, 1);
-    n = std::min(round_up(p.n, width), std::max<int64_t>(width, (int64_t{1} << 18) / depth / width * width));
+    n = std::min(round_up(p.n, width), std::max<int64_t>(width, (int64_t{1} << 19) / item / depth / width * width));
     m = std::min(round_up(p.m, rows), std::max<int64_t>(rows, (int64_t{1} << 15) / depth / rows * rows));
   }
 };
@@ -131,7 +156,7 @@ void product(const Product& p) {
   constexpr int64_t item = sizeof(T);
   constexpr int width = kVectors * Vector<N>::lanes;
   // A half type must not be rounded between two parts of k.
-  const Blocks block(p, !S::direct && !std::is_integral_v<N>, kRows, width);
+  const Blocks block(p, !S::direct && !std::is_integral_v<N>, kRows, width, sizeof(N));
   auto* packed_b = static_cast<N*>(
       product_workspace(static_cast<size_t>((block.n + block.m) * std::max<int64_t>(block.k, 1)) * sizeof(N)));
   N* packed_a = packed_b + block.n * block.k;
@@ -140,22 +165,25 @@ void product(const Product& p) {
   const N alpha = static_cast<N>(static_cast<std::conditional_t<std::is_integral_v<N>, int64_t, N>>(p.alpha));
   const N beta = static_cast<N>(static_cast<std::conditional_t<std::is_integral_v<N>, int64_t, N>>(p.beta));
 
-  auto pack_a = [&](N* to, const char* from, int64_t rows, int64_t depth) {
-    for (int64_t i = 0; i < kRows; ++i) {
-      const char* row = from + i * p.a_row;
+  // A panel is packed as [depth][kUnit]: `count` of its kUnit lines exist, `line` apart, elements of a line are `step`
+  // bytes apart; the rest is zeros.
+  auto pack = [&]<int kUnit>(std::integral_constant<int, kUnit>, N* to, const char* from, int64_t count, int64_t line,
+                             int64_t step, int64_t depth) {
+    auto scalar = [&](int64_t first) {
+      for (int64_t i = first; i < kUnit; ++i)
+        for (int64_t q = 0; q < depth; ++q)
+          to[q * kUnit + i] = i < count ? S::read(*reinterpret_cast<const T*>(from + i * line + q * step)) : N(0);
+    };
+    if (line == item && count == kUnit) {
       for (int64_t q = 0; q < depth; ++q)
-        to[q * kRows + i] = i < rows ? S::read(*reinterpret_cast<const T*>(row + q * p.a_col)) : N(0);
-    }
-  };
-  auto pack_b = [&](N* to, const char* from, int64_t columns, int64_t depth) {
-    for (int64_t q = 0; q < depth; ++q, to += width) {
-      const char* row = from + q * p.b_row;
-      if (columns == width && p.b_col == item) {
-        for (int64_t j = 0; j < width; ++j) to[j] = S::read(reinterpret_cast<const T*>(row)[j]);
-      } else {
-        for (int64_t j = 0; j < width; ++j)
-          to[j] = j < columns ? S::read(*reinterpret_cast<const T*>(row + j * p.b_col)) : N(0);
-      }
+        for (int64_t i = 0; i < kUnit; ++i) to[q * kUnit + i] = S::read(reinterpret_cast<const T*>(from + q * step)[i]);
+    } else if (S::direct && step == item) {
+      int64_t i = 0;
+      if constexpr (S::direct)
+        for (; i + 4 <= count; i += 4) interleave(to + i, kUnit, from + i * line, line, depth);
+      scalar(i);
+    } else {
+      scalar(0);
     }
   };
   auto finish = [&](const N* sum, char* c, int64_t rows, int64_t columns, bool first) {
@@ -185,21 +213,24 @@ void product(const Product& p) {
       const char* b0 = p.b + q0 * p.b_row + j0 * p.b_col;
       for (int64_t j = 0; j < n; j += width)
         if (!direct_b || n - j < width)
-          pack_b(packed_b + j * depth, b0 + j * p.b_col, std::min<int64_t>(width, n - j), depth);
+          pack(std::integral_constant<int, width>(), packed_b + j * depth, b0 + j * p.b_col,
+               std::min<int64_t>(width, n - j), p.b_col, p.b_row, depth);
       for (int64_t i0 = 0; i0 < p.m; i0 += block.m) {
         const int64_t m = std::min(block.m, p.m - i0);
         const char* a0 = p.a + i0 * p.a_row + q0 * p.a_col;
         for (int64_t i = 0; i < m; i += kRows)
           if (!direct_a || m - i < kRows)
-            pack_a(packed_a + i * depth, a0 + i * p.a_row, std::min<int64_t>(kRows, m - i), depth);
-        for (int64_t j = 0; j < n; j += width) {
-          const int64_t columns = std::min<int64_t>(width, n - j);
-          const bool lies_b = direct_b && columns == width;
-          const N* b = lies_b ? reinterpret_cast<const N*>(b0 + j * p.b_col) : packed_b + j * depth;
-          const int64_t b_k = lies_b ? p.b_row / item : width;
-          for (int64_t i = 0; i < m; i += kRows) {
-            const int64_t rows = std::min<int64_t>(kRows, m - i);
-            if (direct_a && rows == kRows)
+            pack(std::integral_constant<int, kRows>(), packed_a + i * depth, a0 + i * p.a_row,
+                 std::min<int64_t>(kRows, m - i), p.a_row, p.a_col, depth);
+        for (int64_t i = 0; i < m; i += kRows) {
+          const int64_t rows = std::min<int64_t>(kRows, m - i);
+          const bool lies_a = direct_a && rows == kRows;
+          for (int64_t j = 0; j < n; j += width) {
+            const int64_t columns = std::min<int64_t>(width, n - j);
+            const bool lies_b = direct_b && columns == width;
+            const N* b = lies_b ? reinterpret_cast<const N*>(b0 + j * p.b_col) : packed_b + j * depth;
+            const int64_t b_k = lies_b ? p.b_row / item : width;
+            if (lies_a)
               tile<N, false>(depth, reinterpret_cast<const N*>(a0 + i * p.a_row), p.a_row / item, p.a_col / item, b,
                              b_k, sum);
             else tile<N, true>(depth, packed_a + i * depth, 1, kRows, b, b_k, sum);
@@ -214,7 +245,7 @@ void product(const Product& p) {
 
 // Complex numbers: real and imaginary parts are packed apart, so that the tile's loop has no shuffles.
 template <class N>
-void complex_tile(int64_t k, const N* a, const N* b, N* out) {
+[[gnu::noinline]] void complex_tile(int64_t k, const N* a, const N* b, N* out) {
   constexpr int lanes = Vector<N>::lanes;
   V<N> re[kComplexRows][kVectors] = {}, im[kComplexRows][kVectors] = {};
   for (int64_t p = 0; p < k; ++p, a += 2 * kComplexRows, b += 2 * kVectors * lanes) {
@@ -240,7 +271,7 @@ template <class N>
 void complex_product(const Product& p) {
   using T = std::complex<N>;
   constexpr int width = kVectors * Vector<N>::lanes;
-  const Blocks block(p, false, kComplexRows, width);
+  const Blocks block(p, false, kComplexRows, width, sizeof(T));
   auto* packed_b = static_cast<N*>(
       product_workspace(static_cast<size_t>((block.n + block.m) * std::max<int64_t>(block.k, 1)) * sizeof(T)));
   N* packed_a = packed_b + 2 * block.n * block.k;
