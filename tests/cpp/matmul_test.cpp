@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/cpu/cut.h"
 #include "backends/cpu/matmul.h"
 #include "core/threads.h"
 #include "ops/conv.h"
@@ -167,6 +168,36 @@ TEST(Convolution, LibraryAndProductsAgree) {
         close(ww, gw);
         close(wb, gb);
       }
+}
+
+// However many threads there are, the blocks of a cut cover every element once, and small work is left alone.
+TEST(Matmul, CutsCoverTheResult) {
+  const int64_t shapes[][4] = {{1, 1, 1, 1},         {1, 64, 64, 64},   {1, 128, 768, 3072}, {12, 128, 128, 64},
+                               {1, 1, 100000, 4096}, {3, 7, 5000, 900}, {1, 100000, 3, 17},  {40, 33, 31, 1000}};
+  for (auto [batch, m, n, k] : shapes)
+    for (int threads : {1, 2, 3, 7, 16, 61}) {
+      const cpu::Cut cut = cpu::cut_products(batch, m, n, k, threads);
+      EXPECT_TRUE(cut.how == cpu::Cut::Serial || threads > 1);
+      EXPECT_GE(cut.down * cut.rows, m);
+      EXPECT_GE(cut.across * cut.columns, n);
+      if (cut.how == cpu::Cut::Serial) EXPECT_TRUE(cut.down == 1 && cut.across == 1);
+      EXPECT_LE(cut.down, threads);
+      EXPECT_LE(cut.across, threads);
+    }
+  EXPECT_EQ(cpu::cut_products(1, 16, 16, 16, 16).how, cpu::Cut::Serial);
+  EXPECT_EQ(cpu::cut_products(12, 128, 128, 64, 16).how, cpu::Cut::Blocks);
+}
+
+TEST(Matmul, ManyThreadsGiveTheSameProduct) {
+  const int before = num_threads();
+  Tensor a = numbers(Dims{5, 150, 170}, DType::Float32, 1), b = numbers(Dims{5, 170, 130}, DType::Float32, 2);
+  set_num_threads(1);
+  std::vector<double> want = values(call<"aten::bmm", Tensor>(a, b));
+  for (int threads : {2, 5, 16}) {
+    set_num_threads(threads);
+    EXPECT_EQ(values(call<"aten::bmm", Tensor>(a, b)), want) << threads;  // whole numbers: exact in any order
+  }
+  set_num_threads(before);
 }
 
 }  // namespace

@@ -8,18 +8,21 @@ namespace {
 
 // Costs are counted in multiplications, of which a core does about 50 in a nanosecond. The figures were fitted to
 // dnnl_sgemm on 1 to 16 threads of a processor with AVX-512 (docs/performance.md).
-constexpr double kCall = 25000;                    // one call
-constexpr double kMoveA = 6, kMoveB = 18;          // reading and packing an element; b is the weights, and often cold
-constexpr double kRegion = 50000, kWorker = 15000; // a parallel region, and each of its threads
-constexpr double kLibraryWork = 1 << 20;           // per thread: from here on the library takes them all
-constexpr int64_t kRows = 4, kColumns = 16;        // what kernels fill up to; 16 floats are a line of the cache
+constexpr double kCall = 25000;                     // one call
+constexpr double kMoveA = 6, kMoveB = 18;           // reading and packing an element; b is the weights, and often cold
+constexpr double kRegion = 50000, kWorker = 15000;  // a parallel region, and each of its threads
+constexpr double kLibraryWork = 1 << 20;            // per thread: from here on the library takes them all
+constexpr int64_t kRows = 4, kColumns = 16;         // what kernels fill up to; 16 floats are a line of the cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
 
 double block_cost(int64_t rows, int64_t columns, int64_t k) {
+  if (rows == 1 || columns == 1)  // reading the matrix is all there is to do
+    return kCall + kMoveA * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(k);
   const auto tiles = static_cast<double>(round_up(rows, kRows)) * static_cast<double>(round_up(columns, kColumns));
-  return kCall + static_cast<double>(k) * (tiles + kMoveA * static_cast<double>(rows) + kMoveB * static_cast<double>(columns));
+  return kCall +
+         static_cast<double>(k) * (tiles + kMoveA * static_cast<double>(rows) + kMoveB * static_cast<double>(columns));
 }
 
 }  // namespace
@@ -28,8 +31,6 @@ Cut cut_products(int64_t batch, int64_t m, int64_t n, int64_t k, int threads) {
   const double serial = static_cast<double>(batch) * block_cost(m, n, k), region = kRegion + kWorker * threads;
   Cut best{Cut::Serial, 1, 1, m, n};
   if (threads == 1 || serial < 2 * region) return best;
-  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / threads;
-  if (work >= (batch == 1 ? 1 : 4) * kLibraryWork && batch < threads) return {Cut::Library, 1, 1, m, n};
   double least = serial;
   // 1, 2, 4, ... and the number of threads itself
   auto next = [&](int64_t v, int64_t last) { return v < last ? std::min(2 * v, last) : last + 1; };
@@ -39,14 +40,18 @@ Cut cut_products(int64_t batch, int64_t m, int64_t n, int64_t k, int threads) {
     for (int64_t across = 1; across <= most_across; across = next(across, most_across)) {
       const int64_t rows = round_up(ceil_div(m, down), kRows), columns = round_up(ceil_div(n, across), kColumns);
       const int64_t turns = ceil_div(batch * down * across, threads);
-      const double cost =
-          region + static_cast<double>(turns) * block_cost(std::min(rows, m), std::min(columns, n), k);
+      const double cost = region + static_cast<double>(turns) * block_cost(std::min(rows, m), std::min(columns, n), k);
       if (cost < least) {
         least = cost;
         best = {Cut::Blocks, down, across, rows, columns};
       }
     }
   return best;
+}
+
+bool worth_library_threads(int64_t batch, int64_t m, int64_t n, int64_t k, int threads) {
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / threads;
+  return batch < threads && work >= (batch == 1 ? 1 : 4) * kLibraryWork;
 }
 
 }  // namespace fc::cpu

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a batch of matrix products is spread over threads. Large products are the library's own affair: it uses every
-// thread, and cuts k too where that is the long dimension. Small ones are not: a library takes a number of threads of its
-// own for each shape, and teams of changing size are dear (core/threads.h). There c is cut into blocks, each one serial
-// call, dealt out to the whole team.
+// How a batch of matrix products is spread over threads: c is cut into blocks, each one serial call, dealt out to the
+// whole team. Only large products are left to a library's own threads: for small ones it takes as many as it likes for
+// each shape, and teams of changing size are dear (core/threads.h).
 #pragma once
 #include <cstdint>
 
 namespace fc::cpu {
 
 struct Cut {
-  enum How { Serial, Blocks, Library } how;
+  enum How { Serial, Blocks } how;
   int64_t down, across;   // blocks of one matrix
   int64_t rows, columns;  // of a block; the last ones may be smaller, or empty
 };
 
 // c[batch] is m x n, summed over k; none of them is 0.
 Cut cut_products(int64_t batch, int64_t m, int64_t n, int64_t k, int threads);
+// Whether there is enough to do for every thread of a library, which also cuts k where that is the long dimension.
+bool worth_library_threads(int64_t batch, int64_t m, int64_t n, int64_t k, int threads);
 
 }  // namespace fc::cpu

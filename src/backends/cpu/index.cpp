@@ -232,20 +232,24 @@ Tensor linear_index(TensorSpan indices, IntSpan dims, IntSpan sizes, IntSpan str
   }
   Tensor out = empty_tensor(Dims{indices[0].numel()}, DType::Int64, Device{});
   auto* to = out.data_as<int64_t>();
-  for (size_t k = 0; k < indices.size(); ++k) {
-    Tensor index = contiguous(indices[k]);
-    const auto* from = index.data_as<int64_t>();
-    int64_t size = sizes[k], stride = strides[k];
-    parallel_for(0, out.numel(), kGrain, [&](int64_t first, int64_t last) {
+  std::vector<Tensor> dense;
+  for (const Tensor& index : indices) dense.push_back(contiguous(index));
+  parallel_for(0, out.numel(), kGrain / 8, [&](int64_t first, int64_t last) {
+    for (size_t k = 0; k < count; ++k) {
+      const auto* from = dense[k].data_as<int64_t>();
+      const int64_t size = sizes[k], stride = strides[k];
+      bool bad = false;  // looked at after the loop, which stays without branches
       for (int64_t i = first; i < last; ++i) {
-        int64_t v = from[i];
-        FC_CHECK_AS(IndexError, v >= -size && v < size, "index ", v, " is out of bounds for dimension ", dims[k],
-                    " with size ", size);
-        int64_t part = (v < 0 ? v + size : v) * stride;
-        to[i] = k == 0 ? part : to[i] + part;
+        const int64_t v = from[i], counted = v < 0 ? v + size : v;
+        bad |= static_cast<uint64_t>(counted) >= static_cast<uint64_t>(size);
+        const int64_t part = static_cast<int64_t>(static_cast<uint64_t>(counted) * static_cast<uint64_t>(stride));
+        to[i] = k == 0 ? part : static_cast<int64_t>(static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(part));
       }
-    });
-  }
+      for (int64_t i = first; bad && i < last; ++i)
+        FC_CHECK_AS(IndexError, from[i] >= -size && from[i] < size, "index ", from[i],
+                    " is out of bounds for dimension ", dims[k], " with size ", size);
+    }
+  });
   return out;
 }
 

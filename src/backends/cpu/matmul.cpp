@@ -22,7 +22,6 @@ constexpr std::string_view engine_names[] = {"auto", "onednn", "openblas", "nati
 
 constexpr int64_t kTiny = 1 << 15;        // multiplications below which a library's call costs more than it saves
 constexpr int64_t kSmall = 1 << 19;       // the same for calls on many threads at once, where libraries get dearer
-constexpr int64_t kThreadWork = 1 << 17;  // multiplications that are worth a thread
 constexpr int64_t kHalfNative = 1 << 18;  // half types: below this, converting while packing beats converting first
 
 // One operand of a batched product; strides in bytes.
@@ -114,6 +113,21 @@ Product block_of(const fc_matmul& c, int64_t batch, int64_t row, int64_t rows, i
           c.beta};
 }
 
+int team_size() { return in_parallel_region() ? 1 : num_threads(); }
+
+// f(batch, row, rows, column, columns) for every block, on all threads.
+template <class F>
+void each_block(const fc_matmul& c, const Cut& cut, const F& f) {
+  const int64_t blocks = cut.down * cut.across;
+  parallel_for(0, c.batch * blocks, cut.how == Cut::Serial ? c.batch * blocks : 1, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t row = i % blocks / cut.across * cut.rows, column = i % cut.across * cut.columns;
+      if (row < c.m && column < c.n)
+        f(i / blocks, row, std::min(cut.rows, c.m - row), column, std::min(cut.columns, c.n - column));
+    }
+  });
+}
+
 void native_product(const ProductKernels& kernel, fc_matmul c) {
   const auto item = static_cast<int64_t>(item_size(static_cast<DType>(c.dtype)));
   if (c.n == 1 && c.a_row == item && c.a_col != item) swap_sides(c);
@@ -121,21 +135,10 @@ void native_product(const ProductKernels& kernel, fc_matmul c) {
     for (int64_t b = 0; b < c.batch; ++b) kernel.dots(block_of(c, b, 0, c.m, 0, c.n));
     return;
   }
-  // Units of work are bands of one matrix, across its longer side; a thread joins neighbouring bands.
-  const bool by_rows = c.m >= c.n;
-  const int64_t length = by_rows ? c.m : c.n, band = by_rows ? 48 : 64;
-  const int64_t bands = (length + band - 1) / band;
-  const double work =
-      static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k) / static_cast<double>(bands);
-  const auto grain = static_cast<int64_t>(std::max(1.0, static_cast<double>(kThreadWork) / std::max(work, 1.0)));
-  parallel_for(0, c.batch * bands, grain, [&](int64_t from, int64_t to) {
-    while (from < to) {
-      const int64_t b = from / bands, first = from % bands, count = std::min(bands - first, to - from);
-      const int64_t start = first * band, size = std::min(length, (first + count) * band) - start;
-      kernel.blocks(by_rows ? block_of(c, b, start, size, 0, c.n) : block_of(c, b, 0, c.m, start, size));
-      from += count;
-    }
-  });
+  each_block(c, cut_products(c.batch, c.m, c.n, c.k, team_size()),
+             [&](int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+               kernel.blocks(block_of(c, batch, row, rows, column, columns));
+             });
 }
 
 const ProductKernels& product_kernels(DType type) {
@@ -225,20 +228,15 @@ void library_product(Engine engine, DType type, fc_matmul c) {
     else if (engine == Engine::Blas) blas_product(type, p);
     else product_kernels(type).blocks(block_of(c, batch, row, rows, column, columns));
   };
-  const Cut cut = cut_products(c.batch, c.m, c.n, c.k, in_parallel_region() ? 1 : num_threads());
-  if (cut.how == Cut::Blocks) {
-    const int64_t blocks = cut.down * cut.across;
-    if (wished() == Engine::Auto && cut.rows * cut.columns < kSmall / c.k) engine = Engine::Native;
-    parallel_for(0, c.batch * blocks, 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; ++i) {
-        const int64_t row = i % blocks / cut.across * cut.rows, column = i % cut.across * cut.columns;
-        if (row < c.m && column < c.n)
-          run(i / blocks, row, std::min(cut.rows, c.m - row), column, std::min(cut.columns, c.n - column));
-      }
-    });
-  } else {
-    LibraryThreads threads(cut.how == Cut::Serial);
+  const Cut cut = cut_products(c.batch, c.m, c.n, c.k, team_size());
+  if (cut.how == Cut::Blocks && wished() == Engine::Auto && cut.rows * cut.columns < kSmall / c.k)
+    engine = Engine::Native;
+  const bool whole = worth_library_threads(c.batch, c.m, c.n, c.k, team_size());
+  if (whole || cut.how == Cut::Serial) {
+    LibraryThreads threads(!whole);
     for (int64_t i = 0; i < c.batch; ++i) run(i, 0, c.m, 0, c.n);
+  } else {
+    each_block(c, cut, run);
   }
   if (keep_c.defined()) copy_operand(c.batch, c.m, c.n, result, type, s.c, type);
 }

@@ -30,8 +30,8 @@ const RowKernels& row_kernels(DType t) {
 
 namespace {
 
-constexpr int64_t kGrain = 4096;   // elements per thread at least
-constexpr int64_t kColumns = 256;  // columns per piece of work
+constexpr int64_t kGrain = 2048;   // elements per thread at least
+constexpr int64_t kColumns = 256;  // columns per piece of work at most
 
 struct Split {
   int64_t outer = 1, n = 1, inner = 1;
@@ -48,12 +48,14 @@ void split_work(const Split& s, const Rows& rows, const Columns& columns) {
                  [&](int64_t from, int64_t to) { rows(from, to - from); });
     return;
   }
-  const int64_t pieces = (s.inner + kColumns - 1) / kColumns;
-  parallel_for(0, s.outer * pieces, std::max<int64_t>(kGrain / (s.n * std::min(s.inner, kColumns)), 1),
+  // Whole lines of the cache, and a piece for every thread.
+  const int64_t share = s.outer * s.inner / num_threads() / 32 * 32, width = std::clamp<int64_t>(share, 32, kColumns);
+  const int64_t pieces = (s.inner + width - 1) / width;
+  parallel_for(0, s.outer * pieces, std::max<int64_t>(kGrain / (s.n * std::min(s.inner, width)), 1),
                [&](int64_t from, int64_t to) {
                  for (int64_t i = from; i < to; ++i) {
-                   int64_t column = i % pieces * kColumns;
-                   columns(i / pieces * s.n * s.inner + column, std::min(kColumns, s.inner - column));
+                   int64_t column = i % pieces * width;
+                   columns(i / pieces * s.n * s.inner + column, std::min(width, s.inner - column));
                  }
                });
 }
