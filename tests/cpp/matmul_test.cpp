@@ -180,7 +180,7 @@ TEST(Matmul, CutsCoverTheResult) {
       EXPECT_TRUE(cut.how == cpu::Cut::Serial || threads > 1);
       EXPECT_GE(cut.down * cut.rows, m);
       EXPECT_GE(cut.across * cut.columns, n);
-      if (cut.how == cpu::Cut::Serial) EXPECT_TRUE(cut.down == 1 && cut.across == 1);
+      EXPECT_TRUE(cut.how != cpu::Cut::Serial || (cut.down == 1 && cut.across == 1));
       EXPECT_LE(cut.down, threads);
       EXPECT_LE(cut.across, threads);
     }
