@@ -51,8 +51,6 @@ class _Namespace:
         self._space = name
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
         if not _C._overloads(f"{self._space}::{name}"):
             raise AttributeError(f"'facula.ops.{self._space}' object has no attribute '{name}'")
         packet = _Packet(self._space, name)

@@ -281,7 +281,10 @@ class Tensor(_C.TensorBase):
             return _type_name(self)
         if isinstance(dtype, str):
             dtype = _type_from_name(dtype)
-        return self.to(dtype, non_blocking=non_blocking)
+        wanted = getattr(dtype, "dtype", None) if isinstance(dtype, type) else dtype  # of torch.DoubleTensor
+        if not isinstance(wanted, _C.dtype):
+            raise ValueError(f"invalid type: {getattr(dtype, '__name__', type(dtype).__name__)!r}")
+        return self.to(wanted, non_blocking=non_blocking)
 
     def numpy(self, *, force=False):
         """The same memory as a NumPy array."""

@@ -23,6 +23,12 @@ def _front(*operators):
     return publish
 
 
+def _need_tensor(function, name, position, value):
+    """TypeError, in the words of operators, for what is no tensor and does not stand for one."""
+    if not isinstance(value, Tensor) and not hasattr(type(value), "__torch_function__"):
+        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
+
+
 def _tensors(args):
     """f(a, b) and f([a, b]) mean the same."""
     return list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
@@ -155,16 +161,19 @@ def is_storage(obj):
 
 def is_floating_point(input):
     """Whether the tensor holds floating-point numbers."""
+    _need_tensor("is_floating_point", "input", 1, input)
     return input.is_floating_point()
 
 
 def is_complex(input):
     """Whether the tensor holds complex numbers."""
+    _need_tensor("is_complex", "input", 1, input)
     return input.is_complex()
 
 
 def numel(input):
     """How many elements the tensor has."""
+    _need_tensor("numel", "input", 1, input)
     return input.numel()
 
 
@@ -175,6 +184,7 @@ def typename(obj):
 
 def is_nonzero(input):
     """Whether a tensor of one element is not zero."""
+    _need_tensor("is_nonzero", "input", 1, input)
     return bool(input)
 
 
@@ -216,6 +226,7 @@ def broadcast_tensors(*tensors):
 
 def split(tensor, split_size_or_sections, dim=0):
     """Pieces along dim, of one size or of the sizes in a list; the last may be smaller."""
+    _need_tensor("split", "tensor", 1, tensor)
     return tensor.split(split_size_or_sections, dim)
 
 
@@ -278,6 +289,8 @@ def block_diag(*tensors):
 @_front("tensordot")
 def tensordot(a, b, dims=2, out=None):
     """The product of two tensors summed over several dimensions."""
+    _need_tensor("tensordot", "a", 1, a)
+    _need_tensor("tensordot", "b", 2, b)
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -312,6 +325,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 @_front("linalg_vector_norm")
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The p-norm of all elements, or along dim; "fro" is the 2-norm."""
+    _need_tensor("norm", "input", 1, input)
     if p == "nuc":
         raise NotImplementedError("norm(): the nuclear norm does not exist here (yet)")
     if isinstance(p, str) and p != "fro":
@@ -326,10 +340,9 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 @_front("nonzero")
 def nonzero(input, *, out=None, as_tuple=False):
     """Where the elements are not zero: rows of indices, or a tuple with one vector for each dimension."""
-    rows = _C._functions["nonzero"](input, **({} if out is None else {"out": out}))
-    if not as_tuple:
-        return rows
-    return (rows[:, 0],) if input.dim() == 0 else rows.unbind(1)
+    if as_tuple:
+        return tuple(_C._find_operator("aten::nonzero_numpy")(input))
+    return _C._functions["nonzero"](input, **({} if out is None else {"out": out}))
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):

@@ -91,7 +91,10 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
     return;
   }
   if (!is_sequence(o)) {
-    if (depth > 0 && PyUnicode_Check(o)) raise<ValueError>("too many dimensions 'str'");
+    if (PyUnicode_Check(o)) {
+      if (depth > 0) raise<ValueError>("too many dimensions 'str'");
+      raise<TypeError>("new(): invalid data type 'str'");
+    }
     raise<Error>("Could not infer dtype of ", Py_TYPE(o)->tp_name);
   }
   FC_CHECK_AS(ValueError, depth < kMaxDepth, "too many dimensions: nested deeper than ", kMaxDepth);

@@ -41,7 +41,7 @@ void bind_tensor(nb::module_& m) {
       [](nb::handle data, nb::handle dtype, nb::handle device, bool copy) {
         return py::tensor_from(data.ptr(), optional_dtype(dtype), optional_device(device), copy);
       },
-      nb::arg("data"), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("copy"));
+      nb::arg("data").none(), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("copy"));
   m.def("_from_buffer", [](nb::handle data) {
     bool writable = true;
     Tensor t = py::tensor_from_buffer(data.ptr(), &writable);

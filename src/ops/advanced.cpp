@@ -274,6 +274,8 @@ Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& 
 Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
   FC_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
            value.dim(), " dimension(s).");
+  if (value.device().is_cpu() && value.dtype() != self.dtype())
+    check_fits("masked_fill_", call<"aten::_local_scalar_dense", Scalar>(value), self.dtype());
   fill_where("masked_fill_", self, mask, {&value, {}});
   return self;
 }

@@ -111,7 +111,12 @@ constexpr BinaryRow rows[] = {
        if (g.needs(0)) g.set(0, mul(G, where(eq(A, 0), 0, div(Y, A))));
        if (g.needs(1)) g.set(1, zeros_like(G));
      }},
-    {"nextafter", FC_MAP_nextafter, Promote::Same, "bic", "", nullptr, false, "", nullptr},
+    {"nextafter", FC_MAP_nextafter, Promote::Same, "bic", all,
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, masked_fill(G, eq(A, B), 0));
+       if (g.needs(1)) g.set(1, zeros_like(G));
+     },
+     false, "", nullptr},
     {"logaddexp", FC_MAP_logaddexp, Promote::Same, "bi", "self other",
      [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, conj(add(exp(sub(B, A)), 1))));

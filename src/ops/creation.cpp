@@ -2,6 +2,7 @@
 // Operators that make tensors out of nothing.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "core/threads.h"
 #include "facula/opcodes.h"
@@ -146,7 +147,8 @@ int64_t range_size(const Scalar& start, const Scalar& end, const Scalar& step, D
   FC_CHECK(std::isfinite(from) && std::isfinite(to), "arange: unsupported range: ", from, " -> ", to);
   FC_CHECK(by > 0 ? to >= from : to <= from, "arange: upper bound and larger bound inconsistent with step sign: from ",
            start, " to ", end, " by ", step);
-  if (dtype == DType::Int64) {
+  const bool whole = start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
+  if (dtype == DType::Int64 && whole) {
     __int128 a = start.to_int(), b = end.to_int(), s = step.to_int();
     FC_CHECK(s != 0, "arange: step must be nonzero");
     __int128 n = (b - a + s - (s > 0 ? 1 : -1)) / s;
@@ -242,6 +244,14 @@ Tensor fill_linspace(const Tensor& out, const Scalar& start, const Scalar& end) 
 }
 
 Tensor fill_logspace(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
+  if (is_complex(out.dtype())) {
+    ComplexDouble a = start.to_complex(), b = end.to_complex();
+    Spaced<double> re(a.re, b.re, out.numel()), im(a.im, b.im, out.numel());
+    return fill_by<ComplexDouble>(out, DType::Complex128, [=](int64_t i) {
+      const std::complex<double> z = std::pow(std::complex<double>(base), std::complex<double>(re(i), im(i)));
+      return ComplexDouble{z.real(), z.imag()};
+    });
+  }
   Spaced<double> f(start.to_double(), end.to_double(), out.numel());
   return fill_by<double>(out, DType::Float64, [=](int64_t i) { return std::pow(base, f(i)); });
 }
@@ -265,7 +275,6 @@ Tensor linspace_out(const Scalar& start, const Scalar& end, int64_t steps, const
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, OptType dtype, OptLayout,
                 OptDevice device, OptBool) {
   DType t = spaced_type(start, end, dtype);
-  FC_CHECK_AS(NotImplementedError, !is_complex(t), "logspace: \"logspace_cpu\" not implemented for complex types");
   return fill_logspace(empty_tensor(steps_size("logspace", steps), t, device.value_or(default_device())), start, end,
                        base);
 }
@@ -369,9 +378,10 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType d
 // --- complex numbers from their parts
 
 Tensor complex_kernel(const Tensor& real, const Tensor& imag) {
-  FC_CHECK((real.dtype() == DType::Float32 || real.dtype() == DType::Float64) && is_floating(imag.dtype()),
-           "complex: Expected both inputs to be Float or Double tensors but got ", info(real.dtype()).legacy, " and ",
-           info(imag.dtype()).legacy);
+  auto known = [](const Tensor& t) { return t.dtype() == DType::Float32 || t.dtype() == DType::Float64; };
+  FC_CHECK_AS(NotImplementedError, known(real) && known(imag),
+              "complex: Expected both inputs to be Float or Double tensors but got ", info(real.dtype()).legacy,
+              " and ", info(imag.dtype()).legacy);
   FC_CHECK(real.dtype() == imag.dtype(), "complex: Expected object of scalar type ", info(real.dtype()).legacy,
            " but got scalar type ", info(imag.dtype()).legacy, " for second argument");
   const MapInput in[] = {{&real, {}}, {&imag, {}}};

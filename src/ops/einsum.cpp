@@ -86,10 +86,8 @@ Tensor sum_product(const Tensor& a, const Tensor& b, const std::vector<bool>& co
   Dims order = join({&batch, &left, &right, &inner}), shape, back(static_cast<size_t>(rank));
   for (size_t i = 0; i < order.size(); ++i) {
     const int64_t d = order[i];
-    shape.push_back(contract[static_cast<size_t>(d)]      ? 1
-                    : std::max(a.size(d), b.size(d)) == 1 ? 1
-                    : a.size(d) == 1                      ? b.size(d)
-                                                          : a.size(d));
+    const int64_t size = a.size(d) == 1 ? b.size(d) : a.size(d);
+    shape.push_back(contract[static_cast<size_t>(d)] ? 1 : size);
     back[static_cast<size_t>(d)] = static_cast<int64_t>(i);
   }
   return permute(reshape(product, shape), back);

@@ -36,10 +36,10 @@ void check_same_device(const char* op, const Tensor& self, const Tensor& other) 
 
 Tensor gather_kernel(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   int64_t d = wrap_dim(dim, self.dim(), "gather");
+  if (index.numel() == 0) return empty_tensor(index.sizes(), self.dtype(), self.device());  // of any type
   Tensor at = int64_index("gather", index);
   check_same_device("gather", self, index);
   Tensor out = empty_tensor(index.sizes(), self.dtype(), self.device());
-  if (out.numel() == 0) return out;
   Tensor from = at_least_1d(self), where = at_least_1d(at);
   FC_CHECK(from.dim() == where.dim(),
            "gather(): Index tensor must have the same number of dimensions as input tensor: index is ", index.sizes(),
@@ -150,17 +150,27 @@ Tensor index_select_kernel(const Tensor& self, int64_t dim, const Tensor& index)
   return out;
 }
 
+// Where there is nothing to name, no index is right: PyTorch says so with another exception than for a wrong index.
+void check_not_empty(const char* op, const Tensor& self, int64_t dim, const Tensor& index) {
+  FC_CHECK(index.numel() == 0 || self.dim() == 0 || self.size(dim) > 0, op, "(): dimension ", dim, " of self ",
+           self.sizes(), " has no elements that an index could name");
+}
+
 // self and source side by side, checked: for index_add_ and index_copy_.
-Tensor slices_index(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+Tensor slices_index(const char* op, fc_scatter_opcode opcode, const Tensor& self, int64_t dim, const Tensor& index,
+                    const Tensor& source) {
   Tensor at = index_vector(op, index, self.device());
   FC_CHECK(self.dtype() == source.dtype(), op, "(): self (", info(self.dtype()).legacy, ") and source (",
            info(source.dtype()).legacy, ") must have the same scalar type");
   check_same_device(op, self, source);
   Tensor to = at_least_1d(self), from = at_least_1d(source);
-  FC_CHECK_AS(
-      IndexError, to.dim() == from.dim(), op,
-      "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (",
-      source.dim(), "), destination dimensionality (", self.dim(), ")");
+  if (to.dim() != from.dim() && opcode == FC_SCATTER_SET)
+    raise<IndexError>(
+        op, "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (",
+        source.dim(), "), destination dimensionality (", self.dim(), ")");
+  FC_CHECK(to.dim() == from.dim(), op,
+           "(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
+           self.sizes(), " source.shape = ", source.sizes());
   FC_CHECK(at.numel() == from.size(dim), op, "(): Number of indices (", at.numel(),
            ") should be equal to source.size(dim): (", from.size(dim), "), for dim: ", dim);
   for (int64_t k = 0; k < to.dim(); ++k)
@@ -173,7 +183,8 @@ Tensor slices_index(const char* op, const Tensor& self, int64_t dim, const Tenso
 Tensor write_slices(const char* op, fc_scatter_opcode opcode, const Tensor& self, int64_t dim, const Tensor& index,
                     const Tensor& source) {
   int64_t d = wrap_dim(dim, self.dim(), op);
-  Tensor at = slices_index(op, self, d, index, source), from = at_least_1d(source);
+  Tensor at = slices_index(op, opcode, self, d, index, source), from = at_least_1d(source);
+  if (opcode == FC_SCATTER_SET && source.numel() > 0) check_not_empty(op, self, d, at);
   if (at.numel() > 0 && self.numel() + source.numel() > 0)
     named<IndexError>(op, [&] { scatter_into(opcode, at_least_1d(self), d, along(at, d, from.sizes()), from); });
   return self;
@@ -191,6 +202,7 @@ Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Te
 Tensor fill_slices(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   int64_t d = wrap_dim(dim, self.dim(), "index_fill_");
   if (self.device().is_meta() || index.numel() == 0) return self;
+  check_not_empty("index_fill_", self, d, index);
   Tensor to = at_least_1d(self), at = index_vector("index_fill_", index, Device{});
   const Tensor list[] = {at};
   named<IndexError>("index_fill_", [&] {
@@ -252,6 +264,8 @@ Tensor embedding_kernel(const Tensor& weight, const Tensor& indices, int64_t, bo
   Dims shape(indices.sizes());
   shape.push_back(weight.size(1));
   Tensor out = empty_tensor(shape, weight.dtype(), weight.device());
+  FC_CHECK(weight.size(0) > 0 || indices.numel() == 0, "embedding: weight ", weight.sizes(),
+           " has no rows that an index could name");
   Tensor at = index_vector("embedding", reshape(indices, Dims{-1}), weight.device());
   Tensor rows = make_view(out, Dims{at.numel(), weight.size(1)}, Dims{weight.size(1), 1}, 0);
   named<IndexError>("embedding", [&] {

@@ -209,6 +209,15 @@ void addr_kernel(void*, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK(a.dtype() == b.dtype(), "addr: expected both vectors to have same dtype, but found ", info(a.dtype()).legacy,
            " and ", info(b.dtype()).legacy);
   const int64_t shape[] = {a.size(0), b.size(0)};
+  if (a.dtype() == DType::Bool && args[0].tensor().dtype() == DType::Bool) {
+    check_same_device("addr", args[0].tensor(), a);
+    check_same_device("addr", a, b);
+    check_expands("addr", args[0].tensor().sizes(), shape);
+    Tensor out = logical_and(logical_and(column(a), row(b)), wrapped_number(!args[4].scalar().is_zero()));
+    if (!args[3].scalar().is_zero()) out = logical_or(out, args[0].tensor());
+    results[0] = Value(std::move(out));
+    return;
+  }
   add_product("addr", args[0].tensor(), column(a), row(b), shape, args, op, results);
 }
 void addbmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
@@ -395,7 +404,7 @@ Tensor attention(const Tensor& query, const Tensor& key_in, const Tensor& value_
            mask.defined() ? mask.dtype() : DType::Bool, " and  query.dtype: ", query.dtype(), " instead.");
   Tensor key = key_in, value = value_in;
   if (grouped) {  // each key and value head serves several query heads
-    FC_CHECK(query.dim() >= 3 && key.dim() == query.dim() && value.dim() == query.dim() && key.size(-3) > 0 &&
+    FC_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3 && key.size(-3) > 0 &&
                  query.size(-3) % key.size(-3) == 0 && key.size(-3) == value.size(-3),
              "scaled_dot_product_attention: enable_gqa needs a number of heads in query that is a multiple of that in "
              "key and value");

@@ -312,7 +312,9 @@ Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double mar
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, int64_t reduction) {
   return reduce_loss(positive_part(add(mul(neg(target), sub(a, b)), margin)), reduction);
 }
-Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double eps) {
+Tensor cosine_similarity(const Tensor& first, const Tensor& second, int64_t dim, double eps) {
+  const Dims shape = broadcast_shapes("cosine_similarity", first.sizes(), second.sizes());
+  const Tensor a = expand(first, shape), b = expand(second, shape);
   auto norm = [&](const Tensor& t) {
     return call<"aten::clamp_min", Tensor>(
         call<"aten::linalg_vector_norm", Tensor>(t, Scalar(2), std::optional<IntSpan>(Dims{dim}), true,

@@ -52,6 +52,8 @@ void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& b
 void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
                       int64_t group) {
   FC_CHECK(group > 0, "group_norm: Expected num groups to be greater than 0, got ", group);
+  FC_CHECK(c > 0, "group_norm: Expected number of channels to be greater than 0, got ", c);
+  FC_CHECK(hxw > 0, "group_norm: Expected HxW to be greater than 0, got ", hxw);
   FC_CHECK(c % group == 0,
            "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
            input.sizes(), " and num_groups=", group);
@@ -194,6 +196,7 @@ void layer_norm_grad(Grad& g) {  // (input, normalized_shape, weight, bias, eps)
 // --- batch norm
 Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, bool training, double momentum, double eps, bool) {
+  if (input.dim() == 1 && input.numel() == 0) return clone(input);  // PyTorch takes it for a batch of nothing
   return std::get<0>(
       call<"aten::native_batch_norm", Three>(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
@@ -376,18 +379,30 @@ Three group_norm_backward_parts(const Tensor& g, const Tensor& input, const Tens
   return out;
 }
 void group_norm_grad(Grad& g) {  // (input, weight, bias, N, C, HxW, group, eps)
-  const Tensor& go = g.out();
-  if (!go.defined()) return;
+  const Tensor &go = g.out(0), &of_mean = g.out(1), &of_rstd = g.out(2);
   const bool mask[3] = {g.needs(0), g.needs(1), g.needs(2)};
   const int64_t n = g.arg(3).integer(), c = g.arg(4).integer(), hxw = g.arg(5).integer(), group = g.arg(6).integer();
   Tensor x = g.in(0), w = g.in(1);
+  const bool statistics = mask[0] && (of_mean.defined() || of_rstd.defined());
+  Standardised s;
+  if (grad_enabled() || statistics)
+    s = standardise(reshape(x, Dims{n, group, c / group * hxw}), Dims{2}, g.arg(7).real());
   Three out;
-  if (!grad_enabled())
-    out = call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n, c, hxw, group,
-                                                          Mask(mask));
-  else
-    out = group_norm_grads(go, standardise(reshape(x, Dims{n, group, c / group * hxw}), Dims{2}, g.arg(7).real()),
-                           x.sizes(), w, n, c, hxw, mask);
+  if (go.defined())
+    out = grad_enabled() ? group_norm_grads(go, s, x.sizes(), w, n, c, hxw, mask)
+                         : call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n, c,
+                                                                           hxw, group, Mask(mask));
+  if (statistics) {  // d mean / dx is 1 / size, d rstd / dx is -rstd^2 hat / size
+    const Dims per_group{n, group, 1};
+    Tensor flow;
+    if (of_mean.defined()) flow = expand(reshape(of_mean, per_group), s.hat.sizes());
+    if (of_rstd.defined()) {
+      Tensor more = neg(mul(mul(reshape(of_rstd, per_group), mul(s.rstd, s.rstd)), s.hat));
+      flow = flow.defined() ? add(flow, more) : more;
+    }
+    flow = reshape(div(flow, c / group * hxw), x.sizes());
+    std::get<0>(out) = std::get<0>(out).defined() ? add(std::get<0>(out), flow) : flow;
+  }
   g.set(0, std::get<0>(out));
   g.set(1, std::get<1>(out));
   g.set(2, std::get<2>(out));

@@ -29,6 +29,17 @@ DType combine(DType higher, DType lower) {
   return promote(higher, lower);
 }
 
+// Numbers that came as tensors, and nothing else: arithmetic on them (in a derivative: 1 - weight) stays one of numbers.
+bool numbers_only(std::span<const MapInput> inputs) {
+  bool tensors = false;
+  for (const MapInput& in : inputs) {
+    if (!in.tensor) continue;
+    if (!in.tensor->impl().is_wrapped_number()) return false;
+    tensors = true;
+  }
+  return tensors;
+}
+
 DType number_type(const Scalar& s) {
   switch (s.kind()) {
     case Scalar::Kind::Bool: return DType::Bool;
@@ -97,6 +108,11 @@ DType result_type(std::span<const MapInput> inputs) {
   if (inputs.size() == 2 && inputs[0].tensor && inputs[1].tensor) {  // most calls: two tensors of one type
     const TensorImpl &a = inputs[0].tensor->impl(), &b = inputs[1].tensor->impl();
     if (a.dtype() == b.dtype() && !a.is_wrapped_number() && !b.is_wrapped_number()) return a.dtype();
+  }
+  if (numbers_only(inputs)) {
+    DType t = DType::Undefined;
+    for (const MapInput& in : inputs) t = promote(t, in.tensor ? in.tensor->dtype() : in.number.dtype());
+    return t;
   }
   Ranks r;
   for (const MapInput& in : inputs) {
@@ -183,7 +199,7 @@ MapTypes map_types(const MapRequest& r) {
     case Promote::Same: break;
     case Promote::Float:
     case Promote::RealFloat:
-      if (is_integral(common, true)) compute = default_dtype();
+      if (is_integral(common, true)) compute = numbers_only(r.inputs) ? DType::Float64 : default_dtype();
       natural = r.promote == Promote::Float ? compute : real_of(compute);
       break;
     case Promote::Compare:
@@ -302,6 +318,8 @@ bool try_map(const MapRequest& r, Tensor& result) {
     result = out;
   } else {
     result = flat ? empty_tensor(shape, natural, device) : allocate(shape, r.inputs, natural, device);
+    if (numbers_only(r.inputs)) [[unlikely]]
+      result.impl().set_wrapped_number(true);
   }
   if (nothing || result.numel() == 0) return true;
   bind(c.out, result, strides[FC_MAX_INPUTS]);

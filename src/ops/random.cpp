@@ -396,8 +396,9 @@ void check_dropout(double p) {
 }
 
 Tensor dropout_noise(const Tensor& like, IntSpan sizes, double p) {
-  Tensor noise = Dims::same(like.sizes(), sizes) ? fresh_like(like, {}, {}, {}, {}, {})
-                                                 : empty_tensor(sizes, like.dtype(), like.device());
+  const DType type = real_of(like.dtype());
+  Tensor noise = Dims::same(like.sizes(), sizes) ? fresh_like(like, type, {}, {}, {}, {})
+                                                 : empty_tensor(sizes, type, like.device());
   return call<"aten::bernoulli_.float", Tensor>(noise, 1 - p, static_cast<Generator*>(nullptr));
 }
 Tensor dropout(const Tensor& input, double p, bool train) {

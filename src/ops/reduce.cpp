@@ -281,7 +281,8 @@ void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const 
   }
 }
 
-void refuse_empty(const char* op, const Tensor& in, DimSet dims, bool whole) {
+void refuse_empty(const char* op, const Tensor& in, DimSet dims, bool whole, bool arg_only) {
+  if (whole && arg_only) raise<IndexError>(op, "(): Expected reduction dim to be specified for input.numel() == 0.");
   FC_CHECK(!whole, op,
            "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
            "'dim' argument.");
@@ -301,7 +302,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   DimSet dims = reduced_dims(name, dim, in.dim());
   if (row.result == Result::Truth && dim.tag() == Tag::IntList && dim.ints().empty()) dims = 0;  // as PyTorch has it
   if (extreme && in.numel() == 0)
-    refuse_empty(name, in, dims, dim.is_none() || (dim.tag() == Tag::IntList && dim.ints().empty()));
+    refuse_empty(name, in, dims, dim.is_none() || (dim.tag() == Tag::IntList && dim.ints().empty()), arg_only);
   Tensor values, indices;
   ReduceRequest r{
       .op = name, .opcode = row.opcode, .in = in, .dims = dims, .keepdim = keepdim, .compute = {}, .result = {}};
@@ -338,6 +339,7 @@ constexpr OpDef defs[] = {
 }  // namespace
 
 void define_reduce() {
+  define_all(defs);  // before max.dim: a 0-d tensor of integers is also a number, and the first overload that fits wins
   for (const ReduceRow& row : rows)
     define({.schema = row.schema,
             .all = {run, const_cast<ReduceRow*>(&row)},
@@ -345,7 +347,6 @@ void define_reduce() {
             .grad = row.grad,
             .differentiable = row.grad != nullptr,
             .out = row.out});
-  define_all(defs);
 }
 
 }  // namespace fc

@@ -70,8 +70,8 @@ void extreme(void*, const Operator& op, const Arg* args, Value* results) {  // (
 void logcumsumexp(void*, const Operator& op, const Arg* args, Value* results) {
   const Tensor& self = args[0].tensor();
   int64_t dim = wrap_dim(args[1].integer(), self.dim(), "logcumsumexp");
-  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()), "\"logcumsumexp\" not implemented for '",
-              info(self.dtype()).legacy, "'");
+  FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()) || is_complex(self.dtype()),
+              "\"logcumsumexp\" not implemented for '", info(self.dtype()).legacy, "'");
   Tensor result;
   if (try_scan(FC_SCAN_LOGSUMEXP, self, dim, self.dtype(), result, nullptr)) results[0] = Value(std::move(result));
   else run_on_cpu(op, op.pick_device(args), args, results);
@@ -125,10 +125,17 @@ void logcumsumexp_grad(Grad& g) {
     g.set(0, go);
     return;
   }
+  auto reversed = [&](const Tensor& logs) {
+    return flip(call<"aten::logcumsumexp", Tensor>(flip(logs, Dims{dim}), dim), Dims{dim});
+  };
+  if (is_complex(x.dtype())) {
+    g.set(0, exp(add(reversed(sub(log(go), conj(y))), conj(x))));
+    return;
+  }
   Tensor lowest = full({}, -std::numeric_limits<double>::infinity(), go.dtype(), go.device());
   auto part = [&](const Tensor& grad) {
     Tensor logs = sub(where(gt(grad, 0), log(grad), lowest), y);
-    return exp(add(flip(call<"aten::logcumsumexp", Tensor>(flip(logs, Dims{dim}), dim), Dims{dim}), x));
+    return exp(add(reversed(logs), x));
   };
   g.set(0, sub(part(go), part(neg(go))));
 }
@@ -137,6 +144,7 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
   FC_CHECK(self.dim() > 0, "diff expects input to be at least one-dimensional");
   FC_CHECK(n >= 0, "diff: order must be non-negative but got ", n);
   dim = wrap_dim(dim, self.dim(), "diff");
+  if (n == 0) return clone(self);
   std::vector<Tensor> parts;
   for (const Tensor* t : {&prepend, &self, &append})
     if (t->defined()) parts.push_back(*t);
@@ -146,7 +154,7 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
     Tensor a = narrow(x, dim, 1, size - 1), b = narrow(x, dim, 0, size - 1);
     x = x.dtype() == DType::Bool ? call<"aten::logical_xor", Tensor>(a, b) : sub(a, b);
   }
-  return n == 0 && parts.size() == 1 ? clone(x) : x;
+  return x;
 }
 
 constexpr OpDef defs[] = {

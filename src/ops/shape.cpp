@@ -177,9 +177,10 @@ Tensor roll_kernel(const Tensor& self, IntSpan shifts, IntSpan dims) {
   }
   FC_CHECK(shifts.size() == dims.size(), "roll: shifts and dimensions must align. shifts: ", shifts.size(),
            ", dims:", dims.size());
+  FC_CHECK_AS(IndexError, self.dim() > 0, "roll: Dimension specified as ", dims[0], " but tensor has no dimensions");
   Tensor out = self;
   for (size_t i = 0; i < dims.size(); ++i) {
-    int64_t dim = wrap_dim(dims[i], self.dim(), "roll"), size = self.dim() ? self.size(dim) : 1;
+    int64_t dim = wrap_dim(dims[i], self.dim(), "roll"), size = self.size(dim);
     if (size <= 1) continue;
     int64_t start = (size - shifts[i] % size) % size;
     if (start == 0) continue;
@@ -416,12 +417,16 @@ Tensor pad_by_index(const char* op, const Tensor& self, IntSpan pad, PadMode mod
              after, ") removes more than dimension ", dim, " of input ", self.sizes(), " has");
     Tensor index = empty_tensor(Dims{size + before + after}, DType::Int64, Device{});
     auto* at = index.data_as<int64_t>();
+    // What a negative width takes away is not wrapped around to.
+    const int64_t first = std::max<int64_t>(-before, 0), kept = size - first - std::max<int64_t>(-after, 0);
+    FC_CHECK(mode != PadMode::Circular || kept > 0, op, ": negative padding (", before, ", ", after,
+             ") leaves nothing of dimension ", dim, " of input ", self.sizes());
     for (int64_t k = 0; k < index.numel(); ++k) {
       int64_t j = k - before;
       switch (mode) {
         case PadMode::Reflect: j = j < 0 ? -j : j >= size ? 2 * (size - 1) - j : j; break;
         case PadMode::Replicate: j = std::clamp<int64_t>(j, 0, size - 1); break;
-        case PadMode::Circular: j = j < 0 ? j + size : j >= size ? j - size : j; break;
+        case PadMode::Circular: j = first + ((j - first) % kept + kept) % kept; break;
       }
       at[k] = j;
     }

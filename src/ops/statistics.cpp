@@ -126,7 +126,7 @@ Tensor logsumexp_kernel(const Tensor& self, IntSpan dim, bool keepdim) {
   Tensor x = is_integral(self.dtype(), true) ? to_dtype(self, default_dtype()) : self;
   Dims dims = reduced_list(reduced_dims("logsumexp", dim, x.dim()), x.dim());
   if (x.numel() == 0) return log(sum(exp(x), dims, keepdim));
-  Tensor top = amax(x, dims, true);
+  Tensor top = amax(is_complex(x.dtype()) ? call<"aten::real", Tensor>(x) : x, dims, true);
   top = masked_fill(top, eq(abs(top), std::numeric_limits<double>::infinity()), 0);
   Tensor result = log(sum(exp(sub(x, top)), dims, keepdim));
   return add(result, keepdim ? top : reshape(top, result.sizes()));
@@ -178,9 +178,8 @@ void vector_norm_grad(Grad& g) {
   Tensor grad = restore_dims(g.out(), g.arg(2), flag(g, 3), rank(g)),
          norm = restore_dims(g.result(), g.arg(2), flag(g, 3), rank(g));
   auto at_zero = [&](const Tensor& t) { return masked_fill(t, eq(norm, 0), 0); };
-  if (p == 0) {
-    g.set(0, zeros_like(x));
-  } else if (p == 1) {
+  if (p == 0) return;
+  if (p == 1) {
     g.set(0, mul(sgn(x), grad));
   } else if (p == 2) {
     g.set(0, at_zero(mul(grad, div(x, norm))));
@@ -274,7 +273,7 @@ constexpr OpDef defs[] = {
      .grad =
          [](Grad& g) {
            Tensor y = restore_dims(g.result(), g.arg(1), flag(g, 2), rank(g));
-           g.set(0, mul(restore_dims(g.out(), g.arg(1), flag(g, 2), rank(g)), exp(sub(g.in(0), y))));
+           g.set(0, mul(restore_dims(g.out(), g.arg(1), flag(g, 2), rank(g)), conj(exp(sub(g.in(0), y)))));
          },
      .out = true,
      .autocast = Autocast::Float32},

@@ -84,11 +84,47 @@ void run_nearest(void* exact, const Operator& op, const Arg* args, Value* result
   results[0] = Value(std::move(x));
 }
 
+// The same for bytes, as PyTorch does it: weights are whole numbers of as many bits as fit into 16 with their sign, and
+// every dimension's result is rounded to bytes.
+Tensor mix_bytes(const Tensor& x, int64_t dim, const Mix& m) {
+  const Tensor second = m.weight, first = rsub(second, 1);
+  const double largest = x.device().is_meta()
+                             ? 1
+                             : call<"aten::_local_scalar_dense", Scalar>(
+                                   amax(call<"aten::maximum", Tensor>(first, where(eq(m.low, m.high), 1, second)), {}))
+                                   .to_double();
+  int bits = 0;
+  while (bits < 22 && static_cast<int64_t>(0.5 + largest * static_cast<double>(int64_t{2} << bits)) < (1 << 15)) ++bits;
+  auto whole = [&](const Tensor& w) {
+    return to_dtype(add(mul(w, static_cast<double>(int64_t{1} << bits)), 0.5), DType::Int32);
+  };
+  auto part = [&](const Tensor& index, const Tensor& w) {
+    Dims shape(static_cast<size_t>(x.dim() - dim), 1);
+    shape[0] = w.numel();
+    return mul(to_dtype(pick(x, dim, index), DType::Int32), view(whole(w), shape));
+  };
+  Tensor sum = add(add(part(m.low, first), part(m.high, second)), 1 << (bits - 1));
+  sum = call<"aten::clamp", Tensor>(div_mode(sum, wrapped_number(1 << bits), "floor"), std::optional<Scalar>(0),
+                                    std::optional<Scalar>(255));
+  return to_dtype(sum, DType::UInt8);
+}
+
 // upsample_linear1d(self, output_size, align_corners, scales...)
 void run_linear(void*, const Operator& op, const Arg* args, Value* results) {
   const Tensor& self = args[0].tensor();
   IntSpan size = args[1].ints();
   check_sizes(op, self, size);
+  if (self.dtype() == DType::UInt8) {
+    FC_CHECK_AS(NotImplementedError, size.size() == 2, "\"compute_indices_weights_linear\" not implemented for 'Byte'");
+    Tensor x = self;
+    for (size_t d = 2; d-- > 0;) {
+      const int64_t dim = static_cast<int64_t>(d) + 2;
+      const Scale scale = args[3 + d].is_none() ? 0 : args[3 + d].real();
+      x = mix_bytes(x, dim, linear<double>(x.size(dim), size[d], scale, args[2].boolean(), DType::Float64, x.device()));
+    }
+    results[0] = Value(std::move(x));
+    return;
+  }
   const DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
   Tensor x = self.dtype() == wide ? self : to_dtype(self, wide);
   for (size_t d = size.size(); d-- > 0;) {
@@ -101,7 +137,6 @@ void run_linear(void*, const Operator& op, const Arg* args, Value* results) {
     Tensor w = view(m.weight, shape);
     x = add(mul(pick(x, dim, m.low), sub(wrapped_number(1), w)), mul(pick(x, dim, m.high), w));
   }
-  if (self.dtype() == DType::UInt8) x = call<"aten::round", Tensor>(x);
   results[0] = Value(self.dtype() == wide ? x : to_dtype(x, self.dtype()));
 }
 

@@ -9,6 +9,7 @@ import math
 
 from facula import _C
 from facula._tensor import Tensor
+from facula.functional import _need_tensor
 from facula.overrides import handle_torch_function, has_torch_function
 
 _ops = _C._functions
@@ -65,8 +66,12 @@ _absent = []
 
 
 def _overridable(function):
+    """Every function here takes a tensor first, and objects that stand for tensors anywhere."""
+
     @functools.wraps(function)
     def front(*args, **kwargs):
+        if args or "input" in kwargs:
+            _need_tensor(front.__name__, "input", 1, args[0] if args else kwargs["input"])
         if has_torch_function(args):
             tensors = tuple(a for a in args if isinstance(a, Tensor) or hasattr(type(a), "__torch_function__"))
             return handle_torch_function(front, tensors, *args, **kwargs)
@@ -197,6 +202,8 @@ del _name
 def adaptive_avg_pool2d(input, output_size):
     """None in output_size keeps the input's size there."""
     pair = (output_size, output_size) if isinstance(output_size, int) else output_size
+    if input.dim() <= len(pair):
+        raise ValueError(f"Input dimension should be at least {len(pair) + 1}")
     size = [n if wanted is None else wanted for wanted, n in zip(pair, input.shape[-2:])]
     return _op("adaptive_avg_pool2d")(input, size)
 
@@ -228,7 +235,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 @_needs("batch_norm")
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """Zero mean and unit variance for each channel, over the batch or by the running statistics."""
-    if training and input.numel() // max(input.size(1), 1) == 1:
+    if training and math.prod((input.size(0) if input.dim() else 0, *input.shape[2:])) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
     return _op("batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
@@ -242,6 +249,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 @_needs("embedding")
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """Rows of weight picked by input."""
+    _need_tensor("embedding", "weight", 2, weight)
     if padding_idx is None:
         padding_idx = -1
     elif not -weight.size(0) <= padding_idx < weight.size(0):
@@ -265,7 +273,8 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return _op("nll_loss_nd")(input, target, weight, _number(reduction), ignore_index)
 
 
-def _warn_sizes(input, target):
+def _warn_sizes(name, input, target):
+    _need_tensor(name, "target", 2, target)
     if input.shape != target.shape:
         import warnings
 
@@ -279,34 +288,35 @@ def _warn_sizes(input, target):
 @_needs("mse_loss")
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The mean of squared differences."""
-    _warn_sizes(input, target)
+    _warn_sizes("mse_loss", input, target)
     return _op("mse_loss")(input, target, _number(reduction))
 
 
 @_needs("l1_loss")
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The mean of absolute differences."""
-    _warn_sizes(input, target)
+    _warn_sizes("l1_loss", input, target)
     return _op("l1_loss")(input, target, _number(reduction))
 
 
 @_needs("smooth_l1_loss")
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """The absolute difference, rounded off to a square below beta."""
-    _warn_sizes(input, target)
+    _warn_sizes("smooth_l1_loss", input, target)
     return _op("smooth_l1_loss")(input, target, _number(reduction), beta)
 
 
 @_needs("huber_loss")
 def huber_loss(input, target, reduction="mean", delta=1.0):
     """Half the squared difference near zero, linear beyond delta."""
-    _warn_sizes(input, target)
+    _warn_sizes("huber_loss", input, target)
     return _op("huber_loss")(input, target, _number(reduction), delta)
 
 
 @_needs("binary_cross_entropy")
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Cross entropy between targets and probabilities."""
+    _need_tensor("binary_cross_entropy", "target", 2, target)
     if input.size() != target.size():
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size.")
     return _op("binary_cross_entropy")(input, target, weight, _number(reduction))
@@ -315,6 +325,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 @_needs("binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """Cross entropy between targets and the sigmoid of the input."""
+    _need_tensor("binary_cross_entropy_with_logits", "target", 2, target)
     if input.size() != target.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
     return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _number(reduction))

@@ -45,6 +45,16 @@ struct LogAdd {  // log(e^a + e^b)
     A high = a < b ? b : a, low = a < b ? a : b;
     return high == low && std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
   }
+  template <class R>
+  static std::complex<R> apply(std::complex<R> a, std::complex<R> b) {
+    auto is_nan = [](const std::complex<R>& z) { return z.real() != z.real() || z.imag() != z.imag(); };
+    if (is_nan(a) || is_nan(b)) return {std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN()};
+    const bool swap = a.real() < b.real();
+    const std::complex<R> high = swap ? b : a, low = swap ? a : b;
+    if (high.real() == low.real() && std::isinf(high.real()))
+      return high.real() < 0 ? low : std::log(std::exp(low) + std::exp(high));
+    return high + std::log(R(1) + std::exp(low - high));
+  }
 };
 
 // What a line has come to.
@@ -143,9 +153,11 @@ LinesFn pick(int opcode, DType t) {
     case FC_SCAN_MAX: return comparing<true>(t);
     case FC_SCAN_MIN: return comparing<false>(t);
     default:
-      return t == DType::Float32   ? scan_lines<Fold<LogAdd, float, float>>
-             : t == DType::Float64 ? scan_lines<Fold<LogAdd, double, double>>
-                                   : nullptr;
+      return t == DType::Float32      ? scan_lines<Fold<LogAdd, float, float>>
+             : t == DType::Float64    ? scan_lines<Fold<LogAdd, double, double>>
+             : t == DType::Complex64  ? scan_lines<Fold<LogAdd, std::complex<float>, std::complex<float>>>
+             : t == DType::Complex128 ? scan_lines<Fold<LogAdd, std::complex<double>, std::complex<double>>>
+                                      : nullptr;
   }
 }
 

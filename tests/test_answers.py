@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers that were wrong once: values, types and gradients at the edges of operators' arguments, and the exceptions
+for what has no answer. Run with `--module torch` to hold PyTorch to the same."""
+import pytest
+
+inf = float("inf")
+
+
+def image(t):
+    return t.arange(12.0).view(1, 1, 3, 4)
+
+
+# name: (call, what it must give as nested lists)
+ANSWERS = {
+    "arange to a fraction": (lambda t: t.arange(3.1, dtype=t.int64), [0, 1, 2, 3]),
+    "arange from a fraction": (lambda t: t.arange(-0.9, 2.1, 2.0, dtype=t.int64), [0, 2]),
+    "arange down past the end": (lambda t: t.arange(0.0, -8.000001, -4.0, dtype=t.int64), [0, -4, -8]),
+    "arange by halves": (lambda t: t.arange(0, 2, 0.5, dtype=t.int64), [0, 0, 0, 0]),
+    "logspace of complex numbers": (lambda t: t.logspace(0, 2, 3, dtype=t.complex64).real.round(), [1, 10, 100]),
+    "diff of order 0 leaves out what would be added": (lambda t: t.diff(t.arange(3), 0, 0, t.ones(1), t.ones(1)), [0, 1, 2]),
+    "addr of truth values": (lambda t: t.addr(t.tensor([[True, False]]), t.tensor([False]), t.tensor([True, True])), [[True, False]]),
+    "addr of truth values without self": (lambda t: t.addr(t.tensor([[True, False]]), t.tensor([True]), t.tensor([False, True]), beta=0), [[False, True]]),
+    "addr of truth values without a product": (lambda t: t.addr(t.tensor([[True, False]]), t.tensor([True]), t.tensor([False, True]), alpha=0), [[True, False]]),
+    "max with a 0-d tensor": (lambda t: t.max(t.tensor([5, 7]), t.tensor(6)), [6, 7]),
+    "min with a 0-d tensor": (lambda t: t.min(t.tensor([5, 7]), t.tensor(6)), [5, 6]),
+    "method max with a 0-d tensor": (lambda t: t.tensor([[5, 7]]).max(t.tensor(0)), [[5, 7]]),
+    "max with out": (lambda t: t.max(t.tensor([5, 7]), t.tensor(6), out=t.empty(2, dtype=t.int64)), [6, 7]),
+    "max along a dimension": (lambda t: t.max(t.tensor([5, 7]), 0).indices, 1),
+    "einsum without rows": (lambda t: list(t.einsum("ij,kj->ik", t.zeros(0, 3), t.zeros(4, 3)).shape), [0, 4]),
+    "einsum without anything": (lambda t: list(t.einsum("ij,kj->ik", t.zeros(0, 0), t.zeros(0, 0)).shape), [0, 0]),
+    "einsum without a sum": (lambda t: t.einsum("ij,kj->ik", t.zeros(2, 0), t.zeros(1, 0)), [[0], [0]]),
+    "circular pad that takes away": (lambda t: t.nn.functional.pad(t.arange(5.0).view(1, 5), (-2, 1), "circular"), [[2, 3, 4, 2]]),
+    "circular pad that takes away at the end": (lambda t: t.nn.functional.pad(t.arange(5.0).view(1, 5), (2, -1), "circular"), [[2, 3, 0, 1, 2, 3]]),
+    "circular pad": (lambda t: t.nn.functional.pad(t.arange(3.0).view(1, 3), (2, 3), "circular"), [[1, 2, 0, 1, 2, 0, 1, 2]]),
+    "nonzero of a number": (lambda t: [list(x) for x in t.nonzero(t.tensor(3), as_tuple=True)], [[0]]),
+    "nonzero of zero": (lambda t: [list(x) for x in t.nonzero(t.tensor(0), as_tuple=True)], [[]]),
+    "gather by nothing of any type": (lambda t: t.ones(3).gather(0, t.ones(0, dtype=t.uint8)), []),
+    "logsumexp of complex numbers": (lambda t: t.logsumexp(t.zeros(4, dtype=t.complex128), 0).exp().real.round(), 4),
+    "logcumsumexp of complex numbers": (lambda t: t.logcumsumexp(t.zeros(3, dtype=t.complex128), 0).exp().real.round(), [1, 2, 3]),
+    "batch_norm of nothing": (lambda t: t.nn.functional.batch_norm(t.ones(0), t.ones(0), t.ones(0), training=True), []),
+    "dropout of complex numbers": (lambda t: t.unique(t.nn.functional.dropout(t.ones(64, dtype=t.complex64), 0.5).real), [0, 2]),
+    "attention whose keys have more dimensions": (
+        lambda t: list(t.nn.functional.scaled_dot_product_attention(t.ones(4, 3, 8), t.ones(2, 4, 6, 8), t.ones(2, 4, 6, 8), enable_gqa=True).shape),
+        [2, 4, 3, 8],
+    ),
+    "cosine_similarity along a dimension that is broadcast": (
+        lambda t: (t.nn.functional.cosine_similarity(t.ones(1, 2, 3), t.ones(2, 1, 3), dim=-2) * 4).round(), [[4, 4, 4], [4, 4, 4]],
+    ),
+    "bilinear bytes": (
+        lambda t: t.nn.functional.interpolate(t.tensor([[[[0, 255, 3], [9, 100, 7]]]], dtype=t.uint8), size=(3, 5), mode="bilinear"),
+        [[[[0, 102, 255, 104, 3], [5, 74, 178, 74, 5], [9, 45, 100, 44, 7]]]],
+    ),
+    "type by a class": (lambda t: t.ones(2).type(t.DoubleTensor).type(), "torch.DoubleTensor"),
+    "type by a class of integers": (lambda t: t.ones(2).type(t.LongTensor), [1, 1]),
+    "ops.aten.__and__": (lambda t: t.ops.aten.__and__(t.tensor(6), 3), 2),
+    "ops.aten.__or__": (lambda t: t.ops.aten.__or__.Tensor(t.tensor(6), t.tensor(3)), 7),
+    "avg_pool2d of integers": (lambda t: t.nn.functional.avg_pool2d(t.full((1, 16, 16), 3), 16), [[[3]]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS, ids=lambda n: n.replace(" ", "_"))
+def test_answer(torch, name):
+    call, wanted = ANSWERS[name]
+    got = call(torch)
+    got = got.tolist() if isinstance(got, torch.Tensor) else got
+    assert got == wanted
+
+
+# name: (call, exception, words of it)
+ERRORS = {
+    "a tensor of text": (lambda t: t.tensor("x"), TypeError, "str"),
+    "a tensor of nothing": (lambda t: t.tensor(None), RuntimeError, "NoneType"),
+    "argmax of nothing": (lambda t: t.zeros(0).argmax(), IndexError, "reduction dim"),
+    "argmin of nothing": (lambda t: t.zeros(0, 3).argmin(), IndexError, "reduction dim"),
+    "complex of bfloat16": (lambda t: t.complex(t.ones(2).bfloat16(), t.ones(2).bfloat16()), NotImplementedError, "BFloat16"),
+    "complex of integers": (lambda t: t.complex(t.ones(2), t.ones(2).int()), NotImplementedError, "Int"),
+    "embedding without rows": (lambda t: t.nn.functional.embedding(t.zeros(1, dtype=t.int64), t.zeros(0, 4)), RuntimeError, "."),
+    "index_copy into nothing": (lambda t: t.zeros(0, 3).index_copy(0, t.tensor([0]), t.zeros(1, 3)), RuntimeError, "."),
+    "index_fill of nothing": (lambda t: t.zeros(0, 3).index_fill(0, t.tensor([0]), 1), RuntimeError, "."),
+    "index_add of fewer dimensions": (lambda t: t.zeros(3, 2).index_add(0, t.tensor([0, 1]), t.ones(2)), RuntimeError, "shape"),
+    "masked_fill with a complex tensor": (lambda t: t.zeros(2, dtype=t.int64).masked_fill(t.tensor(True), t.tensor(1j)), RuntimeError, "overflow"),
+    "masked_fill with too large a tensor": (lambda t: t.zeros(2, dtype=t.int8).masked_fill(t.tensor(True), t.tensor(1000)), RuntimeError, "overflow"),
+    "roll of a number along a dimension": (lambda t: t.roll(t.tensor(1.0), 0, 0), IndexError, "Dimension"),
+    "group_norm without channels": (lambda t: t.nn.functional.group_norm(t.ones(1, 0, 2), 1), RuntimeError, "channels"),
+    "group_norm without pixels": (lambda t: t.nn.functional.group_norm(t.ones(1, 2, 0), 1), RuntimeError, "HxW"),
+    "adaptive_avg_pool2d of a matrix": (lambda t: t.nn.functional.adaptive_avg_pool2d(t.ones(2, 2), (2, 2)), ValueError, "dimension"),
+    "linear interpolation of bytes": (lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4, dtype=t.uint8), size=3, mode="linear"), NotImplementedError, "Byte"),
+    "type by a Python type": (lambda t: t.ones(2).type(int), ValueError, "int"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS, ids=lambda n: n.replace(" ", "_"))
+def test_error(torch, name):
+    call, kind, words = ERRORS[name]
+    with pytest.raises(kind, match=words):
+        call(torch)
+
+
+FIRST_IS_NO_TENSOR = ["norm", "split", "numel", "tensordot", "is_complex", "is_floating_point", "nn.functional.softmax", "nn.functional.interpolate",
+                      "nn.functional.mse_loss", "nn.functional.adaptive_avg_pool2d", "nn.functional.relu", "nn.functional.kl_div"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIRST_IS_NO_TENSOR)
+@pytest.mark.parametrize("value", [{}, 3, None, object()], ids=["dict", "int", "None", "object"])
+def test_what_is_no_tensor_is_a_type_error(torch, name, value):
+    if torch.__name__ == "torch":
+        pytest.skip("PyTorch says that the object lacks an attribute")
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    arguments = 0 if name in ("norm", "numel", "is_complex", "is_floating_point", "nn.functional.softmax", "nn.functional.relu") else 1
+    with pytest.raises(TypeError, match=f"must be Tensor, not {type(value).__name__}"):
+        function(value, *[2] * arguments)
+
+
+# A number in a formula is not rounded to float32 on its way.
+NUMBERS = {
+    "lerp": (lambda t, a, b: t.lerp(a, b, 0.3), lambda a, b: (0.7, 0.3)),
+    "pow of a number": (lambda t, a, b: 2**a, lambda a, b: (2**a * 0.6931471805599453, None)),
+    "pow of a float": (lambda t, a, b: 0.3**a, lambda a, b: (0.3**a * -1.2039728043259361, None)),
+    "mul": (lambda t, a, b: a * 0.1, lambda a, b: (0.1, None)),
+    "div": (lambda t, a, b: 0.1 / a, lambda a, b: (-0.1 / a**2, None)),
+    "add": (lambda t, a, b: t.add(a, b, alpha=0.1), lambda a, b: (1, 0.1)),
+    "xlogy": (lambda t, a, b: t.xlogy(0.1, a), lambda a, b: (0.1 / a, None)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS, ids=lambda n: n.replace(" ", "_"))
+def test_numbers_keep_their_precision_in_gradients(torch, name):
+    call, wanted = NUMBERS[name]
+    a, b = torch.tensor([1.7, 0.6, 3.1], dtype=torch.float64, requires_grad=True), torch.tensor([0.9, 1.1, 2.3], dtype=torch.float64, requires_grad=True)
+    grads = torch.autograd.grad(call(torch, a, b).sum(), (a, b), allow_unused=True)
+    for got, want in zip(grads, wanted(a.detach(), b.detach())):
+        if want is not None:
+            assert (got - want).abs().max().item() < 1e-15
+
+
+def test_complex_numbers_keep_their_precision_in_gradients(torch):
+    a = torch.tensor([1.7 + 1j, 0.6 - 2j], dtype=torch.complex128, requires_grad=True)
+    for call in (lambda: a * (0.1 + 0.7j), lambda: torch.add(torch.zeros_like(a), a, alpha=0.1 + 0.7j)):
+        (got,) = torch.autograd.grad(call().real.sum(), a)
+        assert (got - (0.1 - 0.7j)).abs().max().item() < 1e-15
+
+
+def test_gradients_of_the_statistics_of_group_norm(torch):
+    x = torch.arange(12.0, dtype=torch.float64).view(1, 4, 3).requires_grad_()
+    results = torch.native_group_norm(x, None, None, 1, 4, 3, 2, 1e-5)
+    assert [y.requires_grad for y in results] == [True, True, True]
+    for which in (1, 2):  # mean and reciprocal deviation of each group
+        (got,) = torch.autograd.grad(results[which].sum(), x, retain_graph=True)
+        groups = x.detach().view(2, 6).requires_grad_()
+        mean = groups.mean(1)
+        value = mean if which == 1 else ((groups - mean[:, None]) ** 2).mean(1).add(1e-5).rsqrt()
+        (want,) = torch.autograd.grad(value.sum(), groups)
+        assert (got.view(2, 6) - want).abs().max().item() < 1e-12
+
+
+def test_the_derivative_of_nextafter(torch):
+    a, b = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([0.0, 5.0, 3.0], requires_grad=True)
+    grads = torch.autograd.grad(torch.nextafter(a, b).sum(), (a, b))
+    assert [g.tolist() for g in grads] == [[1, 1, 0], [0, 0, 0]]
+
+
+def test_the_count_of_a_norm_needs_no_gradient(torch):
+    x = torch.ones(3, requires_grad=True)
+    assert torch.autograd.grad(torch.norm(x, 0), x, allow_unused=True) == (None,)
