@@ -142,8 +142,10 @@ def test_complex_numbers_keep_their_precision_in_gradients(torch):
         assert (got - (0.1 - 0.7j)).abs().max().item() < 1e-15
 
 
-def test_gradients_of_the_statistics_of_group_norm(torch):
+def test_statistics_of_norms(torch):
     x = torch.arange(12.0, dtype=torch.float64).view(1, 4, 3).requires_grad_()
+    assert [y.requires_grad for y in torch.native_layer_norm(x, [3], None, None, 1e-5)] == [True, False, False]
+    assert [y.requires_grad for y in torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)] == [True, False, False]
     results = torch.native_group_norm(x, None, None, 1, 4, 3, 2, 1e-5)
     assert [y.requires_grad for y in results] == [True, True, True]
     for which in (1, 2):  # mean and reciprocal deviation of each group
@@ -153,6 +155,12 @@ def test_gradients_of_the_statistics_of_group_norm(torch):
         value = mean if which == 1 else ((groups - mean[:, None]) ** 2).mean(1).add(1e-5).rsqrt()
         (want,) = torch.autograd.grad(value.sum(), groups)
         assert (got.view(2, 6) - want).abs().max().item() < 1e-12
+
+
+def test_gradient_of_gathering_nothing(torch):
+    x = torch.ones(3, requires_grad=True)
+    (got,) = torch.autograd.grad(x.gather(0, torch.ones(0, dtype=torch.uint8)).sum(), x)
+    assert got.tolist() == [0, 0, 0]
 
 
 def test_the_derivative_of_nextafter(torch):

@@ -305,7 +305,7 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
   } else if (self) {
     rebase_history(*self, node);
   } else {
-    for (size_t r = 0; r < op.num_results(); ++r) {
+    for (size_t r = 0; r < std::min(op.num_results(), op.differentiable_results); ++r) {
       if (results[r].is_tensor()) {
         if (is_argument(op, args, results[r].tensor())) [[unlikely]]
           results[r] = Value(shallow_copy(results[r].tensor(), true));

@@ -75,8 +75,9 @@ class Operator {
   const Kernel& autograd() const { return autograd_; }
 
   const GradRule* grad = nullptr;
-  bool differentiable = true;  // false: results never carry a gradient (comparisons, argmax, factories)
-  bool random = false;         // draws random numbers
+  bool differentiable = true;                // false: results never carry a gradient (comparisons, argmax, factories)
+  size_t differentiable_results = SIZE_MAX;  // of several results only the first so many do: the others are statistics
+  bool random = false;                       // draws random numbers
   Autocast autocast = Autocast::None;
   bool python_hidden = false;            // no torch.xxx function or method, only torch.ops.aten.xxx
   const Operator* functional = nullptr;  // of an in-place or out= form: the operator without side effect

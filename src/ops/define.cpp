@@ -45,6 +45,7 @@ void attach(Operator& op, const OpDef& def) {
   if (def.meta) op.set_kernel(Device::Meta, def.meta);
   if (def.decomposition) op.set_decomposition(def.decomposition);
   op.differentiable = def.differentiable;
+  op.differentiable_results = def.differentiable_results;
   op.autocast = def.autocast;
   op.random = def.random;
   op.python_hidden = def.hidden;

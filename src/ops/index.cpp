@@ -74,10 +74,10 @@ void check_scatter(const char* op, const Tensor& self, int64_t dim, const Tensor
 Tensor scatter_any(const char* op, fc_scatter_opcode opcode, const Tensor& self, int64_t dim, const Tensor& index,
                    const Tensor& src) {
   int64_t d = wrap_dim(dim, self.dim(), op);
+  check_scatter(op, self, d, index, src);
+  if (index.numel() == 0) return self;  // of any type
   Tensor at = int64_index(op, index);
-  check_scatter(op, self, d, at, src);
-  if (index.numel() > 0)
-    named<Error>(op, [&] { scatter_into(opcode, at_least_1d(self), d, at_least_1d(at), at_least_1d(src)); });
+  named<Error>(op, [&] { scatter_into(opcode, at_least_1d(self), d, at_least_1d(at), at_least_1d(src)); });
   return self;
 }
 

@@ -354,6 +354,7 @@ constexpr OpDef defs[] = {
      .decomposition = kernel<&nll_parts>(),
      .saves = "self target weight reduction ignore_index result1",
      .grad = nll_grad<"aten::nll_loss_backward">,
+     .differentiable_results = 1,
      .hidden = true},
     {.schema = "nll_loss_backward(Tensor grad_output, " NLL
                ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
@@ -367,6 +368,7 @@ constexpr OpDef defs[] = {
      .decomposition = kernel<&nll_parts>(),
      .saves = "self target weight reduction ignore_index result1",
      .grad = nll_grad<"aten::nll_loss2d_backward">,
+     .differentiable_results = 1,
      .hidden = true},
     {.schema = "nll_loss2d_backward(Tensor grad_output, " NLL
                ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",

@@ -436,7 +436,8 @@ constexpr OpDef defs[] = {
      .meta = kernel<&layer_norm_meta>(),
      .decomposition = kernel<&layer_norm_parts>(),
      .saves = "input normalized_shape weight eps result1 result2",
-     .grad = layer_norm_grad},
+     .grad = layer_norm_grad,
+     .differentiable_results = 1},
     {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor "
                "rstd, Tensor? weight, Tensor? bias, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
@@ -452,7 +453,8 @@ constexpr OpDef defs[] = {
      .meta = kernel<&batch_norm_meta>(),
      .decomposition = kernel<&batch_norm_parts>(),
      .saves = "input weight running_mean running_var training eps result1 result2",
-     .grad = batch_norm_grad},
+     .grad = batch_norm_grad,
+     .differentiable_results = 1},
     {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
                "Tensor? running_var, Tensor? save_mean, "
                "Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
