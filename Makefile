@@ -26,8 +26,8 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages fuzz bench bench-reference bench-models build-stats \
-        lint format install uninstall clean
+.PHONY: help setup configure build demo test test-cpp test-python test-packages test-faults fuzz fuzz-operators bench bench-reference bench-models \
+        build-stats lint format install uninstall clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -59,6 +59,9 @@ test-packages: build ## the wheel and the offline build, each in a folder of its
 
 fuzz: setup      ## look for inputs that break the parsers (FUZZ_ARGS="SECONDS TARGET")
 	@tools/fuzz.sh $(FUZZ_ARGS)
+
+fuzz-operators: build ## call operators with hostile arguments (FUZZ_ARGS="--seconds 600", --help lists the rest)
+	@tools/fuzz_operators.sh $(BUILD) $(PYTHON) $(FUZZ_ARGS)
 
 bench: build     ## time the operators
 	@$(RUN) benchmarks/operators.py $(BENCH_ARGS)

@@ -341,3 +341,12 @@ bad("randint upside down", "RuntimeError", (), lambda t: t.randint(5, 2, (3,)))
 bad("randperm negative", "RuntimeError", ("negative",), lambda t: t.randperm(-1))
 bad("rand of negative size", "RuntimeError", ("negative",), lambda t: t.rand(-1))
 bad("randn no memory", "RuntimeError|MemoryError", ("memory",), lambda t: t.randn(2**50))
+
+# ---- found by tests/fuzz_operators -------------------------------------------------------------------------
+for name in ("numel", "is_complex", "is_floating_point"):
+    bad(f"{name} of a number", "TypeError", ("must be Tensor, not int",), lambda t, name=name: getattr(t, name)(1))
+for name in ("type_as", "is_set_to"):
+    bad(f"{name} a number", "TypeError", ("must be Tensor, not int",), lambda t, name=name: getattr(t.ones(1), name)(1))
+bad("tensor of a range without end", "RuntimeError|MemoryError", ("memory",), lambda t: t.tensor(range(2**62)), quirk="walks it to its end")
+bad("more views than memory", "MemoryError|RuntimeError", ("memory",), lambda t: t.empty(2**50, device="meta").unbind(), quirk="ends the process, or says std::bad_alloc")
+fine("operators named like Python's", lambda t: equal(t.ops.aten.__and__.Tensor(t.tensor([6]), t.tensor([3])), t.tensor([2])))

@@ -196,6 +196,9 @@ class Tensor(_C.TensorBase):
 
     def is_set_to(self, other):
         """Whether both are the same view of the same memory."""
+        from facula.functional import _need_tensor
+
+        _need_tensor("is_set_to", "tensor", 1, other)
         same = self._storage_id() == other._storage_id() and self.storage_offset() == other.storage_offset()
         return same and self.shape == other.shape and self.stride() == other.stride()
 
@@ -312,6 +315,9 @@ class Tensor(_C.TensorBase):
 
     def type_as(self, other):
         """The tensor with another tensor's type."""
+        from facula.functional import _need_tensor
+
+        _need_tensor("type_as", "other", 1, other)
         return self.to(dtype=other.dtype, device=other.device)
 
     def __reversed__(self):

@@ -53,6 +53,7 @@ struct Category {
 };
 
 constexpr int kMaxDepth = 64;
+constexpr Py_ssize_t kMaxItems = Py_ssize_t{1} << 40;  // a range claims to have more, and would be walked to its end
 
 bool is_sequence(PyObject* o) {
   return PyList_Check(o) || PyTuple_Check(o) ||
@@ -100,6 +101,7 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
   FC_CHECK_AS(ValueError, depth < kMaxDepth, "too many dimensions: nested deeper than ", kMaxDepth);
   Py_ssize_t n = PySequence_Size(o);
   check(static_cast<int>(n < 0 ? -1 : 0));
+  FC_CHECK(n <= kMaxItems, "not enough memory for a sequence of ", n, " items");
   if (static_cast<int>(shape.size()) == depth) shape.push_back(n);
   FC_CHECK_AS(ValueError, depth < static_cast<int>(shape.size()) && shape[static_cast<size_t>(depth)] == n,
               "expected sequence of length ",

@@ -32,7 +32,9 @@ NB_MODULE(_C, m) {
     try {
       std::rethrow_exception(p);
     } catch (const py::PythonError&) {
-    } catch (const Error&) { py::set_python_error(); }
+    } catch (const Error&) { py::set_python_error(); } catch (const std::bad_alloc&) {
+      py::set_python_error();
+    }
   });
   try {
     py::add_exceptions(m.ptr());
