@@ -63,6 +63,9 @@ fuzz: setup      ## look for inputs that break the parsers (FUZZ_ARGS="SECONDS T
 fuzz-operators: build ## call operators with hostile arguments (FUZZ_ARGS="--seconds 600", --help lists the rest)
 	@tools/fuzz_operators.sh $(BUILD) $(PYTHON) $(FUZZ_ARGS)
 
+test-faults: build ## every allocation of ours fails once, in programs that train, exchange, load (FAULT_ARGS="--only hooks")
+	@tools/test_faults.sh $(BUILD) $(PYTHON) $(FAULT_ARGS)
+
 bench: build     ## time the operators
 	@$(RUN) benchmarks/operators.py $(BENCH_ARGS)
 

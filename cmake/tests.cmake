@@ -26,6 +26,14 @@ foreach(row hostile=tests/backends/hostile.cpp example=examples/backend/example.
     CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/backends)
 endforeach()
 
+# Preloaded by tests/faults: makes allocations fail. A sanitizer has its own.
+if(NOT FACULA_SANITIZE)
+  add_library(facula_faults MODULE tests/faults/faults.cpp)
+  target_link_libraries(facula_faults PRIVATE facula_flags)
+  set_target_properties(facula_faults PROPERTIES PREFIX "" OUTPUT_NAME faults
+    CXX_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/faults)
+endif()
+
 # A sanitizer that is not on finds nothing: each of these must be stopped, with these words.
 if(FACULA_SANITIZE)
   add_executable(facula_must_crash tests/must_crash/must_crash.cpp)

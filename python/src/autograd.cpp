@@ -3,14 +3,13 @@
 #include "autograd/autograd.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <thread>
 
 #include "autograd/meta.h"
 #include "autograd/saved.h"
 #include "bind.h"
+#include "casters.h"
 #include "dispatch/snapshot.h"
 
 namespace nb = nanobind;

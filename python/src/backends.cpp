@@ -3,11 +3,10 @@
 // which facula/conformance.py makes its scorecard.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "backends/plugin/plugin.h"
 #include "bind.h"
+#include "casters.h"
 #include "dispatch/families.h"
 #include "dispatch/operator.h"
 #include "ops/pointwise.h"

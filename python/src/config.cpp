@@ -3,8 +3,8 @@
 #include "core/config.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
+#include "casters.h"
 #include "core/cpu.h"
 
 namespace nb = nanobind;

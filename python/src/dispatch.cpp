@@ -3,14 +3,13 @@
 // every call, libraries loaded at run time.
 #include <dlfcn.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "autograd/autograd.h"
 #include "bind.h"
+#include "casters.h"
 #include "call.h"
 #include "dispatch/observe.h"
 #include "dispatch/operator.h"

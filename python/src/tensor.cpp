@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions around tensors that are no operators: making them from Python data, threads, memory, default types.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "casters.h"
 #include "backends/cpu/matmul.h"
 #include "core/threads.h"
 #include "ops/pointwise.h"
@@ -77,6 +76,7 @@ void bind_tensor(nb::module_& m) {
   });
   m.def("_reset_memory_peak", &reset_cpu_peak);
   m.def("_empty_cache", &empty_cpu_cache);
+  m.def("_set_cache", &set_cpu_cache);
   m.def("_fail_allocation", &fail_cpu_allocation);
   m.def("_bytes", [](const Tensor& t) {  // of a contiguous CPU tensor
     FC_CHECK(t.is_contiguous() && t.device().is_cpu(), "internal: _bytes wants a contiguous CPU tensor");

@@ -50,7 +50,13 @@ Ref<Storage> allocate_storage(size_t bytes, Device device) {
   if (device.is_meta()) return make_ref<Storage>(Block{}, bytes, device, nullptr);
   Allocator* a = allocator_for(device.type);
   FC_CHECK(a, "no backend for device '", device, "' is loaded");
-  return make_ref<Storage>(a->allocate(bytes, device), bytes, device, a);
+  const Block block = a->allocate(bytes, device);
+  try {
+    return make_ref<Storage>(block, bytes, device, a);
+  } catch (...) {
+    if (block.free) block.free(block.data, bytes, block.context);
+    throw;
+  }
 }
 
 void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {

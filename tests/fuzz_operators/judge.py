@@ -5,7 +5,7 @@ import traceback
 import warnings
 from dataclasses import dataclass
 
-from fuzz_operators.values import Items, Literal, helpers
+from fuzz_operators.values import Alias, Items, Literal, Tensor, helpers
 
 # What a caller may be told. RuntimeError includes OutOfMemoryError and NotImplementedError.
 FIT = (RuntimeError, ValueError, TypeError, IndexError, OverflowError, BufferError)
@@ -69,7 +69,7 @@ class Runner:
         kind = type(error).__name__
         if kind == "Mischief" or isinstance(error, (*FIT, MemoryError)) and not UNFIT_WORDS.search(text):
             return None
-        if "::" not in name and isinstance(error, AttributeError) and self.of_an_argument(text, call):
+        if not call.text.startswith("torch.ops.") and isinstance(error, AttributeError) and self.of_an_argument(text, call):
             return None
         if (name, type(error)) in AS_PYTORCH:
             return None
@@ -82,6 +82,8 @@ class Runner:
 
     def of_an_argument(self, text, call):
         """Whether an AttributeError speaks of an argument that is no tensor: PyTorch's functions in Python say the same."""
+        if call.text.startswith("torch.Tensor.") and call.args and not isinstance(call.args[0], (Alias, Tensor)):
+            return True  # a method of something else
         names = dict(self.names)
         exec(helpers("".join(call.parts())), names)
         lacking = {type(eval(v.text, names)).__name__ for v in call.values() if isinstance(v, Literal)}

@@ -20,10 +20,13 @@ from fuzz_operators.judge import Finding
 
 SANITIZED = os.environ.get("FACULA_SANITIZED")
 MEMORY = 3 << 29          # what a child may take beside what it has mapped
+RESIDENT = 4 << 30
 SLOW = 8 if SANITIZED else 1
 SECONDS = 20 * SLOW       # of one trial, before it counts as a hang
 SLOTS = struct.Struct("qqqq")  # trial, trials done, reached the end, calls that returned
 FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in ([^\s(]+(?:\([^)]*\))?)")
+# A sanitizer's operator new ends the process where ours throws std::bad_alloc: tried in the plain build only.
+NO_MEMORY = re.compile(r"AddressSanitizer: (requested allocation size|out of memory|allocation-size-too-big)")
 PLUMBING = re.compile(r"__asan|__sanitizer|__interceptor|std::|operator new|operator delete|^_?_?Py|^py|memcpy|memmove|memset|_start|libc|"
                       r"fc::Ref|fc::RefCounted|abort|raise|__GI|gsignal|__cxa|__ubsan|fatal_error|faulthandler")  # fmt: skip
 
@@ -32,7 +35,7 @@ def restrict():
     """Limits of a child: memory, no core files, its own signals."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if not SANITIZED:  # a sanitizer's shadow memory is larger than any limit; it has max_allocation_size_mb
+    if MEMORY and not SANITIZED:  # a sanitizer's shadow memory is larger than any limit; it has max_allocation_size_mb
         with open("/proc/self/statm") as statm:
             limit = int(statm.read().split()[0]) * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -104,6 +107,10 @@ class Child:
             now = time.monotonic()
             if (trial, self.read()[1]) != self.seen:
                 self.seen, self.since = (trial, self.read()[1]), now
+            if SANITIZED and self.resident() > RESIDENT:  # no limit of the system's holds for a sanitized process
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                return trial + 1, self.noted()
             if now - self.since < SECONDS:
                 return None
             hang = True
@@ -116,16 +123,25 @@ class Child:
             else:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
-        with open(self.notes) as notes:
-            found = [(t, Finding(kind, key, detail)) for t, kind, key, detail in map(json.loads, notes)]
+        found = self.noted()
         if not hang and status == 0:
             return self.trials.stop, found
         if not hang and os.WIFEXITED(status) and os.WEXITSTATUS(status) == 7:
             return trial + 1, found
         with open(self.errors, errors="replace") as errors:
             report = errors.read()
-        found.append((trial, self.ending(hang, status, report)))
+        if not (SANITIZED and NO_MEMORY.search(report)):
+            found.append((trial, self.ending(hang, status, report)))
         return trial + 1, found
+
+    def resident(self):
+        with open(f"/proc/{self.pid}/statm") as statm:
+            return int(statm.read().split()[1]) * resource.getpagesize()
+
+    def noted(self):
+        """Findings that the child wrote down itself."""
+        with open(self.notes) as notes:
+            return [(t, Finding(kind, key, detail)) for t, kind, key, detail in map(json.loads, notes)]
 
     def ending(self, hang, status, report):
         place = stack_key(report)
@@ -149,15 +165,21 @@ def alone(work, folder):
 
 def run(work, trials, folder, processes, batch, progress, stop):
     """Runs every trial. progress(done, whole, returned, findings) after each batch; stop() ends it early."""
-    waiting = [range(first, min(first + batch, trials.stop)) for first in range(trials.start, trials.stop, batch)]
-    waiting.reverse()
-    children, number = {}, 0
+    following = iter(range(trials.start, trials.stop, batch))
+    waiting = []  # rests of batches that were cut short
+    children = {}
+
+    def more():
+        if waiting:
+            return waiting.pop()
+        first = next(following, None)
+        return None if first is None else range(first, min(first + batch, trials.stop))
     totals = [0, 0, 0]
     try:
-        while waiting or children:
-            while waiting and len(children) < processes and not stop():
+        while True:
+            while len(children) < processes and not stop() and (piece := more()):
                 number = next(n for n in range(processes) if n not in children)
-                children[number] = Child(work, waiting.pop(), folder, number)
+                children[number] = Child(work, piece, folder, number)
             if not children:
                 break
             for number, child in list(children.items()):
@@ -165,13 +187,11 @@ def run(work, trials, folder, processes, batch, progress, stop):
                 if ended is None:
                     continue
                 del children[number]
-                following, found = ended
+                resume, found = ended
                 totals = [a + b for a, b in zip(totals, child.read()[1:])]
-                if following < child.trials.stop:
-                    waiting.append(range(following, child.trials.stop))
+                if resume < child.trials.stop:
+                    waiting.append(range(resume, child.trials.stop))
                 progress(*totals, found)
-            if stop():
-                waiting.clear()
             time.sleep(0.005)
     finally:
         for child in children.values():

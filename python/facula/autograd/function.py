@@ -140,11 +140,14 @@ class Function(metaclass=_FunctionMeta):
             else:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
+        # Results own the context: it must not own them, however this ends.
+        to_save, marked, no_gradient = ctx._to_save, ctx._dirty, ctx._no_gradient
+        ctx._to_save = ctx._dirty = ctx._no_gradient = ()
         outputs = result if isinstance(result, tuple) else (result,)
         if recording and not any(isinstance(t, Tensor) for t in outputs):
             raise TypeError(f"{cls.__name__}.forward must return Tensors, got {', '.join(type(t).__name__ for t in outputs)}")
-        dirty = {id(t) for t in ctx._dirty}
-        for t in ctx._dirty:
+        dirty = {id(t) for t in marked}
+        for t in marked:
             if not any(t is i for i in inputs):
                 raise RuntimeError("mark_dirty: a tensor was marked that is no input")
             if recording:
@@ -152,7 +155,7 @@ class Function(metaclass=_FunctionMeta):
             _C._bump_version(t)
         if not recording:
             return result
-        constant = {id(t) for t in ctx._no_gradient}
+        constant = {id(t) for t in no_gradient}
         attached = []
         for t in outputs:
             if not isinstance(t, Tensor):
@@ -169,11 +172,10 @@ class Function(metaclass=_FunctionMeta):
                         t = t.view_as(t)
             _C._function_result(handle, t, kind)
             attached.append(t)
-        saved_outputs = [any(s is o for o in outputs) for s in ctx._to_save]
+        saved_outputs = [any(s is o for o in outputs) for s in to_save]
         replace = {id(old): new for old, new in zip(outputs, attached, strict=True)}
-        _C._function_save(handle, [replace.get(id(s), s) for s in ctx._to_save], saved_outputs)
+        _C._function_save(handle, [replace.get(id(s), s) for s in to_save], saved_outputs)
         ctx._handle = handle
-        ctx._to_save = ()
         return tuple(attached) if isinstance(result, tuple) else attached[0]
 
 

@@ -44,27 +44,42 @@ Block CachingAllocator::allocate(size_t bytes, Device device) {
     s.check(status, what);
     if (!data) s.fail(FC_OUT_OF_MEMORY, what + ", which returned no memory");
   }
-  std::lock_guard lock(mutex_);
-  live_[data] = key;
-  MemoryStats& m = stats_[index];
-  m.current += static_cast<int64_t>(bytes);
-  m.peak = std::max(m.peak, m.current);
-  m.total += static_cast<int64_t>(bytes);
-  m.allocations += 1;
-  m.from_system += fresh;
+  try {
+    std::lock_guard lock(mutex_);
+    MemoryStats& m = stats_[index];
+    live_[data] = key;
+    m.current += static_cast<int64_t>(bytes);
+    m.peak = std::max(m.peak, m.current);
+    m.total += static_cast<int64_t>(bytes);
+    m.allocations += 1;
+    m.from_system += fresh;
+  } catch (...) {
+    give_back(data, key);
+    throw;
+  }
   return {data, free_block, &backend_};
 }
 
 void CachingAllocator::release(void* data, size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  auto it = live_.find(data);
-  if (it == live_.end()) return;
-  Key key = it->second;
-  live_.erase(it);
-  cache_[key].push_back(data);
-  MemoryStats& m = stats_[key.device];
-  m.current -= static_cast<int64_t>(bytes);
-  m.cached += static_cast<int64_t>(key.bytes);
+  Key key;
+  try {
+    std::lock_guard lock(mutex_);
+    auto it = live_.find(data);
+    if (it == live_.end()) return;
+    key = it->second;
+    live_.erase(it);
+    MemoryStats& m = stats_[key.device];
+    m.current -= static_cast<int64_t>(bytes);
+    cache_[key].push_back(data);
+    m.cached += static_cast<int64_t>(key.bytes);
+    return;
+  } catch (const std::bad_alloc&) {}
+  give_back(data, key);  // nothing to note it in
+}
+
+void CachingAllocator::give_back(void* data, const Key& key) noexcept {
+  CallScope s(backend_, key.device);
+  backend_.c.free(backend_.c.self, &s.context, data, key.bytes);
 }
 
 int CachingAllocator::device_of(const void* data) {
@@ -75,21 +90,26 @@ int CachingAllocator::device_of(const void* data) {
   return std::prev(it)->second.device;
 }
 
-void CachingAllocator::empty(int device) noexcept {
-  std::vector<std::pair<void*, size_t>> blocks;
-  {
-    std::lock_guard lock(mutex_);
-    for (auto& [key, list] : cache_) {
-      if (key.device != device) continue;
-      for (void* data : list) blocks.emplace_back(data, key.bytes);
-      list.clear();
-    }
-    stats_[device].cached = 0;
-  }
+void CachingAllocator::empty(int device) {
   CallScope s(backend_, device);
-  for (auto& [data, bytes] : blocks)
+  for (;;) {
+    void* data = nullptr;
+    size_t bytes = 0;
+    {
+      std::lock_guard lock(mutex_);
+      for (auto& [key, list] : cache_) {
+        if (key.device != device || list.empty()) continue;
+        data = list.back();
+        bytes = key.bytes;
+        list.pop_back();
+        stats_[device].cached -= static_cast<int64_t>(bytes);
+        break;
+      }
+    }
+    if (!data) return;
     if (backend_.c.free(backend_.c.self, &s.context, data, bytes) != FC_OK)
       warn(str("backend '", backend_.name, "', device ", device, ", free of ", bytes, " bytes: ", s.message()));
+  }
 }
 
 MemoryStats CachingAllocator::stats(int device) {

@@ -14,6 +14,13 @@ namespace fc::plugin {
 
 class Backend;
 
+// An operator that a backend computes by itself.
+struct FastPath {
+  Backend& backend;
+  Operator& op;
+  std::string name;
+};
+
 // Memory of one backend. Freed blocks are kept by device, stream and size, and reused in stream order.
 class CachingAllocator final : public Allocator {
  public:
@@ -21,7 +28,7 @@ class CachingAllocator final : public Allocator {
   Block allocate(size_t bytes, Device device) override;
   void release(void* data, size_t bytes) noexcept;
   int device_of(const void* data);  // the device number whose block holds this address
-  void empty(int device) noexcept;
+  void empty(int device);
   MemoryStats stats(int device);
 
  private:
@@ -32,6 +39,7 @@ class CachingAllocator final : public Allocator {
     auto operator<=>(const Key&) const = default;
   };
   void* from_cache(const Key& key);
+  void give_back(void* data, const Key& key) noexcept;  // to the backend
 
   Backend& backend_;
   std::mutex mutex_;
@@ -49,7 +57,7 @@ class Backend {
   std::string name;
   int device_type = -1;
   CachingAllocator allocator;
-  std::vector<std::unique_ptr<std::string>> operator_names;
+  std::vector<std::unique_ptr<FastPath>> fast_paths;
 
   bool claims(const fc_query& q);  // asks once per query; a claim without a function is none
 
@@ -94,7 +102,8 @@ Backend* find_backend(int device_type);  // null if none
 Backend& backend_of(Device device);      // throws
 void* stream_of(int device_type, int index);
 
-void install_families(Backend& b);
-std::vector<std::string> install_operators(Backend& b);  // returns names that are no operators
+void install_families(Backend& b) noexcept;
+std::vector<std::string> collect_operators(Backend& b);  // fills fast_paths; returns names that are no operators
+void install_operators(Backend& b);                      // its fast_paths
 
 }  // namespace fc::plugin

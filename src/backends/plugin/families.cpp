@@ -255,7 +255,7 @@ bool Backend::claims(const fc_query& q) {
   return answer;
 }
 
-void install_families(Backend& b) {
+void install_families(Backend& b) noexcept {
   Families f;
   f.context = &b;
   f.supports = supports;

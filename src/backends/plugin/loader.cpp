@@ -169,16 +169,18 @@ int register_backend(const fc_backend& given, const std::string& origin) {
       return b->device_type;
     }
     FC_CHECK(find_device_type(c.name) < 0, "backend ", origin, ": the name '", c.name, "' is a built-in device's");
-    type = register_device_type(c.name);
     auto fresh = std::make_unique<Backend>(c, origin);
     fresh->name = c.name;
-    fresh->device_type = type;
+    unknown = collect_operators(*fresh);
+    t.backends.reserve(t.backends.size() + 1);
+    // Its name is what cannot be taken back: what may fail lies behind us.
+    type = fresh->device_type = register_device_type(c.name);
     Backend& b = *t.backends.emplace_back(std::move(fresh));
     __atomic_store_n(&by_type[type], &b, __ATOMIC_RELEASE);
     set_allocator(type, &b.allocator);
     set_copy_bytes(type, copy_device_bytes);
     install_families(b);
-    unknown = install_operators(b);
+    install_operators(b);
   }
   // A warning may run Python code, which must not happen with the lock held.
   for (const std::string& name : unknown)
@@ -242,7 +244,7 @@ std::vector<BackendInfo> loaded_backends() {
     if (b->c.supports)
       for (auto& [name, fn] : functions)
         if (fn) info.families.emplace_back(name);
-    for (auto& name : b->operator_names) info.operators.push_back(*name);
+    for (auto& path : b->fast_paths) info.operators.push_back(path->name);
     out.push_back(std::move(info));
   }
   return out;

@@ -9,11 +9,6 @@
 namespace fc::plugin {
 namespace {
 
-struct FastPath {
-  Backend* backend;
-  const char* name;
-};
-
 // The C form of a call's arguments, and what it points to.
 class Arguments {
  public:
@@ -112,7 +107,7 @@ bool make_results(const Operator& op, Device device, const Arg* args, Value* res
 
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& path = *static_cast<const FastPath*>(context);
-  Backend& b = *path.backend;
+  Backend& b = path.backend;
   Device device{static_cast<int8_t>(b.device_type), 0};
   bool all_here = true;
   auto look = [&](const Tensor& t) {
@@ -130,8 +125,9 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     std::vector<fc_tensor> c_results;
     for (size_t r = 0; r < op.num_results(); ++r) c_results.push_back(c_args.tensor(results[r].tensor()));
     CallScope s(b, device.index);
-    int status = b.c.run_operator(b.c.self, &s.context, path.name, c_args.data(), static_cast<int32_t>(op.num_args()),
-                                  c_results.data(), static_cast<int32_t>(c_results.size()));
+    int status =
+        b.c.run_operator(b.c.self, &s.context, path.name.c_str(), c_args.data(), static_cast<int32_t>(op.num_args()),
+                         c_results.data(), static_cast<int32_t>(c_results.size()));
     if (status == FC_OK) return;
     if (status != FC_UNSUPPORTED) s.fail(status, path.name);
   }
@@ -141,18 +137,17 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
 
 }  // namespace
 
-std::vector<std::string> install_operators(Backend& b) {
+std::vector<std::string> collect_operators(Backend& b) {
   std::vector<std::string> unknown;
   for (const char* const* name = b.c.operators; name && *name; ++name) {
-    Operator* op = find_operator(*name);
-    if (!op) {
-      unknown.emplace_back(*name);
-      continue;
-    }
-    b.operator_names.push_back(std::make_unique<std::string>(*name));
-    op->set_kernel(b.device_type, {run, new FastPath{&b, b.operator_names.back()->c_str()}});  // lives for ever
+    if (Operator* op = find_operator(*name)) b.fast_paths.emplace_back(new FastPath{b, *op, *name});
+    else unknown.emplace_back(*name);
   }
   return unknown;
+}
+
+void install_operators(Backend& b) {
+  for (auto& path : b.fast_paths) path->op.set_kernel(b.device_type, {run, path.get()});
 }
 
 }  // namespace fc::plugin
