@@ -13,7 +13,8 @@ from fuzz_operators.values import Items, Tensor, helpers
 # Their results tell of layouts, addresses or devices, or hold nothing defined.
 ABOUT_LAYOUT = re.compile(r"stride|contiguous|(^|\W)view|storage|data_ptr|set_|resize|is_|reshape_alias|empty|dlpack|__array__|__reduce|element_size|"
                           r"__repr__|__str__|__hash__|deepcopy|dim_order|_version|device|unsafe_view|Generator|backward$|typename|Storage|\.type|numpy|"
-                          r"memory_format|^aten::_local|cpu|cuda|::to\b|Tensor\.to$|has_torch_function|register|\.grad$|copy__|retain_grad|from_numpy|frombuffer")  # fmt: skip
+                          r"memory_format|^aten::_local|cpu|cuda|::to\b|Tensor\.to$|has_torch_function|register|\.grad$|copy__|retain_grad|from_numpy|frombuffer|"
+                          r"^torch\.\w*Tensor$")  # fmt: skip
 STRIDED = ("as transposed", "as step", "as stacked", "channels_last")
 
 
@@ -38,7 +39,8 @@ def draw(targets, seed, trial, devices):
     if rng.random() < 0.3:
         dtype = rng.choice(("float64", "float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool"))
         call = changed(call, lambda t: replace(t, dtype=dtype) if t.dtype == "float32" else t)
-    if rng.random() < 0.15:  # enough elements for several threads
+    shapes = {v.shape for v in call.values() if isinstance(v, Tensor)}
+    if rng.random() < 0.15 and len(shapes) == 1:  # enough elements for several threads
         factor = rng.choice((1000, 3001))
         call = changed(call, lambda t: replace(t, shape=(t.shape[0] * factor, *t.shape[1:])) if t.shape and t.count <= 24 else t)
     return target, changed(call, lambda t: replace(t, layout=rng.choice(STRIDED)))
@@ -71,7 +73,7 @@ def outcome(torch, call):
 def close(torch, x, y):
     if not x.dtype.is_floating_point and not x.dtype.is_complex:
         return torch.equal(x, y)
-    rtol = {2: 2e-2, 4: 1e-4, 1: 0.2}.get(x.element_size(), 1e-4 if x.dtype == torch.complex64 else 1e-9)
+    rtol = {2: 3e-2, 4: 1e-3, 1: 0.2}.get(x.element_size(), 1e-3 if x.dtype == torch.complex64 else 1e-9)  # long products, too
     wide = torch.complex128 if x.dtype.is_complex else torch.float64
     x, y = x.to(wide), y.to(wide)
     size = x.abs()
@@ -144,4 +146,3 @@ def program(call, way, devices, loading):
             threads = "torch.set_num_threads(2)\n" if way == "two threads" == name else ""
             text += f"# {name}\n{threads}torch.manual_seed(1)\n{made}{body}print(result)\n"
     return f"import facula as torch\n{helpers(text)}{loading}{text}"
-

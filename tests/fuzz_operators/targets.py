@@ -292,4 +292,3 @@ def index(rng, shape):
         ])  # fmt: skip
     items = tuple(one(n) for n in shape[: rng.randint(1, len(shape) or 1)] or (1,))
     return items[0] if len(items) == 1 else Items(items, "()")
-
