@@ -239,3 +239,12 @@ bad("linspace of too many", "RuntimeError|MemoryError", (), lambda t: t.linspace
 bad("vander of too many", "RuntimeError|MemoryError", (), lambda t: t.vander(t.ones(2), 2**60))
 survives("unfold of an endless view", lambda t: t.zeros(1).expand(2**40).unfold(0, 2, 1))
 survives("diag_embed far off", lambda t: t.zeros(0).diag_embed(2**40))
+for name, run in {
+    "adaptive_avg_pool2d to endless rows of nothing": lambda t: op(t, "_adaptive_avg_pool2d", t.ones(1, 4, 4), [2**40, 0]),
+    "adaptive_avg_pool2d backward of endless rows of nothing": lambda t: op(t, "_adaptive_avg_pool2d_backward", t.ones(1, 2**40, 0), t.ones(1, 4, 4)),
+    "batch_norm backward of endless images without channels": lambda t: batch(t, (2**30, 0, 2**20), (2**30, 0, 2**20), (0,), (0,), (0,)),
+    "unfold backward of endless windows of nothing": lambda t: t.zeros(0, 2**40, requires_grad=True).unfold(1, 2**40, 1).sum().backward(),
+    "diff of endless order of nothing": lambda t: t.diff(t.zeros(2**40, 0), 2**62, 0),
+    "diff of endless order": lambda t: t.diff(t.zeros(4), 2**62, 0),
+}.items():
+    survives(name, run, quirk="goes through all of it")

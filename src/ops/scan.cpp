@@ -149,6 +149,8 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
   for (const Tensor* t : {&prepend, &self, &append})
     if (t->defined()) parts.push_back(*t);
   Tensor x = parts.size() > 1 ? cat(parts, dim) : self;
+  if (x.numel() == 0)  // no need to go through any number of orders
+    return clone(narrow(x, dim, 0, x.size(dim) - std::min(n, x.size(dim))));
   for (int64_t i = 0; i < n && x.size(dim) > 0; ++i) {
     int64_t size = x.size(dim);
     Tensor a = narrow(x, dim, 1, size - 1), b = narrow(x, dim, 0, size - 1);

@@ -226,7 +226,9 @@ Three batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor&
   }
   // Per channel: the sum of g, and of g * (x - mean).
   Tensor s0 = zeros(Dims{l.c}, type, Device{}), s1 = zeros(Dims{l.c}, type, Device{});
-  if (l.last) {
+  if (x.numel() == 0) {
+    // No sums: without channels there may be any number of rows.
+  } else if (l.last) {
     sum_rows(l.n * l.s, l.c, type, s1, s0, [&](int64_t row, int64_t count, char* pw, char* pb) {
       k.column_sums(at(g, row * l.c), at(x, row * l.c), count, l.c, l.c, mean.data(), nullptr, pw, pb);
     });

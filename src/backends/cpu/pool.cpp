@@ -330,6 +330,8 @@ void adaptive_windows(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w, 
     }
 }
 
+constexpr int64_t nothing[] = {0, 0};
+
 MemoryFormat format_of(const Tensor& t) { return t.dim() == 4 ? suggest_memory_format(t) : MemoryFormat::Contiguous; }
 
 Tensor adaptive_pool(const Tensor& self, IntSpan size) {
@@ -340,6 +342,7 @@ Tensor adaptive_pool(const Tensor& self, IntSpan size) {
   const MemoryFormat format = format_of(self);
   Tensor in = contiguous(self, format), out = empty_tensor(shape, self.dtype(), Device{}, format);
   const int64_t h = self.size(-2), w = self.size(-1);
+  if (out.numel() == 0) size = IntSpan(nothing);  // one of the two may be any number
   for_float_type("adaptive_avg_pool2d", self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     for_planes<S>(out, in, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
@@ -360,10 +363,11 @@ Tensor adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
   const MemoryFormat format = format_of(self);
   Tensor g = contiguous(grad, format), out = empty_tensor(self.sizes(), self.dtype(), Device{}, format);
   const int64_t w = self.size(-1);
+  const bool any = grad.numel() != 0;  // if not, one of its sizes may be any number
   for_float_type("adaptive_avg_pool2d_backward", self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     for_planes<S>(out, g, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
-      adaptive_windows(self.size(-2), w, grad.size(-2), grad.size(-1),
+      adaptive_windows(self.size(-2), w, any ? grad.size(-2) : 0, any ? grad.size(-1) : 0,
                        [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
                          const N share = S::read(from[place * step]) / static_cast<N>(area);
                          for (int64_t y = y0; y < y1; ++y)
