@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "backends/cpu/cpu.h"
 #include "backends/plugin/plugin.h"
+#include "dispatch/checks.h"
 #include "dispatch/observe.h"
 #include "ops/autocast.h"
 #include "ops/families.h"
@@ -21,6 +22,7 @@ void initialise() {
     hand_streams_to_workers();
     autograd::install_layers();
     install_autocast_layer();
+    install_device_layer();
     install_observe_layers();
   });
 }

@@ -8,11 +8,12 @@ import hostile_autograd
 import hostile_indexing
 import hostile_interop
 import hostile_kernels
+import hostile_memory
 import hostile_tensors
 import pytest
 from hostile import CASES, in_child, judge
 
-FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_interop, hostile_kernels)
+FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_interop, hostile_kernels, hostile_memory)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name.replace(" ", "_").replace("/", "|") for c in CASES])

@@ -1,24 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy, loaded when it is first needed."""
+from facula import _C
 
 _ARRAY_TYPES = {
     "uint8": "u1", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "float16": "f2", "float32": "f4",
     "float64": "f8", "complex64": "c8", "complex128": "c16", "bool": "b1", "uint16": "u2", "uint32": "u4", "uint64": "u8",
 }  # fmt: skip
-
-
-class _ArrayView:
-    """Offers a tensor's memory by NumPy's array interface and keeps the tensor alive."""
-
-    def __init__(self, tensor, typestr):
-        self.tensor = tensor
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": tuple(tensor.shape),
-            "strides": tuple(s * tensor.element_size() for s in tensor.stride()),
-            "typestr": typestr,
-            "data": (tensor.data_ptr(), False),
-        }
 
 
 def to_numpy(tensor, force=False):
@@ -37,7 +24,7 @@ def to_numpy(tensor, force=False):
         raise TypeError(f"Got unsupported ScalarType {_scalar_name(tensor.dtype)}")
     if tensor.numel() == 0:
         return numpy.empty(tuple(tensor.shape), dtype=code)
-    return numpy.asarray(_ArrayView(tensor, ("|" if tensor.element_size() == 1 else "<") + code))
+    return numpy.asarray(_C._lend(tensor))
 
 
 def _scalar_name(dtype):

@@ -72,12 +72,15 @@ def as_tensor(data, dtype=None, device=None):
     """data as a tensor, sharing memory where that is possible."""
     if hasattr(data, "__array_interface__") and hasattr(data, "strides"):
         _check_array(data)
-    return _C._tensor(data, dtype, device, False)
+    out = _C._tensor(data, dtype, device, False)
+    return out if isinstance(data, Tensor) else _warned(out, "array")
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """obj as a tensor: sharing memory where copy allows, a copy otherwise."""
     out = _C._tensor(obj, dtype, device, bool(copy))
+    if not isinstance(obj, Tensor):
+        _warned(out, "array")
     return out.requires_grad_() if requires_grad else out
 
 
@@ -86,20 +89,21 @@ def from_numpy(array):
     if not hasattr(array, "__array_interface__") or not hasattr(array, "strides"):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     _check_array(array)
-    out, writable = _C._from_buffer(array)
-    if not writable:
-        _warn_read_only("NumPy array")
-    return out
+    return _warned(_C._from_buffer(array), "NumPy array")
 
 
-def _warn_read_only(what):
-    import warnings
+def _warned(tensor, what):
+    """The tensor, after a warning if the memory that it shares may only be read."""
+    if _C._is_read_only(tensor):
+        import warnings
 
-    warnings.warn(
-        f"The given {what} is not writable, and tensors always are. Writing to this tensor is undefined: copy the {what} first.",
-        UserWarning,
-        stacklevel=3,
-    )
+        warnings.warn(
+            f"The given {what} is not writable, so this tensor, which shares its memory, is read-only: writing to it raises an error. "
+            f"Copy the {what} first if the tensor is to be changed.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return tensor
 
 
 def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
@@ -122,11 +126,11 @@ def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
         raise ValueError(
             f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than actual buffer length ({len(whole)} bytes)"
         )
-    raw, writable = _C._from_buffer(whole[offset : offset + size * item])
-    if not writable:
-        _warn_read_only("buffer")
-    if raw.data_ptr() % item:
-        raise ValueError(f"frombuffer(): the memory at offset {offset} is not aligned to elements of {item} bytes")
+    raw = _warned(_C._from_buffer(whole[offset : offset + size * item]), "buffer")
+    if raw.data_ptr() % (item // 2 if dtype.is_complex else item):  # what may be written must be shared, and that it cannot be
+        if not _C._is_read_only(raw):
+            raise ValueError(f"frombuffer(): the memory at offset {offset} is not aligned to elements of {item} bytes")
+        raw = raw.clone()
     out = raw if dtype is _C.uint8 else raw.view(dtype)
     return out.requires_grad_() if requires_grad else out
 

@@ -18,6 +18,12 @@ namespace py {
 void add_override_functions(PyObject* module);
 }
 
+// A tensor that a binding reads: None, which the caster below takes for the undefined tensor, is none.
+inline const Tensor& given(const Tensor& t) {
+  FC_CHECK_AS(TypeError, t.defined(), "expected a Tensor, not None");
+  return t;
+}
+
 }  // namespace fc
 
 namespace nanobind::detail {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <unordered_map>
 
 #include "autograd/autograd.h"
@@ -18,7 +19,7 @@
 namespace fc::py {
 namespace {
 
-constexpr size_t kMaxArgs = 24;
+constexpr size_t kMaxArgs = 64;  // as many as a schema may have
 
 // Room for what arguments borrow from: converted numbers, lists. Only what a call uses is made: making all of it takes
 // longer than a small call.
@@ -30,11 +31,20 @@ struct Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  static constexpr int kMaxInts = 6, kMaxTensors = 3;
-  Dims& next_ints() {  // counts as used when n_ints is raised
+  static constexpr int kMaxInts = 6;  // without the heap
+  Dims& next_ints() {                 // counts as used when n_ints is raised
+    if (n_ints >= kMaxInts) return next(lists().ints, n_ints - kMaxInts);
     if (n_ints == made_ints) new (&ints[made_ints++]) Dims;
     ints[n_ints].resize(0);
     return ints[n_ints];
+  }
+  // The n-th list of a kind, empty. Lists stay where they are while more are made.
+  template <class List>
+  static List& next(std::deque<List>& made, int n) {
+    if (static_cast<size_t>(n) == made.size()) made.emplace_back();
+    List& list = made[static_cast<size_t>(n)];
+    list.resize(0);
+    return list;
   }
 
   union {
@@ -47,16 +57,17 @@ struct Scratch {
     Dims ints[kMaxInts];
   };
   struct Lists {
-    std::vector<Tensor> tensors[kMaxTensors];
-    std::vector<double> doubles;
-    std::basic_string<bool> bools;
-    std::vector<Scalar> scalars;
+    std::deque<Dims> ints;
+    std::deque<std::vector<Tensor>> tensors;
+    std::deque<std::vector<double>> doubles;
+    std::deque<std::basic_string<bool>> bools;
+    std::deque<std::vector<Scalar>> scalars;
   };
   std::optional<Lists> rare;
   Lists& lists() { return rare ? *rare : rare.emplace(); }
-  int n_ints = 0, made_ints = 0, n_tensors = 0;
-  bool big = false;            // worth giving other Python threads a turn
-  bool requires_grad = false;  // of a factory
+  int n_ints = 0, made_ints = 0, n_lists = 0;  // n_lists: of the other kinds
+  bool big = false;                            // worth giving other Python threads a turn
+  bool requires_grad = false;                  // of a factory
 };
 
 // A parameter as the matcher wants it, close together.
@@ -102,8 +113,13 @@ int64_t list_item(PyObject* o, size_t i) {
   }
 }
 
+// A list may change while its items are converted: __index__ is anyone's code. So each item is owned, and the length
+// asked for anew.
+Own list_item_at(PyObject* list, Py_ssize_t i) {
+  return Own(i < PySequence_Fast_GET_SIZE(list) ? Py_NewRef(PySequence_Fast_GET_ITEM(list, i)) : nullptr);
+}
+
 bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
-  if (s.n_ints == Scratch::kMaxInts) return false;
   if (PyLong_Check(o) || (PyIndex_Check(o) && !PySequence_Check(o) && !is_tensor(o)) ||
       (is_tensor_like_number(o) && is_integral(tensor_of(o).dtype(), false))) {
     if (type.length == 0 || PyBool_Check(o)) return false;
@@ -116,15 +132,13 @@ bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
     return true;
   }
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-  PyObject** items = PySequence_Fast_ITEMS(o);
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   Dims& v = s.next_ints();
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* item = items[i];
-    if (PyLong_Check(item)) v.push_back(list_item(item, static_cast<size_t>(i)));
-    else if (is_tensor(item) ? tensor_of(item).numel() == 1 && is_integral(tensor_of(item).dtype(), false)
-                             : PyIndex_Check(item))
-      v.push_back(list_item(item, static_cast<size_t>(i)));
+  for (Py_ssize_t i = 0; Own item = list_item_at(o, i); ++i) {
+    PyObject* number = item.get();
+    if (PyLong_Check(number) ||
+        (is_tensor(number) ? tensor_of(number).numel() == 1 && is_integral(tensor_of(number).dtype(), false)
+                           : PyIndex_Check(number)))
+      v.push_back(list_item(number, static_cast<size_t>(i)));
     else return false;
   }
   ++s.n_ints;
@@ -133,19 +147,28 @@ bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
 }
 
 bool convert_tensors(PyObject* o, const Type& type, Scratch& s, Arg& out) {
-  if ((!PyTuple_Check(o) && !PyList_Check(o)) || s.n_tensors == Scratch::kMaxTensors) return false;
-  PyObject** items = PySequence_Fast_ITEMS(o);
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  auto& list = s.lists().tensors[s.n_tensors];
-  list.clear();
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    if (is_tensor(items[i])) list.push_back(tensor_of(items[i]));
-    else if (items[i] == Py_None && type.optional_item) list.emplace_back();
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  auto& list = Scratch::next(s.lists().tensors, s.n_lists);
+  for (Py_ssize_t i = 0; Own item = list_item_at(o, i); ++i) {
+    if (is_tensor(item.get())) list.push_back(tensor_of(item.get()));
+    else if (item.get() == Py_None && type.optional_item) list.emplace_back();
     else return false;
     if (list.back().defined()) s.big |= list.back().numel() > 1024;
   }
-  ++s.n_tensors;
+  ++s.n_lists;
   out = list;
+  return true;
+}
+
+// Lists of other kinds: `read` appends an item, or says that it does not fit.
+template <class List, class F>
+bool convert_list(PyObject* o, Scratch& s, std::deque<List>& made, Arg& out, F read) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  List& list = Scratch::next(made, s.n_lists);
+  for (Py_ssize_t i = 0; Own item = list_item_at(o, i); ++i)
+    if (!read(list, item.get())) return false;
+  ++s.n_lists;
+  out = std::span(std::as_const(list));
   return true;
 }
 
@@ -159,42 +182,23 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
     switch (type.kind) {
       case Kind::Int: return convert_ints(o, type, s, out);
       case Kind::Tensor: return convert_tensors(o, type, s, out);
-      case Kind::Float: {
-        if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-        auto& list = s.lists().doubles;
-        list.clear();
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-          PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+      case Kind::Float:
+        return convert_list(o, s, s.lists().doubles, out, [](auto& list, PyObject* item) {
           if (!is_number(item)) return false;
           list.push_back(to_scalar(item).to_double());
-        }
-        out = std::span<const double>(list);
-        return true;
-      }
-      case Kind::Bool: {
-        if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-        auto& list = s.lists().bools;
-        list.clear();
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-          PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-          if (!PyBool_Check(item)) return false;
-          list += item == Py_True;
-        }
-        out = std::span<const bool>(list);
-        return true;
-      }
-      case Kind::Scalar: {
-        if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-        auto& list = s.lists().scalars;
-        list.clear();
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-          PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+          return true;
+        });
+      case Kind::Bool:
+        return convert_list(o, s, s.lists().bools, out, [](auto& list, PyObject* item) {
+          if (PyBool_Check(item)) list += item == Py_True;
+          return PyBool_Check(item) != 0;
+        });
+      case Kind::Scalar:
+        return convert_list(o, s, s.lists().scalars, out, [](auto& list, PyObject* item) {
           if (!is_number(item)) return false;
           list.push_back(to_scalar(item));
-        }
-        out = std::span<const Scalar>(list);
-        return true;
-      }
+          return true;
+        });
       default: return false;
     }
   }
@@ -231,8 +235,13 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
       return true;
     case Kind::Bool:
       if (PyBool_Check(o)) out = o == Py_True;
-      else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0) out = PyObject_IsTrue(o) == 1;
-      else return false;
+      else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0) {
+        const int yes = PyObject_IsTrue(o);
+        check(yes);
+        out = yes == 1;
+      } else {
+        return false;
+      }
       return true;
     case Kind::Str:
       if (!PyUnicode_Check(o)) return false;
@@ -277,7 +286,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
            Misfit* why) {
   const ParameterInfo* params = o.parameters.data();
   const size_t total = o.op->num_args();
-  s.n_ints = s.n_tensors = 0;
+  s.n_ints = s.n_lists = 0;
   s.requires_grad = false;
   uint64_t filled = 0;
   size_t given = n;
@@ -336,11 +345,12 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
         if (outs > 1 && PyUnicode_CompareWithASCIIString(key, "out") == 0 &&
             (PyTuple_Check(value) || PyList_Check(value)) &&
             static_cast<size_t>(PySequence_Fast_GET_SIZE(value)) == outs) {
-          bool fit = true;
+          Arg given_outs;
+          bool fit = convert_tensors(value, Type{}, s, given_outs) && given_outs.tensors().size() == outs;
           for (size_t j = 0; fit && j < outs; ++j) {
             const size_t at = total - outs + j;
-            fit = !(filled >> at & 1) && convert(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(j)),
-                                                 params[at].type, s, s.args[at], s.scalars[at]);
+            fit = !(filled >> at & 1);
+            s.args[at] = given_outs.tensors()[j];
             filled |= uint64_t{1} << at;
           }
           if (fit) continue;
@@ -524,18 +534,26 @@ PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, cons
   return PyObject_CallFunctionObjArgs(f->result_type, tuple.get(), nullptr);
 }
 
-template <size_t room>
-PyObject* run_with_room(FunctionObject* f, const Operator& op, Scratch& s, const LayerSet* layers) {
-  Value results[room];
+PyObject* run_into(Value* results, FunctionObject* f, const Operator& op, Scratch& s, const LayerSet* layers) {
   {
     ReleaseGil release(s.big);
-    if (layers) redispatch(op, *layers, s.args, results);
+    // A layer may have gone on with tensors of another device than it was given.
+    if (layers) redispatch(op, *layers | (op.argument_layers(s.args) & layer::Devices), s.args, results);
     else op.call(s.args, results);
   }
   return results_of(f, op, results, s);
 }
+template <size_t room>
+PyObject* run_with_room(FunctionObject* f, const Operator& op, Scratch& s, const LayerSet* layers) {
+  Value results[room];
+  return run_into(results, f, op, s, layers);
+}
 PyObject* run(FunctionObject* f, const OverloadInfo& o, Scratch& s, const LayerSet* layers = nullptr) {
-  return o.op->num_results() == 1 ? run_with_room<1>(f, *o.op, s, layers) : run_with_room<8>(f, *o.op, s, layers);
+  const Operator& op = *o.op;
+  if (op.num_results() == 1) return run_with_room<1>(f, op, s, layers);
+  if (op.num_results() <= 8) return run_with_room<8>(f, op, s, layers);
+  std::vector<Value> results(op.num_results());
+  return run_into(results.data(), f, op, s, layers);
 }
 
 // Does any argument want to handle the call itself (__torch_function__)?
@@ -551,8 +569,8 @@ bool any_overrides(PyObject* const* args, size_t n) {
     if (Py_TYPE(args[i]) == tensor_class) continue;
     if (overrides(args[i])) return true;
     if (PyTuple_Check(args[i]) || PyList_Check(args[i]))
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
-        if (overrides(PySequence_Fast_GET_ITEM(args[i], k))) return true;
+      for (Py_ssize_t k = 0; Own item = list_item_at(args[i], k); ++k)
+        if (overrides(item.get())) return true;
   }
   return false;
 }
@@ -683,7 +701,7 @@ PyObject* make_function(PyTypeObject* type, const char* name, std::span<Operator
     return std::ranges::count(op->schema().parameters, Kind::Scalar, [](const Parameter& p) { return p.type.kind; });
   });
   for (Operator* op : sorted)
-    if (op->num_args() <= kMaxArgs && (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{})))
+    if (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{}))
       f->overloads->push_back(describe(*op));
   return reinterpret_cast<PyObject*>(f);
 }
@@ -717,7 +735,10 @@ PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObje
 PyObject* find_function(const char* name) { return PyDict_GetItemString(functions, name); }
 
 PyObject* call_method(PyObject* name, PyObject* const* args, Py_ssize_t n) {
-  if (PyObject* m = PyDict_GetItem(methods, name)) return vectorcall(m, args, static_cast<size_t>(n), nullptr);
+  if (PyObject* m = PyDict_GetItem(methods, name)) {
+    Own keep(Py_NewRef(m));  // a library that is loaded meanwhile may put another in its place
+    return vectorcall(m, args, static_cast<size_t>(n), nullptr);
+  }
   Own method(PyObject_GetAttr(reinterpret_cast<PyObject*>(tensor_class), name));  // written in Python
   return method ? PyObject_Vectorcall(method.get(), args, static_cast<size_t>(n), nullptr) : nullptr;
 }

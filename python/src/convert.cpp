@@ -62,11 +62,9 @@ bool is_sequence(PyObject* o) {
 
 void scan(PyObject* o, int depth, Dims& shape, Category& c) {
   if (is_tensor(o)) {
-    const Tensor& t = tensor_of(o);
-    if (depth == static_cast<int>(shape.size()))
-      for (int64_t s : t.sizes()) shape.push_back(s);
+    FC_CHECK_AS(ValueError, tensor_of(o).numel() == 1, "only one element tensors can be converted to Python scalars");
     c.any = true;
-    c.tensor = promote(c.tensor, t.dtype());
+    c.tensor = promote(c.tensor, tensor_of(o).dtype());
     return;
   }
   if (PyBool_Check(o)) {
@@ -109,7 +107,7 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
               " (got ", n, ")");
   for (Py_ssize_t i = 0; i < n; ++i) {
     Own item(check(PySequence_GetItem(o, i)));
-    bool leaf = !is_tensor(item.get()) && !is_sequence(item.get());
+    bool leaf = is_tensor(item.get()) || !is_sequence(item.get());
     FC_CHECK_AS(TypeError,
                 !leaf || depth + 1 == static_cast<int>(shape.size()) ||
                     (is_number(item.get()) && static_cast<int>(shape.size()) == depth + 1),
@@ -179,21 +177,17 @@ void store(PyObject* o, DType t, char* at) {
 }
 
 void fill(PyObject* o, IntSpan shape, size_t depth, DType t, char*& at) {
-  if (is_tensor(o) && tensor_of(o).dim() > 0) {
-    Tensor part = contiguous(dtype_cast(tensor_of(o), t));
-    std::memcpy(at, part.data(), static_cast<size_t>(part.numel()) * item_size(t));
-    at += static_cast<size_t>(part.numel()) * item_size(t);
-    return;
-  }
   if (depth == shape.size()) {
     store(o, t, at);
     at += item_size(t);
     return;
   }
   if (PyList_Check(o) || PyTuple_Check(o)) {
-    PyObject** items = PySequence_Fast_ITEMS(o);
-    FC_CHECK_AS(ValueError, PySequence_Fast_GET_SIZE(o) == shape[depth], "the sequence changed while it was read");
-    for (int64_t i = 0; i < shape[depth]; ++i) fill(items[i], shape, depth + 1, t, at);
+    for (int64_t i = 0; i < shape[depth]; ++i) {
+      FC_CHECK_AS(ValueError, PySequence_Fast_GET_SIZE(o) == shape[depth], "the sequence changed while it was read");
+      Own item(Py_NewRef(PySequence_Fast_GET_ITEM(o, i)));  // its conversion may run code that changes the list
+      fill(item.get(), shape, depth + 1, t, at);
+    }
     return;
   }
   for (int64_t i = 0; i < shape[depth]; ++i) {
@@ -335,12 +329,12 @@ Tensor dtype_cast(const Tensor& t, DType dtype) {
   return t.dtype() == dtype ? t : call<"aten::to.dtype", Tensor>(t, dtype, false, false, std::optional<MemoryFormat>());
 }
 
-// Shares the memory of anything with the buffer protocol. The buffer stays locked while the storage lives.
-Tensor tensor_from_buffer(PyObject* o, bool* writable) {
+// The buffer stays locked while the storage lives.
+Tensor tensor_from_buffer(PyObject* o, bool may_copy) {
   auto owner = std::make_unique<BufferOwner>();
   Py_buffer& view = owner->view;
-  *writable = PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) == 0;
-  if (!*writable) {
+  const bool writable = PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) == 0;
+  if (!writable) {
     PyErr_Clear();
     check(PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT));
   }
@@ -368,7 +362,13 @@ Tensor tensor_from_buffer(PyObject* o, bool* writable) {
     sizes.push_back(view.shape[d]);
     strides.push_back(stride / item);
   }
-  checked_numel(sizes);
+  if (checked_numel(sizes) > 0 && !is_aligned(view.buf, t)) {
+    FC_CHECK_AS(ValueError, may_copy || !writable, "the given memory is not aligned to elements of ", item,
+                " bytes, so a tensor cannot share it; copy it first (array.copy())");
+    Tensor copy = empty_tensor(sizes, t, Device{});
+    check(PyBuffer_ToContiguous(copy.data(), &view, view.len, 'C'));
+    return copy;
+  }
   reach = static_cast<int64_t>(storage_bytes_needed(sizes, strides, 0, t));
   Block block{view.buf,
               [](void*, size_t, void* context) {
@@ -378,7 +378,7 @@ Tensor tensor_from_buffer(PyObject* o, bool* writable) {
                 PyBuffer_Release(&mine->view);
               },
               owner.get()};
-  auto storage = make_ref<Storage>(block, static_cast<size_t>(reach), Device{}, nullptr);
+  auto storage = make_ref<Storage>(block, static_cast<size_t>(reach), Device{}, nullptr, !writable);
   unlock.v = nullptr;
   owner.release();
   auto impl = make_ref<TensorImpl>(std::move(storage), t, Device{});
@@ -398,10 +398,9 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Dev
                                                  false, copy, std::optional<MemoryFormat>());
   }
   if (PyObject_CheckBuffer(data) && !PyBytes_Check(data)) {
-    bool writable = true;
-    Tensor t = tensor_from_buffer(data, &writable);
+    Tensor t = tensor_from_buffer(data, true);
     if (dtype) t = dtype_cast(t, *dtype);
-    if (copy && t.impl().storage()->resizable() == false) t = clone(t);
+    if (copy && !t.impl().storage()->resizable()) t = clone(t);
     return place(t);
   }
   if (!is_number(data) && !PyList_Check(data) && !PyTuple_Check(data) && PyObject_HasAttrString(data, "__array__")) {

@@ -493,7 +493,7 @@ void bind_dispatch(nb::module_& m) {
     FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
     return steal(py::wrap(autocast_dtype(type)));
   });
-  m.def("_set_python_dispatch", [](const Tensor& t, bool on) { t.impl().set_layer(layer::Python, on); });
+  m.def("_set_python_dispatch", [](const Tensor& t, bool on) { given(t).impl().set_layer(layer::Python, on); });
   m.def("_below_python",
         [](nb::object f, nb::args args, nb::kwargs kwargs) {  // calls f without Python modes and subclasses
           ExcludeLayers guard(layer::Python);

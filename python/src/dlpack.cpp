@@ -33,7 +33,7 @@ nb::object make_capsule(const Tensor& t, bool copied, const char* name) {
 }
 
 nb::object to_capsule(const Tensor& t, bool versioned, bool copied) {
-  FC_CHECK_AS(BufferError, !autograd::requires_grad(t),
+  FC_CHECK_AS(BufferError, !autograd::requires_grad(given(t)),
               "Can't export tensors that require gradient, use tensor.detach()");
   return versioned ? make_capsule<dlpack::Versioned>(t, copied, "dltensor_versioned")
                    : make_capsule<dlpack::Managed>(t, copied, "dltensor");

@@ -63,8 +63,10 @@ bool list_means_tuple(PyObject* o) {
 std::vector<TensorIndex> indices_of(PyObject* index, const Tensor& self) {
   std::vector<TensorIndex> out;
   if (PyTuple_Check(index) || list_means_tuple(index)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); ++i)
-      out.push_back(index_of(PySequence_Fast_GET_ITEM(index, i), self));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); ++i) {
+      Own item(Py_NewRef(PySequence_Fast_GET_ITEM(index, i)));  // __index__ may change the list
+      out.push_back(index_of(item.get(), self));
+    }
   } else {
     out.push_back(index_of(index, self));
   }

@@ -29,17 +29,19 @@ bool overridden(PyObject* o) {
   return attribute.get() != disabled_implementation;
 }
 
-void collect(PyObject* o, std::vector<PyObject*>& found) {
+// Those who are asked are owned: they may be in a list that changes meanwhile.
+void collect(PyObject* o, std::vector<Own>& found) {
+  Own owned(Py_NewRef(o));
   if (!has_torch_function(o)) return;
-  for (PyObject* f : found)
-    if (Py_TYPE(f) == Py_TYPE(o)) return;
+  for (const Own& f : found)
+    if (Py_TYPE(f.get()) == Py_TYPE(o)) return;
   size_t at = found.size();
   for (size_t i = 0; i < found.size(); ++i)
-    if (PyType_IsSubtype(Py_TYPE(o), Py_TYPE(found[i]))) {
+    if (PyType_IsSubtype(Py_TYPE(o), Py_TYPE(found[i].get()))) {
       at = i;
       break;
     }
-  found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), o);
+  found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), std::move(owned));
 }
 
 PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
@@ -47,13 +49,14 @@ PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args
   return check(PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr));
 }
 
-PyObject* let_handle(PyObject* function, const std::vector<PyObject*>& found, PyObject* args, PyObject* kwargs) {
+PyObject* let_handle(PyObject* function, const std::vector<Own>& found, PyObject* args, PyObject* kwargs) {
   Own types(check(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
   for (size_t i = 0; i < found.size(); ++i)
     PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
-                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i].get()))));
   if (torch_function_mode_active()) {  // the mode itself runs with the modes below it
-    PyObject* stack = mode_stack;
+    Own keep(Py_NewRef(mode_stack));
+    PyObject* stack = keep.get();
     Py_ssize_t top = PyList_GET_SIZE(stack) - 1;
     Own innermost(Py_NewRef(PyList_GET_ITEM(stack, top)));
     check(PyList_SetSlice(stack, top, top + 1, nullptr));
@@ -71,8 +74,8 @@ PyObject* let_handle(PyObject* function, const std::vector<PyObject*>& found, Py
     if (r != Py_NotImplemented) return r;
     Py_DECREF(r);
   }
-  for (PyObject* who : found) {
-    PyObject* r = ask(who, function, types.get(), args, kwargs);
+  for (const Own& who : found) {
+    PyObject* r = ask(who.get(), function, types.get(), args, kwargs);
     if (r != Py_NotImplemented) return r;
     Py_DECREF(r);
   }
@@ -88,7 +91,7 @@ bool has_torch_function(PyObject* o) { return overridden(o); }
 bool torch_function_mode_active() { return mode_stack && !disabled && PyList_GET_SIZE(mode_stack) > 0; }
 
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, size_t n, PyObject* kwnames) {
-  std::vector<PyObject*> found;
+  std::vector<Own> found;
   size_t all = n + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
   for (size_t i = 0; i < all; ++i) {
     collect(args[i], found);
@@ -168,7 +171,7 @@ void add_override_functions(PyObject* module) {
            if (!PyArg_UnpackTuple(all, "_handle_torch_function", 4, 4, &function, &relevant, &args, &kwargs))
              return nullptr;
            Own items(check(PySequence_Fast(relevant, "expected a sequence of arguments")));
-           std::vector<PyObject*> found;
+           std::vector<Own> found;
            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
              collect(PySequence_Fast_GET_ITEM(items.get(), i), found);
            return let_handle(function, found, args, kwargs);

@@ -120,7 +120,9 @@ Scalar to_scalar(PyObject* o);  // throws TypeError
 int64_t to_int(PyObject* o);    // by __index__; throws TypeError, OverflowError
 PyObject* wrap(Value v);        // any result
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Device> device, bool copy);
-Tensor tensor_from_buffer(PyObject* o, bool* writable);  // shares memory
+// Shares the memory of anything with the buffer protocol; what is read-only there is a read-only tensor. Memory that is
+// not aligned cannot be shared: it is copied if nobody may write to it or `may_copy`.
+Tensor tensor_from_buffer(PyObject* o, bool may_copy = false);
 Tensor dtype_cast(const Tensor& t, DType dtype);
 PyObject* to_list(const Tensor& t);  // nested lists, or a number for 0-d
 PyObject* get_item(PyObject* self, PyObject* index);

@@ -30,6 +30,32 @@ MapInput input_of(nb::handle h, Tensor& keep) {
 
 nb::object steal(PyObject* o) { return nb::steal(py::check(o)); }
 
+// The memory of a tensor, offered by NumPy's array interface and kept as long as an array looks at it. It has no
+// attributes that Python could change.
+class LentMemory {
+ public:
+  explicit LentMemory(const Tensor& t) : tensor_(shallow_copy(t, false)) {
+    FC_CHECK_AS(TypeError, t.device().is_cpu() && (!is_reduced(t.dtype()) || t.dtype() == DType::Float16),
+                "NumPy cannot look at memory of type ", t.dtype(), " on ", t.device());
+    t.impl().storage()->lend();
+  }
+  nb::dict array_interface() const {
+    const int64_t item = static_cast<int64_t>(item_size(tensor_.dtype()));
+    Dims strides(tensor_.strides());
+    for (int64_t& s : strides) s *= item;
+    nb::dict d;
+    d["version"] = 3;
+    d["shape"] = steal(py::wrap_ints(tensor_.sizes()));
+    d["strides"] = steal(py::wrap_ints(strides));
+    d["typestr"] = str(item == 1 ? '|' : '<', info(tensor_.dtype()).kind, item);
+    d["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(tensor_.data()), tensor_.impl().storage()->read_only());
+    return d;
+  }
+
+ private:
+  Tensor tensor_;  // nobody else's, so its storage cannot be exchanged
+};
+
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
@@ -41,11 +67,10 @@ void bind_tensor(nb::module_& m) {
         return py::tensor_from(data.ptr(), optional_dtype(dtype), optional_device(device), copy);
       },
       nb::arg("data").none(), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("copy"));
-  m.def("_from_buffer", [](nb::handle data) {
-    bool writable = true;
-    Tensor t = py::tensor_from_buffer(data.ptr(), &writable);
-    return nb::make_tuple(t, writable);
-  });
+  m.def("_from_buffer", [](nb::handle data) { return py::tensor_from_buffer(data.ptr()); });
+  m.def("_is_read_only", [](const Tensor& t) { return given(t).impl().storage()->read_only(); });
+  nb::class_<LentMemory>(m, "_LentMemory").def_prop_ro("__array_interface__", &LentMemory::array_interface);
+  m.def("_lend", [](const Tensor& t) { return LentMemory(given(t)); });
   m.def("result_type", [](nb::handle a, nb::handle b) {
     Tensor x, y;
     MapInput in[] = {input_of(a, x), input_of(b, y)};
@@ -79,12 +104,12 @@ void bind_tensor(nb::module_& m) {
   m.def("_set_cache", &set_cpu_cache);
   m.def("_fail_allocation", &fail_cpu_allocation);
   m.def("_bytes", [](const Tensor& t) {  // of a contiguous CPU tensor
-    FC_CHECK(t.is_contiguous() && t.device().is_cpu(), "internal: _bytes wants a contiguous CPU tensor");
+    FC_CHECK(given(t).is_contiguous() && t.device().is_cpu(), "internal: _bytes wants a contiguous CPU tensor");
     return nb::bytes(t.numel() == 0 ? "" : static_cast<const char*>(t.data()),
                      static_cast<size_t>(t.numel()) * item_size(t.dtype()));
   });
   m.def("_storage_tensor", [](const Tensor& t) {  // the whole memory, as bytes
-    return make_view(t, Dims{static_cast<int64_t>(t.impl().storage()->bytes())}, Dims{1}, 0, DType::UInt8);
+    return make_view(given(t), Dims{static_cast<int64_t>(t.impl().storage()->bytes())}, Dims{1}, 0, DType::UInt8);
   });
   m.def("_on_storage", [](const Tensor& bytes, nb::handle dtype, const std::vector<int64_t>& sizes,
                           const std::vector<int64_t>& strides, int64_t offset) {  // a tensor of its own, no view
@@ -92,7 +117,7 @@ void bind_tensor(nb::module_& m) {
     bool ok = sizes.size() == strides.size() && sizes.size() <= kMaxRank && offset >= 0 && offset <= kMaxStride;
     for (int64_t s : strides) ok &= s >= 0 && s <= kMaxStride;
     FC_CHECK(ok && checked_numel(sizes) >= 0 &&
-                 storage_bytes_needed(sizes, strides, offset, t) <= bytes.impl().storage()->bytes(),
+                 storage_bytes_needed(sizes, strides, offset, t) <= given(bytes).impl().storage()->bytes(),
              "a tensor of size ", IntSpan(sizes), ", strides ", IntSpan(strides), ", offset ", offset, " and type ", t,
              " does not fit into a storage of ", bytes.impl().storage()->bytes(), " bytes");
     auto impl = make_ref<TensorImpl>(bytes.impl().storage(), t, bytes.device());

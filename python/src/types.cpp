@@ -4,7 +4,7 @@
 #include <mutex>
 #include <optional>
 
-#include "dispatch/operator.h"
+#include "ops/calls.h"
 #include "py.h"
 
 namespace fc::py {
@@ -252,9 +252,9 @@ PyMethodDef generator_methods[] = {
      [](PyObject* s, PyObject* state) {
        return guarded([&]() -> PyObject* {
          FC_CHECK_AS(TypeError,
-                     is_tensor(state) && tensor_of(state).dtype() == DType::UInt8 && tensor_of(state).is_contiguous(),
+                     is_tensor(state) && tensor_of(state).dtype() == DType::UInt8 && tensor_of(state).device().is_cpu(),
                      "RNG state must be a torch.ByteTensor");
-         const Tensor& t = tensor_of(state);
+         const Tensor t = contiguous(tensor_of(state));
          const auto* p = t.data_as<uint8_t>();
          generator_of(s).set_state(std::vector<uint8_t>(p, p + t.numel()));
          return Py_NewRef(s);
@@ -349,6 +349,7 @@ Device to_device(PyObject* o) {
 }
 bool is_memory_format(PyObject* o) { return Py_TYPE(o) == memory_format_type; }
 MemoryFormat to_memory_format(PyObject* o) {
+  FC_CHECK_AS(TypeError, is_memory_format(o), "memory_format must be torch.memory_format, not ", Py_TYPE(o)->tp_name);
   return static_cast<MemoryFormat>(reinterpret_cast<EnumObject*>(o)->value);
 }
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }

@@ -4,7 +4,7 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "autograd/saved.h"
-#include "dispatch/operator.h"
+#include "dispatch/checks.h"
 #include "ops/calls.h"
 #include "ops/rule.h"
 
@@ -320,10 +320,9 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
 
 // Below autograd, above the kernels; also when nothing needs a gradient.
 void view_in_place_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
-  redispatch(op, below, args, results);
-  const Schema& s = op.schema();
   if (op.is_view) {
-    const Tensor& base = args[0].tensor();
+    redispatch(op, below, args, results);
+    const Tensor& base = args[op.viewed_arg()].tensor();
     for (size_t r = 0; r < op.num_results(); ++r) {
       if (results[r].is_tensor()) make_view_of(results[r].tensor(), base, op.num_results() > 1);
       else if (results[r].tag() == Tag::TensorList)
@@ -331,19 +330,9 @@ void view_in_place_layer(void*, const Operator& op, LayerSet below, const Arg* a
     }
     return;
   }
-  for (size_t i = 0; i < s.parameters.size(); ++i) {
-    if (!s.parameters[i].alias.write) continue;
-    auto bump = [&](const Tensor& t) {
-      if (!t.defined()) return;
-      FC_CHECK(!t.impl().is_inference() || thread_state().inference_mode,
-               "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
-               "normal tensor before doing inplace update.");
-      t.impl().bump_version();
-    };
-    if (args[i].is_tensor()) bump(args[i].tensor());
-    else if (args[i].is_tensor_list())
-      for (const Tensor& t : args[i].tensors()) bump(t);
-  }
+  check_writes(op, args);
+  redispatch(op, below, args, results);
+  for_each_tensor(args, op.written_args(), [](const Tensor& t, size_t) { t.impl().bump_version(); });
 }
 
 Tensor detach_kernel(const Tensor& self) {

@@ -17,8 +17,9 @@ struct Device {
 
   bool is_cpu() const { return type == CPU; }
   bool is_meta() const { return type == Meta; }
+  // There is one CPU, whatever its index; of other types no index means the first.
   friend bool operator==(Device a, Device b) {
-    return a.type == b.type && (a.index == b.index || (a.index <= 0 && b.index <= 0 && a.type != CPU));
+    return a.type == b.type && (a.index == b.index || (a.index <= 0 && b.index <= 0) || a.type == CPU);
   }
 };
 

@@ -9,6 +9,7 @@
 namespace fc::dlpack {
 namespace {
 
+constexpr uint64_t kReadOnly = 1, kCopied = 2;  // Versioned::flags
 enum : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
 
 DataType type_of(DType t) {
@@ -43,7 +44,7 @@ DType dtype_of(DataType t) {
 template <class M>
 struct Export {
   M managed{};
-  Tensor tensor;  // keeps memory and geometry alive
+  Ref<Storage> storage;
   Dims shape, strides;
 };
 
@@ -53,8 +54,14 @@ template <class M>
 M* export_tensor(const Tensor& t, bool copied) {
   FC_CHECK_AS(BufferError, t.device().is_cpu() || t.device().type == fc::Device::CUDA, "__dlpack__: device ",
               to_string(t.device()), " has no DLPack number");
+  constexpr bool versioned = requires(M m) { m.major; };
+  const bool read_only = t.impl().storage()->read_only();
+  FC_CHECK_AS(BufferError, versioned || !read_only,
+              "__dlpack__: the tensor is read-only, which DLPack can only say since version 1.0: ask for it with "
+              "max_version=(1, 0), or clone() the tensor");
   auto e = std::make_unique<Export<M>>();
-  e->tensor = t;
+  e->storage = t.impl().storage();
+  e->storage->lend();
   e->shape = Dims(t.sizes());
   e->strides = Dims(t.strides());
   // Where a size is 1 the stride says nothing; some readers want it to look contiguous.
@@ -70,19 +77,22 @@ M* export_tensor(const Tensor& t, bool copied) {
               .byte_offset = 0};
   m.context = e.get();
   m.deleter = [](M* self) { delete static_cast<Export<M>*>(self->context); };
-  if constexpr (requires { m.major; }) {
+  if constexpr (versioned) {
     m.major = 1;
     m.minor = 0;
-    m.flags = copied ? 2 : 0;
+    m.flags = (read_only ? kReadOnly : 0) | (copied ? kCopied : 0);
   }
   return &e.release()->managed;
 }
 
 template <class M>
 Tensor import_tensor(M& m) {
-  if constexpr (requires { m.major; })
+  bool read_only = false;
+  if constexpr (requires { m.major; }) {
     FC_CHECK_AS(BufferError, m.major == 1, "from_dlpack: version ", m.major, ".", m.minor,
                 " of DLPack is not supported, only 1.x");
+    read_only = m.flags & kReadOnly;
+  }
   const View& s = m.tensor;
   FC_CHECK_AS(BufferError, s.device.type == kCPU, "from_dlpack: unsupported device type ", s.device.type);
   FC_CHECK_AS(BufferError, s.ndim >= 0 && s.ndim <= static_cast<int32_t>(kMaxRank),
@@ -104,6 +114,8 @@ Tensor import_tensor(M& m) {
               !__builtin_add_overflow(reinterpret_cast<uintptr_t>(s.data), s.data ? s.byte_offset : 0, &begin) &&
                   !__builtin_add_overflow(begin, bytes, &end),
               "from_dlpack: a byte offset of ", s.byte_offset, " with ", bytes, " bytes leaves the address space");
+  FC_CHECK_AS(BufferError, numel == 0 || is_aligned(reinterpret_cast<void*>(begin), t),
+              "from_dlpack: the memory is not ", "aligned to elements of ", item_size(t), " bytes; copy it first");
   // Only now does the storage take the struct: everything that can fail lies behind us.
   auto impl = make_ref<TensorImpl>(Ref<Storage>(), t, fc::Device{});
   impl->set_geometry(sizes, strides, 0);
@@ -113,7 +125,7 @@ Tensor import_tensor(M& m) {
                 if (owned->deleter) owned->deleter(owned);
               },
               &m};
-  impl->set_storage(make_ref<Storage>(block, bytes, fc::Device{}, nullptr), t, fc::Device{});
+  impl->set_storage(make_ref<Storage>(block, bytes, fc::Device{}, nullptr, read_only), t, fc::Device{});
   return Tensor(std::move(impl));
 }
 

@@ -33,13 +33,14 @@ struct Versioned {  // DLManagedTensorVersioned
   uint32_t major, minor;
   void* context;
   void (*deleter)(Versioned*);
-  uint64_t flags;  // bit 0: read-only, bit 1: a copy was made
+  uint64_t flags;
   View tensor;
 };
 
 enum : int32_t { kCPU = 1, kCUDA = 2 };
 
-// A struct that keeps `t` alive until its deleter is called. M is Managed or Versioned.
+// A struct that keeps the memory of `t` alive, and where it is, until its deleter is called. M is Managed, which cannot
+// say that memory is read-only, or Versioned.
 template <class M>
 M* export_tensor(const Tensor& t, bool copied);
 

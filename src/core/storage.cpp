@@ -23,8 +23,8 @@ constinit CopyBytesFn copy_functions[kMaxDeviceTypes] = {};
 
 }  // namespace
 
-Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator)
-    : block_(block), bytes_(bytes), allocator_(allocator), id_(new_id()), device_(device) {}
+Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator, bool read_only)
+    : block_(block), bytes_(bytes), allocator_(allocator), id_(new_id()), device_(device), read_only_(read_only) {}
 
 Storage::~Storage() {
   if (block_.free) block_.free(block_.data, bytes_, block_.context);
@@ -37,13 +37,6 @@ void Storage::resize(size_t bytes) {
   if (block_.free) block_.free(block_.data, bytes_, block_.context);
   block_ = fresh;
   bytes_ = bytes;
-}
-
-void Storage::swap_contents(Storage& other) {
-  std::swap(block_, other.block_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(allocator_, other.allocator_);
-  std::swap(device_, other.device_);
 }
 
 Ref<Storage> allocate_storage(size_t bytes, Device device) {

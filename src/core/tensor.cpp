@@ -20,6 +20,12 @@ int64_t next_stride(int64_t stride, int64_t size, IntSpan sizes) {
   return next;
 }
 
+// As tensors have it: there is one CPU and one meta device, and of other types the first unless told.
+Device with_index(Device d) {
+  if (d.is_cpu() || d.is_meta()) return {d.type, -1};
+  return {d.type, std::max<int8_t>(d.index, 0)};
+}
+
 // Says what is wrong with sizes that no contiguous tensor can have.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(IntSpan sizes) {
   checked_numel(sizes);
@@ -31,6 +37,7 @@ int64_t next_stride(int64_t stride, int64_t size, IntSpan sizes) {
 TensorImpl::~TensorImpl() {
   if (python && owns_python && release_python_object) release_python_object(python);
   delete autograd_;
+  if (version_) version_->release();
   if (dims_ != inline_) delete[] dims_;
 }
 
@@ -86,6 +93,7 @@ void TensorImpl::set_storage(Ref<Storage> storage, DType dtype, Device device) {
   storage_ = std::move(storage);
   dtype_ = dtype;
   device_ = device;
+  set_layer(kNotOnCpu, !device.is_cpu());
 }
 
 void TensorImpl::refresh_flags() {
@@ -123,18 +131,21 @@ void TensorImpl::refresh_flags() {
 
 void TensorImpl::bump_version() {
   if (is_inference()) return;
-  version_counter()->bump();
+  own_version().bump();
 }
 
-const Ref<VersionCounter>& TensorImpl::version_counter() {
-  static_assert(sizeof(Ref<VersionCounter>) == sizeof(void*));
-  auto* slot = reinterpret_cast<VersionCounter**>(&version_);
-  if (!__atomic_load_n(slot, __ATOMIC_ACQUIRE)) {  // two threads may make views of one tensor at once
+VersionCounter& TensorImpl::own_version() {
+  VersionCounter* found = __atomic_load_n(&version_, __ATOMIC_ACQUIRE);
+  if (!found) {
     VersionCounter* fresh = make_ref<VersionCounter>().detach();
-    VersionCounter* none = nullptr;
-    if (!__atomic_compare_exchange_n(slot, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) fresh->release();
+    if (__atomic_compare_exchange_n(&version_, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) found = fresh;
+    else fresh->release();
   }
-  return version_;
+  return *found;
+}
+
+void TensorImpl::set_version_counter(Ref<VersionCounter> v) {
+  if (VersionCounter* before = std::exchange(version_, v.detach())) before->release();
 }
 
 void TensorImpl::set_autograd(AutogradMetaBase* meta) {
@@ -234,9 +245,12 @@ size_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DTyp
   return checked_bytes(last, dtype);
 }
 
+bool is_aligned(const void* address, DType dtype) {
+  return reinterpret_cast<uintptr_t>(address) % item_size(real_of(dtype)) == 0;
+}
+
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {
-  if (!device.is_cpu() && device.index < 0) device.index = 0;
-  if (device.is_meta()) device.index = -1;
+  device = with_index(device);
   auto impl = make_ref<TensorImpl>(nullptr, dtype, device);
   impl->set_contiguous(sizes, format);  // checks the sizes
   impl->set_storage(allocate_storage(checked_bytes(impl->numel(), dtype), device), dtype, device);
@@ -245,8 +259,7 @@ Tensor empty_tensor(IntSpan sizes, DType dtype, Device device, MemoryFormat form
 }
 
 Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
-  if (!device.is_cpu() && device.index < 0) device.index = 0;
-  if (device.is_meta()) device.index = -1;
+  device = with_index(device);
   FC_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
            ") must match dimensionality of strides (", strides.size(), ")");
   checked_numel(sizes);
@@ -281,11 +294,11 @@ Tensor shallow_copy(const Tensor& t, bool share_version) {
 }
 
 void resize_tensor(const Tensor& t, IntSpan sizes, MemoryFormat format) {
+  const int64_t numel = checked_numel(sizes);
   TensorImpl& impl = t.impl();
   if (Dims::same(impl.sizes(), sizes) && format == MemoryFormat::Contiguous) return;
   Dims strides = contiguous_strides(sizes, format);
-  size_t need = storage_bytes_needed(sizes, strides, impl.offset(), impl.dtype());
-  if (checked_numel(sizes) == 0) need = 0;
+  const size_t need = numel == 0 ? 0 : storage_bytes_needed(sizes, strides, impl.offset(), impl.dtype());
   if (need > impl.storage()->bytes()) {
     if (impl.device().is_meta()) impl.set_storage(allocate_storage(need, impl.device()), impl.dtype(), impl.device());
     else impl.storage()->resize(need);

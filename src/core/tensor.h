@@ -40,12 +40,13 @@ class AutogradMetaBase {
   static void operator delete(void* p, size_t bytes) { give_small(p, bytes); }
 };
 
-using LayerSet = uint32_t;  // bits of dispatch/layers.h
+using LayerSet = uint32_t;                      // bits of dispatch/layers.h
+inline constexpr LayerSet kNotOnCpu = 1u << 1;  // layer::Devices, which a tensor's device sets
 
 class TensorImpl final : public RefCounted {
  public:
   TensorImpl(Ref<Storage> storage, DType dtype, Device device)
-      : storage_(std::move(storage)), dtype_(dtype), device_(device) {}
+      : storage_(std::move(storage)), layers_(device.is_cpu() ? 0 : kNotOnCpu), dtype_(dtype), device_(device) {}
   ~TensorImpl() override;
 
   IntSpan sizes() const { return {dims_, ndim_}; }
@@ -69,10 +70,13 @@ class TensorImpl final : public RefCounted {
   void set_contiguous(IntSpan sizes, MemoryFormat format = MemoryFormat::Contiguous);
   void set_storage(Ref<Storage> storage, DType dtype, Device device);
 
-  uint32_t version() const { return version_ ? version_->value() : 0; }
+  uint32_t version() const {
+    const VersionCounter* v = __atomic_load_n(&version_, __ATOMIC_ACQUIRE);
+    return v ? v->value() : 0;
+  }
   void bump_version();
-  const Ref<VersionCounter>& version_counter();  // made on first use
-  void set_version_counter(Ref<VersionCounter> v) { version_ = std::move(v); }
+  Ref<VersionCounter> version_counter() { return Ref<VersionCounter>(&own_version()); }
+  void set_version_counter(Ref<VersionCounter> v);
 
   LayerSet layers() const { return layers_; }
   void set_layer(LayerSet bit, bool on) { layers_ = on ? layers_ | bit : layers_ & ~bit; }
@@ -93,17 +97,18 @@ class TensorImpl final : public RefCounted {
  private:
   enum : uint8_t { kContiguous = 1, kChannelsLast = 2, kDense = 4, kWrappedNumber = 8, kInference = 16 };
   void set_flag(uint8_t bit, bool on) { flags_ = static_cast<uint8_t>(on ? flags_ | bit : flags_ & ~bit); }
+  VersionCounter& own_version();  // made on first use
   void reserve(size_t ndim);
   void refresh_flags();
 
   static constexpr size_t kInlineRank = 5;
   Ref<Storage> storage_;
-  Ref<VersionCounter> version_;
+  VersionCounter* version_ = nullptr;  // owned; atomic, because two threads may make views of one tensor at once
   AutogradMetaBase* autograd_ = nullptr;
   int64_t offset_ = 0;
   int64_t numel_ = 1;
   int64_t* dims_ = inline_;  // ndim_ sizes, then ndim_ strides
-  LayerSet layers_ = 0;
+  LayerSet layers_;
   DType dtype_;
   Device device_;
   uint8_t ndim_ = 0;
@@ -155,6 +160,8 @@ int64_t wrap_dim(int64_t dim, int64_t ndim, const char* op = nullptr);  // throw
 MemoryFormat suggest_memory_format(const Tensor& t);
 // Bytes a storage must have for this geometry to be inside it.
 size_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype);
+// Whether elements of this type may begin at this address: kernels read and write them as C++ objects.
+bool is_aligned(const void* address, DType dtype);
 
 // --- making tensors
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device, MemoryFormat format = MemoryFormat::Contiguous);

@@ -15,8 +15,8 @@ class Observer;
 namespace layer {
 enum : LayerSet {
   ObserveKernel = 1u << 0,  // next to the kernel: kernel log, value flow (observe.h)
-  Backend = 1u << 1,        // always the lowest real step; never set on tensors
-  ViewInPlace = 1u << 2,    // version bumps, view bases; set on operators whose schema aliases
+  Devices = kNotOnCpu,      // all tensors are on one device; set on tensors that are not on the CPU (checks.h)
+  ViewInPlace = 1u << 2,    // may it be written; version bumps, view bases; set on operators whose schema aliases
   Autograd = 1u << 3,       // set on tensors that require a gradient
   Trace = 1u << 4,          // kept for recording graphs: nothing handles it, so it is passed
   Autocast = 1u << 5,

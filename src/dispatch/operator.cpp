@@ -73,7 +73,7 @@ static void run_user_layer(const LayerHandler& h, const Operator& op, LayerSet b
 
 void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* results) {
   for (;;) {
-    if ((set & ~layer::Backend) == 0) {
+    if (set == 0) {
       op.run_kernel(args, results);
       return;
     }
@@ -102,12 +102,15 @@ Operator::Operator(Schema schema)
   for (size_t i = 0; i < schema_.parameters.size(); ++i) {
     const Type& t = schema_.parameters[i].type;
     if (t.kind == Kind::Tensor) tensor_args_.push_back(static_cast<uint8_t>(i));
+    if (schema_.parameters[i].alias.write) written_args_.push_back(static_cast<uint8_t>(i));
     if (t.kind == Kind::Device && !t.list) device_arg_ = static_cast<int>(i);
   }
   is_out = schema_.is_out();
   is_in_place = schema_.is_in_place();
   is_view = schema_.is_view();
   if (is_out || is_in_place || is_view) layers_ = layer::ViewInPlace;
+  for (const Parameter& r : schema_.returns)
+    if (is_view && r.alias.set) viewed_arg_ = static_cast<size_t>(schema_.find_alias(r.alias.set));
 }
 
 LayerSet Operator::list_layers(const Arg& a) {
@@ -172,8 +175,7 @@ void Operator::set_autograd(Kernel k) {
 int Operator::pick_device(const Arg* args) const {
   int device = -1;
   auto see = [&](const Tensor& t) {
-    // A CPU number may accompany tensors of any device; otherwise the first accelerator decides, and the kernel's
-    // argument check names the tensor that is elsewhere.
+    // What is on the CPU may be a number beside tensors of another device (checks.h), so the first of those decides.
     if (t.defined() && (device < 0 || device == Device::CPU)) device = t.device().type;
   };
   for (uint8_t i : tensor_args_) {
@@ -252,12 +254,11 @@ const Operator& get_operator(std::string_view full_name) {
   return *op;
 }
 
-std::span<Operator* const> overloads(std::string_view base_name) {
+std::vector<Operator*> overloads(std::string_view base_name) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   auto it = r.by_base.find(std::string(base_name));
-  if (it == r.by_base.end()) return {};
-  return it->second;
+  return it == r.by_base.end() ? std::vector<Operator*>() : it->second;
 }
 
 std::vector<Operator*> all_operators() {

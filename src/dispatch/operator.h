@@ -26,6 +26,19 @@ struct GradRule;  // autograd/rule.h
 
 enum class Autocast : uint8_t { None, Lower, Float32, Promote };  // cast class under autocast
 
+// Which tensors of a call may be elsewhere than the others (checks.h).
+enum class Devices : uint8_t {
+  Same,     // none
+  Numbers,  // those on the CPU that have no dimensions
+  Any,      // the kernel looks itself
+};
+// What becomes of the memory of arguments that the schema marks as written (checks.h).
+enum class Writes : uint8_t {
+  Elements,  // each gets a value of its own, so none may be another's place or lie in an input
+  OneValue,  // all that are written get the same value
+  Geometry,  // nothing: only sizes, strides or the storage change
+};
+
 class Operator {
  public:
   explicit Operator(Schema schema);
@@ -38,7 +51,14 @@ class Operator {
 
   // Runs the call through the layers. args: num_args() entries; results: num_results() empty slots.
   void call(const Arg* args, Value* results) const {
-    LayerSet set = layers_ | thread_state().include;
+    LayerSet set = layers_ | thread_state().include | argument_layers(args);
+    set &= ~thread_state().exclude;
+    if (set == 0) [[likely]]
+      run_kernel(args, results);
+    else redispatch(*this, set, args, results);
+  }
+  LayerSet argument_layers(const Arg* args) const {  // of the tensors among them
+    LayerSet set = 0;
     for (uint8_t i : tensor_args_) {
       const Arg& a = args[i];
       if (a.is_tensor()) {
@@ -47,10 +67,7 @@ class Operator {
         set |= list_layers(a);
       }
     }
-    set &= ~thread_state().exclude;
-    if (set == 0) [[likely]]
-      run_kernel(args, results);
-    else redispatch(*this, set, args, results);
+    return set;
   }
   // Picks the device's kernel, or decomposes, or falls back, or throws NotImplementedError. What a kernel writes is its
   // own or was counted by the layer above, so operators that it calls count no versions and track no views.
@@ -59,7 +76,9 @@ class Operator {
   void run_without_kernel(int device_type, const Arg* args, Value* results) const;
 
   std::span<const uint8_t> tensor_args() const { return tensor_args_; }
-  int pick_device(const Arg* args) const;  // the device type whose kernel runs
+  std::span<const uint8_t> written_args() const { return written_args_; }
+  size_t viewed_arg() const { return viewed_arg_; }  // of a view operator: what its results are views of
+  int pick_device(const Arg* args) const;            // the device type whose kernel runs
   const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
 
   // --- registration (not on the call path). Throws if the kernel is a function of other types than the schema's.
@@ -78,6 +97,8 @@ class Operator {
   bool differentiable = true;                // false: results never carry a gradient (comparisons, argmax, factories)
   size_t differentiable_results = SIZE_MAX;  // of several results only the first so many do: the others are statistics
   bool random = false;                       // draws random numbers
+  Devices devices = Devices::Same;
+  Writes writes = Writes::Elements;
   Autocast autocast = Autocast::None;
   bool python_hidden = false;            // no torch.xxx function or method, only torch.ops.aten.xxx
   const Operator* functional = nullptr;  // of an in-place or out= form: the operator without side effect
@@ -90,7 +111,9 @@ class Operator {
   Schema schema_;
   std::string full_name_;
   size_t num_args_, num_results_;
-  std::vector<uint8_t> tensor_args_;  // positions of tensors and lists of tensors
+  std::vector<uint8_t> tensor_args_;   // positions of tensors and lists of tensors
+  std::vector<uint8_t> written_args_;  // those of them that the schema marks with !
+  size_t viewed_arg_ = 0;
   int device_arg_ = -1;
   LayerSet layers_ = 0;
   Kernel kernels_[kMaxDeviceTypes];
@@ -103,7 +126,7 @@ Operator& define(std::string_view schema);                 // throws if the name
 Operator* find_operator(std::string_view full_name);       // null if unknown
 const Operator& get_operator(std::string_view full_name);  // throws
 // All overloads of a base name ("aten::add"), in order of definition.
-std::span<Operator* const> overloads(std::string_view base_name);
+std::vector<Operator*> overloads(std::string_view base_name);
 std::vector<Operator*> all_operators();
 
 // --- fallback to the CPU, for devices without a kernel

@@ -68,7 +68,14 @@ class Parser {
     }
     skip();
     if (at_ != text_.size()) fail("text after the end");
-    if (s.parameters.size() > 64) fail("more than 64 parameters");
+    if (s.parameters.size() > 64) fail("more than 64 parameters");  // sets of them are 64 bits
+    if (s.returns.size() > 64) fail("more than 64 results");
+    for (const Parameter& r : s.returns) {
+      if (!r.alias.set || r.alias.all) continue;
+      const int of = s.find_alias(r.alias.set);
+      if (of < 0) fail(str("a result that aliases '", r.alias.set, "', which no parameter does"));
+      if (s.parameters[static_cast<size_t>(of)].type.list && !r.alias.write) fail("a view of a list");
+    }
     return s;
   }
 
@@ -140,7 +147,7 @@ class Parser {
 
   static bool suits(const Type& type, Tag tag) {
     if (tag == Tag::None) return type.optional;
-    const bool repeated = type.list && type.length > 0;  // int[2] x=0
+    const bool repeated = type.list && type.length > 0 && type.kind == Kind::Int;  // int[2] x=0
     const bool list = tag >= Tag::IntList && tag <= Tag::List;
     if (list || (type.list && !repeated)) return list && type.list;
     switch (type.kind) {
@@ -189,7 +196,7 @@ class Parser {
         for (const Value& i : items) v.push_back(i.arg().real());
         return Value(Arg(std::span<const double>(v)));
       }
-      if (!items.empty()) fail("a default list of this type");
+      if (!items.empty() || type.kind != Kind::Tensor) fail("a default list of this type");
       return Value(std::vector<Tensor>());
     }
     if (accept("\"") || accept("'")) {
@@ -314,6 +321,12 @@ std::string to_string(const Type& t) {
 int Schema::find(std::string_view parameter) const {
   for (size_t i = 0; i < parameters.size(); ++i)
     if (parameters[i].name == parameter) return static_cast<int>(i);
+  return -1;
+}
+
+int Schema::find_alias(char set) const {
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].alias.set == set) return static_cast<int>(i);
   return -1;
 }
 

@@ -62,6 +62,7 @@ struct Schema {
   std::string base_name() const { return space + "::" + name; }
   std::string full_name() const { return overload.empty() ? base_name() : base_name() + "." + overload; }
   int find(std::string_view parameter) const;  // index, or -1
+  int find_alias(char set) const;              // the first parameter of this alias set, or -1
   size_t positional() const;                   // parameters that may be given by position
   bool mutates() const;
   bool is_out() const;  // writes into keyword-only arguments

@@ -45,6 +45,9 @@ IndexPlan plan_index(const Tensor& self, TensorSpan given) {
       ++dim;
       continue;
     }
+    FC_CHECK(t.device().is_cpu() || t.device() == self.device(),
+             "indices should be either on cpu or on the same device as the indexed tensor (", self.device(),
+             "), but got one on ", t.device());
     auto use = [&](const Tensor& index) {
       p.indices.push_back(index);
       p.dims.push_back(dim++);
@@ -113,9 +116,7 @@ IndexPlan plan_index(const Tensor& self, TensorSpan given) {
     strides.push_back(self.strides()[d]);
   }
   p.places = make_view(self, sizes, strides, self.offset());
-  bool meta = self.device().is_meta();
-  for (const Tensor& t : p.indices) meta |= t.device().is_meta();
-  if (meta) return p;
+  if (self.device().is_meta()) return p;
   std::vector<Tensor> host;
   for (const Tensor& t : p.indices)
     host.push_back(
@@ -261,6 +262,7 @@ Tensor put_kernel(const Tensor& self, const Tensor& index, const Tensor& source,
 
 void fill_where(const char* op, const Tensor& self, const Tensor& mask, const MapInput& value) {
   FC_CHECK(mask.dtype() == DType::Bool, op, " only supports boolean masks, but got mask with dtype ", mask.dtype());
+  check_written_once(op, self);
   const MapInput in[] = {{&mask, {}}, value, {&self, {}}};
   Tensor out;
   MapRequest r{.op = op, .opcode = FC_MAP_where, .inputs = in, .out = &self, .in_place = true, .compute = self.dtype()};
@@ -345,12 +347,14 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::index_put", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), indices, G, true));
          },
      .out = true,
+     .devices = Devices::Any,
      .hidden = true},
     {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
                "unsafe=False) -> Tensor(a!)",
      .all = by_family<&index_put_impl>(),
      .saves = "indices accumulate",
      .grad = index_put_grad,
+     .devices = Devices::Any,
      .hidden = true},
     {.schema = "take(Tensor self, Tensor index) -> Tensor",
      .all = by_family<&take_kernel>(),
@@ -369,7 +373,8 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
            if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
-         }},
+         },
+     .devices = Devices::Numbers},
     {.schema = "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
      .all = by_family<&masked_fill_tensor>(),
      .saves = "mask",
@@ -377,7 +382,9 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
            if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
-         }},
+         },
+     .devices = Devices::Numbers,
+     .writes = Writes::OneValue},
     {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
      .all = by_family<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(),
      .saves = "mask",
@@ -385,7 +392,8 @@ constexpr OpDef defs[] = {
     {.schema = "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
      .all = by_family<&masked_fill_scalar>(),
      .saves = "mask",
-     .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
+     .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); },
+     .writes = Writes::OneValue},
     {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
      .saves = "mask",
      .grad =
@@ -446,7 +454,7 @@ constexpr OpDef defs[] = {
 constexpr WriteDef write_defs[] = {
     writes<&index_put, MemoryFormat::Preserve>(
         "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-        "indices accumulate", index_put_grad),
+        "indices accumulate", index_put_grad, Devices::Any),
     writes<&put_kernel, MemoryFormat::Preserve>(
         "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", "index accumulate",
         [](Grad& g) {

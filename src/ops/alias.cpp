@@ -59,7 +59,7 @@ void forward(void* target, const Operator&, const Arg* args, Value* results) {
 
 void add_alias(std::string_view alias, std::string_view target) {
   // A copy: defining operators may move the registry's list.
-  std::span<Operator* const> found = overloads(str("aten::", target));
+  const std::vector<Operator*> found = overloads(str("aten::", target));
   for (Operator* op : std::vector<Operator*>(found.begin(), found.end())) {
     Schema schema = op->schema();
     schema.name = alias;

@@ -297,14 +297,16 @@ constexpr OpDef div_modes[] = {
      .grad = div_mode_grad,
      .in_place = true,
      .out = true,
-     .own_forms = true},
+     .own_forms = true,
+     .devices = Devices::Numbers},
     {.schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
      .all = {run_div_mode},
      .saves = "other rounding_mode",
      .grad = div_mode_grad,
      .in_place = true,
      .out = true,
-     .own_forms = true},
+     .own_forms = true,
+     .devices = Devices::Numbers},
 };
 
 #undef G
@@ -324,7 +326,8 @@ void define_form(const BinaryRow& row, const char* overload, const char* first, 
           .in_place = *first == 'T' && has('i'),
           .out = has('o'),
           .own_forms = true,
-          .autocast = Autocast::Promote});
+          .autocast = Autocast::Promote,
+          .devices = Devices::Numbers});
 }
 
 }  // namespace

@@ -71,8 +71,6 @@ Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
     from = make_view(src, shape, strides, src.offset());
   }
   if (self.numel() == 0) return self;
-  check_overlap("copy_", self, src);
-  check_written_once("copy_", self);
   if (self.device().is_meta()) return self;
   FC_CHECK(!src.device().is_meta(), "copy_: Cannot copy out of meta tensor; no data!");
   if (self.device() == from.device()) {
@@ -233,7 +231,8 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            if (g.needs(0)) g.set(0, zeros_like(g.out()));
            if (g.needs(1)) g.set(1, g.out());
-         }},
+         },
+     .devices = Devices::Any},
     {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
      .all = kernel<&clone_kernel>(),
      .grad = [](Grad& g) { g.set(0, g.out()); }},
@@ -263,20 +262,24 @@ constexpr OpDef defs[] = {
      .composite = kernel<&contiguous_kernel>()},
     {.schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
      .all = kernel<&fill_scalar>(),
-     .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); }},
+     .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); },
+     .writes = Writes::OneValue},
     {.schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
      .all = kernel<&fill_tensor>(),
      .grad =
          [](Grad& g) {
            if (g.needs(0)) g.set(0, zeros_like(g.out()));
            if (g.needs(1)) g.set(1, sum(g.out()));
-         }},
+         },
+     .devices = Devices::Any,
+     .writes = Writes::OneValue},
     {.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor", .composite = kernel<&filled>()},
     {.schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor", .composite = kernel<&filled_tensor>()},
     {.schema = "positive(Tensor(a) self) -> Tensor(a)", .composite = kernel<&positive>()},
     {.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
      .all = kernel<&zero_kernel>(),
-     .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); }},
+     .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); },
+     .writes = Writes::OneValue},
     {.schema = "_local_scalar_dense(Tensor self) -> Scalar",
      .all = kernel<&item_kernel>(),
      .differentiable = false,

@@ -402,18 +402,20 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define FACTORY(schema_text, function) \
   { .schema = schema_text, .all = kernel<&function>(), .differentiable = false }
+#define FILLS(schema_text, function) \
+  { .schema = schema_text, .all = kernel<&function>(), .differentiable = false, .writes = Writes::OneValue }
 
 constexpr OpDef defs[] = {
     FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
             empty_kernel),
-    FACTORY("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out),
+    FILLS("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out),
     FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel),
     FACTORY("full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel),
-    FACTORY("full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", full_out),
+    FILLS("full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", full_out),
     FACTORY("zeros(int[] size, *, " OPTIONS ") -> Tensor", zeros_kernel),
-    FACTORY("zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", zeros_out),
+    FILLS("zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", zeros_out),
     FACTORY("ones(int[] size, *, " OPTIONS ") -> Tensor", ones_kernel),
-    FACTORY("ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", ones_out),
+    FILLS("ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", ones_out),
     FACTORY("scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor", scalar_tensor),
 
     FACTORY("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like_kernel),

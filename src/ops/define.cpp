@@ -12,26 +12,25 @@ namespace {
 template <bool composite>
 void run_in_place(void* functional, const Operator&, const Arg* args, Value* results) {
   const auto& op = *static_cast<const Operator*>(functional);
-  Value result[8];
-  if constexpr (composite) op.call(args, result);
-  else op.run_kernel(args, result);
+  std::vector<Value> result(op.num_results());
+  if constexpr (composite) op.call(args, result.data());
+  else op.run_kernel(args, result.data());
   const Tensor& self = args[0].tensor();
   const Tensor& value = result[0].tensor();
   FC_CHECK(can_cast(value.dtype(), self.dtype()), "result type ", info(value.dtype()).legacy,
            " can't be cast to the desired output type ", info(self.dtype()).legacy);
   FC_CHECK(Dims::same(value.sizes(), self.sizes()), op.schema().name, "_: the result has shape ", value.sizes(),
            ", which is not that of self: ", self.sizes());
-  check_written_once(op.schema().name.c_str(), self);
   copy_(self, value);
   results[0] = Value(Tensor(self));
 }
 
 void run_out(void* functional, const Operator& out_op, const Arg* args, Value* results) {
   const auto& op = *static_cast<const Operator*>(functional);
-  size_t n = op.num_args(), n_results = op.num_results();
-  Value computed[8];
-  op.run_kernel(args, computed);
-  for (size_t i = 0; i < n_results; ++i) {
+  const size_t n = op.num_args();
+  std::vector<Value> computed(op.num_results());
+  op.run_kernel(args, computed.data());
+  for (size_t i = 0; i < computed.size(); ++i) {
     const Tensor& out = args[n + i].tensor();
     write_out(out_op.schema().name.c_str(), out, computed[i].tensor());
     results[i] = Value(Tensor(out));
@@ -47,6 +46,8 @@ void attach(Operator& op, const OpDef& def) {
   op.differentiable = def.differentiable;
   op.differentiable_results = def.differentiable_results;
   op.autocast = def.autocast;
+  op.devices = def.devices;
+  op.writes = def.writes;
   op.random = def.random;
   op.python_hidden = def.hidden;
   if (def.grad) op.grad = make_rule(op.schema(), def.saves, def.grad).release();
@@ -65,6 +66,7 @@ Operator& define(const OpDef& def) {
     form.functional = &op;
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
+    form.devices = def.devices;
     if (def.grad) form.grad = make_rule(form.schema(), def.saves, def.grad).release();
   }
   if (def.out) {
@@ -76,6 +78,7 @@ Operator& define(const OpDef& def) {
     form.functional = &op;
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
+    form.devices = def.devices;
   }
   return op;
 }
@@ -118,7 +121,6 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_
 void write_out(const char* op, const Tensor& out, const Tensor& result) {
   FC_CHECK(out.device() == result.device(), op, ": expected out on ", result.device(), ", but it is on ", out.device());
   prepare_out(op, out, result.sizes(), result.dtype());
-  check_written_once(op, out);
   copy_(out, result);
 }
 

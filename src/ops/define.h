@@ -25,6 +25,8 @@ struct OpDef {
   bool in_place = false, out = false;
   bool own_forms = false;  // `all` looks at the operator's form and writes into its target itself
   Autocast autocast = Autocast::None;
+  Devices devices = Devices::Same;
+  Writes writes = Writes::Elements;
   bool random = false;
   bool hidden = false;  // only as torch.ops.aten.x
 };

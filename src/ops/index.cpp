@@ -469,7 +469,8 @@ constexpr WriteDef write_defs[] = {
           Tensor rest = call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0));
           if (g.needs(0)) g.set(0, rest);
           if (g.needs(3)) g.set(3, sum(sub(G, rest)));
-        }),
+        },
+        Devices::Numbers),
     writes<&index_fill_scalar, MemoryFormat::Preserve>(
         "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
         [](Grad& g) {
@@ -498,7 +499,6 @@ void gather_into(const Tensor& out, const Tensor& in, int64_t dim, const Tensor&
 }
 
 void scatter_into(fc_scatter_opcode opcode, const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
-  check_written_once("scatter", out);
   if (out.device().is_meta()) return;
   auto apart = [&](const Tensor& t) { return t.impl().storage().get() == out.impl().storage().get() ? clone(t) : t; };
   Tensor at = apart(index), from = apart(src);
@@ -539,11 +539,16 @@ Tensor along(const Tensor& vector, int64_t dim, IntSpan sizes) {
 }
 
 void define_write(const WriteDef& def) {
-  Operator& f =
-      define(OpDef{.schema = def.schema, .all = def.functional, .saves = def.saves, .grad = def.grad, .out = true});
+  Operator& f = define(OpDef{.schema = def.schema,
+                             .all = def.functional,
+                             .saves = def.saves,
+                             .grad = def.grad,
+                             .out = true,
+                             .devices = def.devices});
   Operator& i = define(to_string(in_place_schema(f.schema())));
   i.set_all_devices(def.in_place);
   i.functional = &f;
+  i.devices = def.devices;
   if (def.grad) i.grad = make_rule(i.schema(), def.saves, def.grad).release();
 }
 

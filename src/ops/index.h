@@ -57,10 +57,12 @@ struct WriteDef {
   Kernel in_place, functional;
   const char* saves = "";
   GradFormula grad = nullptr;
+  Devices devices = Devices::Same;
 };
 template <auto F, MemoryFormat format = MemoryFormat::Contiguous>
-constexpr WriteDef writes(const char* schema, const char* saves = "", GradFormula grad = nullptr) {
-  return {schema, by_family<F>(), by_family<&detail::IntoCopy<F, format>::run>(), saves, grad};
+constexpr WriteDef writes(const char* schema, const char* saves = "", GradFormula grad = nullptr,
+                          Devices devices = Devices::Same) {
+  return {schema, by_family<F>(), by_family<&detail::IntoCopy<F, format>::run>(), saves, grad, devices};
 }
 void define_write(const WriteDef& def);
 

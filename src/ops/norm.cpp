@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch/checks.h"
 #include "ops/calls.h"
 #include "ops/define.h"
 #include "ops/families.h"
@@ -42,6 +43,11 @@ void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& b
            "batch_norm: running_mean and running_var must both be given or both be None");
   FC_CHECK(training || running_mean.defined(),
            "batch_norm: Expected running_mean and running_var to be defined when training=False");
+  for (const Tensor* t : {&running_mean, &running_var})  // written, although PyTorch's schema does not say so
+    if (training && t->defined()) {
+      check_writable("batch_norm", *t);
+      check_written_once("batch_norm", *t);
+    }
   int64_t c = input.size(1);
   for (auto [t, name] : {std::pair(&running_mean, "running_mean"), std::pair(&running_var, "running_var"),
                          std::pair(&weight, "weight"), std::pair(&bias, "bias")})

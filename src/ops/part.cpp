@@ -455,7 +455,8 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema = "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
      .all = kernel<&as_strided_in_place>(),
-     .differentiable = false},
+     .differentiable = false,
+     .writes = Writes::Geometry},
 
     {.schema = "split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]",
      .all = kernel<&split_kernel>(),

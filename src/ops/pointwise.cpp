@@ -76,34 +76,6 @@ Tensor allocate(IntSpan shape, std::span<const MapInput> inputs, DType dtype, De
 
 }  // namespace
 
-void check_written_once(const char* op, const Tensor& out) {
-  if (out.numel() == 0) return;
-  for (size_t i = 0; i < out.sizes().size(); ++i)
-    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, op,
-             ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
-             "location. Please clone() the tensor before performing the operation.");
-}
-
-void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
-  if (out.same(in) || out.impl().storage().get() != in.impl().storage().get()) return;
-  if (out.numel() == 0 || in.numel() == 0) return;
-  bool same =
-      out.offset() == in.offset() && Dims::same(out.sizes(), in.sizes()) && Dims::same(out.strides(), in.strides());
-  if (same) return;
-  auto range = [](const Tensor& t) {
-    int64_t item = static_cast<int64_t>(item_size(t.dtype())), lo = t.offset() * item, hi = lo + item;
-    for (size_t i = 0; i < t.sizes().size(); ++i) hi += (t.sizes()[i] - 1) * t.strides()[i] * item;
-    return std::pair(lo, hi);
-  };
-  auto [a, b] = range(out);
-  auto [c, d] = range(in);
-  if (b <= c || d <= a) return;
-  if (!out.impl().is_dense() || !in.impl().is_dense()) return;  // undecided: PyTorch lets these pass as well
-  raise<Error>(op,
-               ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-               "single memory location. Please clone() the tensor before performing the operation.");
-}
-
 DType result_type(std::span<const MapInput> inputs) {
   if (inputs.size() == 2 && inputs[0].tensor && inputs[1].tensor) {  // most calls: two tensors of one type
     const TensorImpl &a = inputs[0].tensor->impl(), &b = inputs[1].tensor->impl();
@@ -241,9 +213,28 @@ bool try_map(const MapRequest& r, Tensor& result) {
       if (in.tensor) broadcast = broadcast_shapes(r.op, broadcast, in.tensor->sizes());
     shape = broadcast;
   }
+  // Before any address is taken: what grows moves, and inputs may lie in the same storage.
+  const bool resized = r.out && !Dims::same(r.out->sizes(), shape);
+  if (r.out) {
+    const Tensor& out = *r.out;
+    FC_CHECK(can_cast(natural, out.dtype()), "result type ", info(natural).legacy,
+             " can't be cast to the desired output type ", info(out.dtype()).legacy);
+    const bool keeps_shape = r.in_place || std::ranges::any_of(r.inputs, [&](const MapInput& in) {
+                               return in.tensor && in.tensor->same(out);
+                             });
+    FC_CHECK(!resized || !keeps_shape, r.op, "_: output with shape ", out.sizes(),
+             " doesn't match the broadcast shape ", shape);
+  }
+  if (resized) {
+    broadcast = shape;
+    shape = broadcast;
+    prepare_out(r.op, *r.out, shape, natural);
+    check_written_once(r.op, *r.out);
+    for (const MapInput& in : r.inputs)
+      if (in.tensor) check_overlap(r.op, *r.out, *in.tensor);
+  }
   // Tensors of one shape without gaps are rows of numbers. (A plugin is shown the shape all the same.)
-  const bool flat = device.is_cpu() && one_shape && one_device && contiguous &&
-                    (!r.out || (r.out->is_contiguous() && Dims::same(r.out->sizes(), shape)));
+  const bool flat = device.is_cpu() && one_shape && one_device && contiguous && (!r.out || r.out->is_contiguous());
   const int64_t numel = lead->numel();
 
   // --- the call, first without memory, so that an unsupported one costs nothing. Only what it uses is set: clearing
@@ -301,21 +292,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
 
   // --- the result
   if (r.out) {
-    const Tensor& out = *r.out;
-    FC_CHECK(can_cast(natural, out.dtype()), "result type ", info(natural).legacy,
-             " can't be cast to the desired output type ", info(out.dtype()).legacy);
-    if (!Dims::same(out.sizes(), shape)) {
-      FC_CHECK(!r.in_place, r.op, "_: output with shape ", out.sizes(), " doesn't match the broadcast shape ", shape);
-      if (out.numel() != 0)
-        warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
-                 ", which does not match the required output shape ", shape, ". (", r.op,
-                 ") This behavior is deprecated: resize it to zero elements with t.resize_(0) first."));
-      resize_tensor(out, shape);
-    }
-    if (!flat) check_written_once(r.op, out);
-    for (const MapInput& in : r.inputs)
-      if (in.tensor && in.tensor->device() == device) check_overlap(r.op, out, *in.tensor);
-    result = out;
+    result = *r.out;
   } else {
     result = flat ? empty_tensor(shape, natural, device) : allocate(shape, r.inputs, natural, device);
     if (numbers_only(r.inputs)) [[unlikely]]
@@ -382,6 +359,7 @@ void define_map_rows(std::span<const MapRow> rows) {
             .in_place = row.in_place,
             .out = row.out,
             .own_forms = true,
+            .devices = Devices::Numbers,
             .hidden = row.hidden});
 }
 

@@ -2,6 +2,7 @@
 // Planning of pointwise operators: broadcasting, type promotion, the layout of the result; then one call of the
 // device's `map` family. Kernels of unary, binary and ternary operators are all this function with another opcode.
 #pragma once
+#include "dispatch/checks.h"
 #include "dispatch/families.h"
 #include "dispatch/operator.h"
 #include "ops/rule.h"
@@ -81,11 +82,6 @@ inline MapInput map_input(const Arg& a) {
   else in.number = a.scalar();
   return in;
 }
-
-// Throws if writing `out` disturbs reading `in`. Exactly the same elements in the same order is fine.
-void check_overlap(const char* op, const Tensor& out, const Tensor& in);
-// Throws if several elements of `out` are one place in memory.
-void check_written_once(const char* op, const Tensor& out);
 
 DType result_type(std::span<const MapInput> inputs);
 Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b);  // throws RuntimeError naming the dimension
