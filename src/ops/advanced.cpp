@@ -19,7 +19,6 @@ void check_masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& 
            mask.dtype());
   FC_CHECK(self.dtype() == source.dtype(), "masked_scatter_: expected self and source to have same dtypes but got ",
            info(self.dtype()).legacy, " and ", info(source.dtype()).legacy);
-  check_written_once("masked_scatter_", self);
 }
 
 namespace {
