@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "autograd/autograd.h"
+#include "backends/plugin/library_file.h"
 #include "bind.h"
 #include "casters.h"
 #include "call.h"
@@ -436,6 +437,12 @@ void bind_dispatch(nb::module_& m) {
 
   // A shared library may define operators and kernels in C++: it exports facula_library_init().
   m.def("_load_library", [](const std::string& path) {
+    // A plain name is looked up by the loader itself.
+    std::string fault = path.find('/') == path.npos ? std::string() : library_file_fault(path);
+    if (!fault.empty()) {
+      PyErr_Format(PyExc_OSError, "%s: %s", path.c_str(), fault.c_str());
+      throw nb::python_error();
+    }
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
       PyErr_SetString(PyExc_OSError, dlerror());

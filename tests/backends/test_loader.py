@@ -82,6 +82,55 @@ def test_describe_that_fails_is_told(hostile):
     assert about["devices"] == ["(describe failed: an exception that is no std::exception)"]
 
 
+DAMAGED = """
+import os, sys
+import facula
+whole = open(sys.argv[1], "rb").read()
+file = sys.argv[2]
+
+def load(data):
+    with open(file, "wb") as f:
+        f.write(data)
+    try:
+        facula.load_backend(file)
+    except RuntimeError as error:
+        return str(error)
+    finally:
+        os.unlink(file)  # the loader knows files by their number, so each is another
+
+for size in (0, 1, 16, 63):
+    assert "no shared library" in load(whole[:size]), size
+for size in (64, 100, 500, 4096, 5000):
+    assert "damaged" in load(whole[:size]), size
+for size in range(8192, len(whole), 4096):  # what is cut may be for debuggers only
+    assert "damaged" in (load(whole[:size]) or "damaged"), size
+for place, value in ((4, b"\\1"), (5, b"\\2"), (16, b"\\2"), (32, b"\\xff" * 8), (54, b"\\0"), (56, b"\\xff\\xff"), (56, b"\\0\\0")):
+    told = load(whole[:place] + value + whole[place + len(value):])
+    assert told and ("damaged" in told or "no shared library" in told), (place, told)
+os.mkfifo(file)
+try:
+    facula.load_backend(file)
+except RuntimeError as error:
+    assert "no file" in str(error)
+for path in ("/", "/dev/zero", "/dev/null"):
+    try:
+        facula.load_backend(path)
+        raise SystemExit(path)
+    except RuntimeError as error:
+        assert "no file" in str(error)
+try:
+    facula.ops.load_library(file + "x/y.so")
+except OSError as error:
+    assert "No such file" in str(error)
+"""
+
+
+def test_damaged_library(tmp_path):
+    """A file that was cut short, or whose headers lie, is refused before the loader maps it."""
+    done = run_python("-c", DAMAGED, library("example"), str(tmp_path / "part.so"))
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+
+
 def test_environment():
     code = "import facula; print(facula.tensor([1.0, 2.0], device='example').mul(2).cpu().tolist())"
     done = run_python("-c", code, FACULA_BACKENDS=library("example"))

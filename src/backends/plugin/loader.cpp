@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "backends/plugin/backend.h"
+#include "backends/plugin/library_file.h"
 #include "core/config.h"
 #include "core/storage.h"
 #include "dispatch/snapshot.h"
@@ -191,6 +192,8 @@ int register_backend(const fc_backend& given, const std::string& origin) {
 int load_backend(const std::string& path) {
   // A plain name is looked up in the current folder, not in the loader's search path.
   std::string file = path.find('/') == path.npos ? "./" + path : path;
+  if (std::string fault = library_file_fault(file); !fault.empty())
+    raise<Error>("load_backend: cannot open ", path, ": ", fault);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* why = dlerror();
