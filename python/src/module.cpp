@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <utility>
+
 #include "bind.h"
 #include "dispatch/operator.h"
 #include "runtime.h"
@@ -22,7 +24,7 @@ void python_warning(const std::string& message) {
 }  // namespace
 }  // namespace fc
 
-NB_MODULE(_C, m) {
+NB_MODULE(_C_once, m) {
   using namespace fc;
   initialise();
   warning_hook = python_warning;
@@ -52,4 +54,19 @@ NB_MODULE(_C, m) {
   bind_dispatch(m);
   bind_dlpack(m);
   bind_backends(m);
+}
+
+// The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked here, before
+// nanobind makes anything of it.
+extern "C" NB_EXPORT PyObject* PyInit__C() {
+  static bool asked = false;
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "facula can be imported by the main interpreter only, not by a subinterpreter");
+    return nullptr;
+  }
+  if (std::exchange(asked, true)) {
+    PyErr_SetString(PyExc_ImportError, "facula._C cannot be loaded more than once per process");
+    return nullptr;
+  }
+  return PyInit__C_once();
 }
