@@ -55,7 +55,7 @@ double Arg::real() const {
 
 template <class T>
 void Value::hold(Tag tag, T content) {
-  u_.ref = make_ref<Box<T>>(std::move(content)).detach();
+  u_.plain.box = make_ref<Box<T>>(std::move(content)).detach();
   tag_ = tag;
 }
 
@@ -86,14 +86,14 @@ Value::Value(const Arg& a) : Value() {
     case Tag::DType: *this = Value(a.dtype()); break;
     case Tag::Layout:
       tag_ = Tag::Layout;
-      u_.i = static_cast<int64_t>(a.layout());
+      u_.plain.i = static_cast<int64_t>(a.layout());
       break;
     case Tag::MemoryFormat:
       tag_ = Tag::MemoryFormat;
-      u_.i = static_cast<int64_t>(a.memory_format());
+      u_.plain.i = static_cast<int64_t>(a.memory_format());
       break;
     case Tag::Generator:
-      u_.ref = Ref<Generator>(a.generator()).detach();
+      u_.plain.box = Ref<Generator>(a.generator()).detach();
       tag_ = Tag::Generator;
       break;
     case Tag::IntList: *this = Value(a.ints()); break;
@@ -103,7 +103,7 @@ Value::Value(const Arg& a) : Value() {
     case Tag::TensorList: *this = Value(std::vector<Tensor>(a.tensors().begin(), a.tensors().end())); break;
     case Tag::List: *this = Value(std::vector<Value>(a.values().begin(), a.values().end())); break;
     case Tag::Object:
-      u_.ref = Ref<RefCounted>(a.object()).detach();
+      u_.plain.box = Ref<RefCounted>(a.object()).detach();
       tag_ = Tag::Object;
       break;
   }
@@ -120,20 +120,20 @@ std::vector<Tensor> Value::take_tensors() {
 }
 
 Arg Value::arg() const {
-  auto in = [&]<class T>(T*) -> const T& { return static_cast<const Box<T>*>(u_.ref)->content; };
+  auto in = [&]<class T>(T*) -> const T& { return static_cast<const Box<T>*>(u_.plain.box)->content; };
   switch (tag_) {
     case Tag::None: return {};
     case Tag::Tensor: return tensor();
-    case Tag::Bool: return u_.i != 0;
-    case Tag::Int: return u_.i;
-    case Tag::Double: return u_.d;
+    case Tag::Bool: return u_.plain.i != 0;
+    case Tag::Int: return u_.plain.i;
+    case Tag::Double: return u_.plain.d;
     case Tag::Scalar: return in(static_cast<Scalar*>(nullptr));
     case Tag::String: return std::string_view(in(static_cast<std::string*>(nullptr)));
-    case Tag::Device: return u_.device;
-    case Tag::DType: return static_cast<DType>(u_.i);
-    case Tag::Layout: return static_cast<Layout>(u_.i);
-    case Tag::MemoryFormat: return static_cast<MemoryFormat>(u_.i);
-    case Tag::Generator: return static_cast<Generator*>(u_.ref);
+    case Tag::Device: return u_.plain.device;
+    case Tag::DType: return static_cast<DType>(u_.plain.i);
+    case Tag::Layout: return static_cast<Layout>(u_.plain.i);
+    case Tag::MemoryFormat: return static_cast<MemoryFormat>(u_.plain.i);
+    case Tag::Generator: return static_cast<Generator*>(u_.plain.box);
     case Tag::IntList: return in(static_cast<Dims*>(nullptr));
     case Tag::DoubleList: return std::span<const double>(in(static_cast<std::vector<double>*>(nullptr)));
     case Tag::BoolList: return std::span<const bool>(in(static_cast<std::basic_string<bool>*>(nullptr)));
@@ -143,7 +143,7 @@ Arg Value::arg() const {
       const auto& values = in(static_cast<std::vector<Value>*>(nullptr));
       return Arg::list(values.data(), values.size());
     }
-    case Tag::Object: return Arg::object(u_.ref);
+    case Tag::Object: return Arg::object(u_.plain.box);
   }
   return {};
 }

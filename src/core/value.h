@@ -142,67 +142,85 @@ static_assert(sizeof(Arg) == 24);
 class Value {
  public:
   Value() : tag_(Tag::None) {}
-  Value(Tensor t) : tag_(Tag::Tensor) { u_.impl = t.ref().detach(); }
-  Value(bool v) : tag_(Tag::Bool) { u_.i = v; }
-  Value(int64_t v) : tag_(Tag::Int) { u_.i = v; }
+  Value(Tensor t) : tag_(Tag::Tensor), u_(std::move(t)) {}
+  Value(bool v) : tag_(Tag::Bool) { u_.plain.i = v; }
+  Value(int64_t v) : tag_(Tag::Int) { u_.plain.i = v; }
   Value(int v) : Value(static_cast<int64_t>(v)) {}
-  Value(double v) : tag_(Tag::Double) { u_.d = v; }
+  Value(double v) : tag_(Tag::Double) { u_.plain.d = v; }
   Value(const Scalar& s);
-  Value(Device d) : tag_(Tag::Device) { u_.device = d; }
-  Value(DType t) : tag_(Tag::DType) { u_.i = static_cast<int64_t>(t); }
+  Value(Device d) : tag_(Tag::Device) { u_.plain.device = d; }
+  Value(DType t) : tag_(Tag::DType) { u_.plain.i = static_cast<int64_t>(t); }
   Value(std::vector<Tensor> v);
   Value(IntSpan v);
   Value(std::string_view s);
   Value(const char* s) : Value(std::string_view(s)) {}
   Value(std::vector<Value> v);
   explicit Value(const Arg& a);  // owns what the argument borrows
-  Value(const Value& o) : tag_(o.tag_), u_(o.u_) {
-    if (is_ref() && u_.ref) u_.ref->retain();
+  Value(const Value& o) : tag_(o.tag_) {
+    if (tag_ == Tag::Tensor) {
+      new (&u_.tensor) Tensor(o.u_.tensor);
+    } else {
+      u_.plain = o.u_.plain;
+      if (is_boxed()) u_.plain.box->retain();
+    }
   }
-  Value(Value&& o) noexcept : tag_(std::exchange(o.tag_, Tag::None)), u_(o.u_) {}
+  Value(Value&& o) noexcept : tag_(Tag::None) { take(o); }
   Value& operator=(Value o) noexcept {
-    std::swap(tag_, o.tag_);
-    std::swap(u_, o.u_);
+    drop();
+    take(o);
     return *this;
   }
-  ~Value() {
-    if (is_ref() && u_.ref) u_.ref->release();
-  }
+  ~Value() { drop(); }
 
   Tag tag() const { return tag_; }
-  bool is_none() const { return tag_ == Tag::None || (tag_ == Tag::Tensor && !u_.ref); }
+  bool is_none() const { return tag_ == Tag::None || (tag_ == Tag::Tensor && !u_.tensor.defined()); }
   bool is_tensor() const { return tag_ == Tag::Tensor; }
-  Arg arg() const;                // borrows from this value, which must outlive the result
-  const Tensor& tensor() const {  // a handle is exactly the pointer it holds
-    static_assert(sizeof(Tensor) == sizeof(void*));
-    return tag_ == Tag::Tensor ? *static_cast<const Tensor*>(static_cast<const void*>(&u_.impl)) : no_tensor();
-  }
+  Arg arg() const;  // borrows from this value, which must outlive the result
+  const Tensor& tensor() const { return tag_ == Tag::Tensor ? u_.tensor : no_tensor(); }
   Tensor take_tensor() {  // moves the tensor out
     if (tag_ != Tag::Tensor) return no_tensor();
-    tag_ = Tag::None;
-    return Tensor(Ref<TensorImpl>::adopt(u_.impl));
+    Tensor t = std::move(u_.tensor);
+    drop();
+    return t;
   }
   std::vector<Tensor> take_tensors();
 
  private:
   static constexpr uint32_t bits(auto... tags) { return (0u | ... | (1u << static_cast<int>(tags))); }
-  bool is_ref() const {
-    constexpr uint32_t plain =
-        bits(Tag::None, Tag::Bool, Tag::Int, Tag::Double, Tag::Device, Tag::DType, Tag::Layout, Tag::MemoryFormat);
-    return !(plain >> static_cast<int>(tag_) & 1);
+  bool is_boxed() const {  // the content is shared and counted
+    constexpr uint32_t others = bits(Tag::None, Tag::Tensor, Tag::Bool, Tag::Int, Tag::Double, Tag::Device, Tag::DType,
+                                     Tag::Layout, Tag::MemoryFormat);
+    return !(others >> static_cast<int>(tag_) & 1);
+  }
+  void take(Value& o) noexcept {  // into a value that holds nothing
+    if (o.tag_ == Tag::Tensor) new (&u_.tensor) Tensor(std::move(o.u_.tensor));
+    else u_.plain = o.u_.plain;
+    tag_ = o.tag_;
+    if (tag_ == Tag::Tensor) o.u_.tensor.~Tensor();
+    o.tag_ = Tag::None;
+  }
+  void drop() noexcept {
+    if (tag_ == Tag::Tensor) u_.tensor.~Tensor();
+    else if (is_boxed()) u_.plain.box->release();
+    tag_ = Tag::None;
   }
   const Tensor& no_tensor() const;
   template <class T>
   void hold(Tag tag, T content);
 
   Tag tag_;
-  union Content {
-    Content() : i(0) {}
+  union Plain {
     int64_t i;
     double d;
     Device device;
-    RefCounted* ref;
-    TensorImpl* impl;  // of a tensor: tensor() reads it in place as a handle
+    RefCounted* box;
+  };
+  union Content {
+    Content() : plain{0} {}
+    explicit Content(Tensor t) : tensor(std::move(t)) {}
+    ~Content() {}  // by tag: drop
+    Plain plain;
+    Tensor tensor;
   } u_;
 };
 static_assert(sizeof(Value) == 16);

@@ -171,7 +171,7 @@ constexpr Kernel kernel() {
   return {detail::Unboxed<F>::run, nullptr, &detail::Unboxed<F>::signature};
 }
 
-// Calls a known operator with exactly its schema's arguments.
+// Calls a known operator with exactly its schema's arguments and results.
 template <class R, class... A>
 R call_operator(const Operator& op, const A&... args) {
   const Arg boxed[sizeof...(A) + 1] = {detail::to_arg(args)..., Arg()};
@@ -182,7 +182,7 @@ R call_operator(const Operator& op, const A&... args) {
 
 template <FixedString name, class R, class... A>
 R call(const A&... args) {
-  static const Operator& op = get_operator(name.value);
+  static const Operator& op = get_operator(name.value, sizeof...(A), detail::CountResults<R>::value);
   return call_operator<R>(op, args...);
 }
 

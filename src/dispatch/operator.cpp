@@ -254,6 +254,13 @@ const Operator& get_operator(std::string_view full_name) {
   return *op;
 }
 
+const Operator& get_operator(std::string_view full_name, size_t args, size_t results) {
+  const Operator& op = get_operator(full_name);
+  FC_CHECK(op.num_args() == args && op.num_results() == results, "call of ", full_name, " with ", args,
+           " arguments for ", results, " results, but it is ", to_string(op.schema()));
+  return op;
+}
+
 std::vector<Operator*> overloads(std::string_view base_name) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);

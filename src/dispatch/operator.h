@@ -125,6 +125,8 @@ class Operator {
 Operator& define(std::string_view schema);                 // throws if the name exists
 Operator* find_operator(std::string_view full_name);       // null if unknown
 const Operator& get_operator(std::string_view full_name);  // throws
+const Operator& get_operator(std::string_view full_name, size_t args,
+                             size_t results);  // throws unless it has that many
 // All overloads of a base name ("aten::add"), in order of definition.
 std::vector<Operator*> overloads(std::string_view base_name);
 std::vector<Operator*> all_operators();
