@@ -4,6 +4,7 @@
 Each case runs in a forked child. In the files imported here, `bad` must raise, `fine` must work, `survives`
 may do either. A quirk says where PyTorch itself fails; `--module torch` expects that.
 """
+import hostile_arguments
 import hostile_autograd
 import hostile_indexing
 import hostile_interop
@@ -13,7 +14,7 @@ import hostile_tensors
 import pytest
 from hostile import CASES, in_child, judge
 
-FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_interop, hostile_kernels, hostile_memory)
+FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_interop, hostile_kernels, hostile_memory, hostile_arguments)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name.replace(" ", "_").replace("/", "|") for c in CASES])

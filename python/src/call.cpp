@@ -38,10 +38,10 @@ struct Scratch {
     ints[n_ints].resize(0);
     return ints[n_ints];
   }
-  // The n-th list of a kind, empty. Lists stay where they are while more are made.
+  // A list of a kind, empty, that no list before the n-th uses. Lists stay where they are while more are made.
   template <class List>
   static List& next(std::deque<List>& made, int n) {
-    if (static_cast<size_t>(n) == made.size()) made.emplace_back();
+    while (made.size() <= static_cast<size_t>(n)) made.emplace_back();
     List& list = made[static_cast<size_t>(n)];
     list.resize(0);
     return list;
@@ -65,7 +65,7 @@ struct Scratch {
   };
   std::optional<Lists> rare;
   Lists& lists() { return rare ? *rare : rare.emplace(); }
-  int n_ints = 0, made_ints = 0, n_lists = 0;  // n_lists: of the other kinds
+  int n_ints = 0, made_ints = 0, n_lists = 0;  // n_lists: of all other kinds together
   bool big = false;                            // worth giving other Python threads a turn
   bool requires_grad = false;                  // of a factory
 };

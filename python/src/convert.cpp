@@ -97,7 +97,8 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
     raise<Error>("Could not infer dtype of ", Py_TYPE(o)->tp_name);
   }
   FC_CHECK_AS(ValueError, depth < kMaxDepth, "too many dimensions: nested deeper than ", kMaxDepth);
-  Py_ssize_t n = PySequence_Size(o);
+  const bool plain = PyList_Check(o) || PyTuple_Check(o);  // a subclass may say something else
+  Py_ssize_t n = plain ? PySequence_Fast_GET_SIZE(o) : PySequence_Size(o);
   check(static_cast<int>(n < 0 ? -1 : 0));
   FC_CHECK(n <= kMaxItems, "not enough memory for a sequence of ", n, " items");
   if (static_cast<int>(shape.size()) == depth) shape.push_back(n);
@@ -106,7 +107,8 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
               depth < static_cast<int>(shape.size()) ? shape[static_cast<size_t>(depth)] : 0, " at dim ", depth,
               " (got ", n, ")");
   for (Py_ssize_t i = 0; i < n; ++i) {
-    Own item(check(PySequence_GetItem(o, i)));
+    FC_CHECK_AS(ValueError, !plain || PySequence_Fast_GET_SIZE(o) == n, "the sequence changed while it was read");
+    Own item(plain ? Py_NewRef(PySequence_Fast_GET_ITEM(o, i)) : check(PySequence_GetItem(o, i)));
     bool leaf = is_tensor(item.get()) || !is_sequence(item.get());
     FC_CHECK_AS(TypeError,
                 !leaf || depth + 1 == static_cast<int>(shape.size()) ||
@@ -249,8 +251,11 @@ Scalar to_scalar(PyObject* o) {
     return u;
   }
   if (PyNumberMethods* n = Py_TYPE(o)->tp_as_number; n && is_number(o)) {
-    if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0 || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0)
-      return PyObject_IsTrue(o) == 1;
+    if (std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") == 0 || std::strcmp(Py_TYPE(o)->tp_name, "numpy.bool") == 0) {
+      const int yes = PyObject_IsTrue(o);
+      check(yes);
+      return yes == 1;
+    }
     if (n->nb_index) {
       Own i(check(PyNumber_Index(o)));
       return to_scalar(i.get());
