@@ -414,7 +414,7 @@ constexpr Row rows[] = {
     ROW(softshrink, "f", where(X > d(p), X - d(p), where(X < -d(p), X + d(p), X * 0))), ROW(prelu, "f", where(X > 0, X, X * Y)),
     ROW(deg2rad, "f", X * (pi / 180)), ROW(rad2deg, "f", X * (180 / pi)),
     ROW(sinc, "fc", where(X == 0, 1, sin(X * pi) / (X * pi))), ROW(i0, "f", bessel(0, X)), ROW(i1, "f", bessel(1, X)),
-    ROW(logit, "f", [](const E& z) { return log(z / (E(1) - z)); }(d(p) < 0 ? X : min(max(X, d(p)), 1 - d(p)))),
+    ROW(logit, "f", [](const E& z) { return log(z / (E(1) - z)); }(d(p) < 0 ? X : where(X < d(p), d(p), min(X, 1 - d(p))))),
     ROW(round_decimals, "f", d(p) < 0 ? round(X / -d(p)) * -d(p) : round(X * d(p)) / d(p)),
     ROW(div_trunc, "if", div_trunc(X, Y)), ROW(fmod, "if", fmod(X, Y)), ROW(atan2, "f", atan2(X, Y)),
     ROW(fmax, "bif", floating() ? where(is_nan(X), Y, where(is_nan(Y), X, max(X, Y))) : max(X, Y)),

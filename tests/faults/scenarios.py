@@ -146,21 +146,31 @@ def einsum_and_random():
     g.set_state(g.get_state())
 
 
+SEEN = []
+
+
+def note(op, args, kwargs, go_on):
+    SEEN.append(op.name())
+    return go_on(*args, **kwargs)
+
+
+LAYER = torch.dispatch.Layer("faults", note)  # once: a layer is never freed
+
+
 def modes():
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
         x = torch.ones(2, 2) @ torch.ones(2, 2)
     with torch.inference_mode():
         y = torch.ones(2).add_(1)
-    seen = []
-
-    def layer(op, args, kwargs, go_on):
-        seen.append(op.name())
-        return go_on(*args, **kwargs)
-    with torch.dispatch.layer("faults", layer):
+    SEEN.clear()
+    LAYER.enable()
+    try:
         torch.ones(1).exp()
+    finally:
+        LAYER.disable()
     expect(x.float() + y, [[4.0, 4.0], [4.0, 4.0]])
-    if "aten::exp" not in seen:
-        raise AssertionError(f"wrong answer: {seen}")
+    if "aten::exp" not in SEEN:
+        raise AssertionError(f"wrong answer: {SEEN}")
 
 
 def device():

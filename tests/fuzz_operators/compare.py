@@ -11,7 +11,7 @@ from fuzz_operators.judge import Finding
 from fuzz_operators.values import Items, Tensor, helpers
 
 # Their results tell of layouts, addresses or devices, or hold nothing defined.
-ABOUT_LAYOUT = re.compile(r"stride|contiguous|(^|\W)view|storage|data_ptr|set_|resize|is_|reshape_alias|empty|dlpack|__array__|__reduce|element_size|"
+ABOUT_LAYOUT = re.compile(r"stride|contiguous|(^|\W)view|storage|data_ptr|set_|resize|detach_|is_|reshape_alias|empty|dlpack|__array__|__reduce|element_size|"
                           r"__repr__|__str__|__hash__|deepcopy|dim_order|_version|device|unsafe_view|Generator|backward$|typename|Storage|\.type|numpy|"
                           r"memory_format|^aten::_local|cpu|cuda|::to\b|Tensor\.to$|has_torch_function|register|\.grad$|copy__|retain_grad|from_numpy|frombuffer|"
                           r"^torch\.\w*Tensor$")  # fmt: skip
@@ -77,8 +77,8 @@ def close(torch, x, y):
     wide = torch.complex128 if x.dtype.is_complex else torch.float64
     x, y = x.to(wide), y.to(wide)
     size = x.abs()
-    finite = size[size < float("inf")]
-    atol = rtol * (finite.max().item() if finite.numel() else 1)
+    largest = torch.where(size < float("inf"), size, 0.0).max().item() if x.numel() else 0.0
+    atol = rtol * (largest or 1)
     return torch.allclose(x, y, rtol, atol, equal_nan=True)
 
 
