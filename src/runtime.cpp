@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "backends/cpu/cpu.h"
 #include "backends/plugin/plugin.h"
+#include "core/use.h"
 #include "dispatch/checks.h"
 #include "dispatch/observe.h"
 #include "ops/autocast.h"
@@ -16,6 +17,7 @@ namespace fc {
 void initialise() {
   static std::once_flag once;
   std::call_once(once, [] {
+    watch_forks();
     define_all_operators();
     cpu::register_cpu();
     register_null();

@@ -6,6 +6,7 @@ may do either. A quirk says where PyTorch itself fails; `--module torch` expects
 """
 import hostile_arguments
 import hostile_autograd
+import hostile_hooks
 import hostile_indexing
 import hostile_interop
 import hostile_kernels
@@ -14,7 +15,7 @@ import hostile_tensors
 import pytest
 from hostile import CASES, in_child, judge
 
-FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_interop, hostile_kernels, hostile_memory, hostile_arguments)
+FILES = (hostile_tensors, hostile_indexing, hostile_autograd, hostile_hooks, hostile_interop, hostile_kernels, hostile_memory, hostile_arguments)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name.replace(" ", "_").replace("/", "|") for c in CASES])

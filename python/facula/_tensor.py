@@ -242,15 +242,11 @@ class Tensor(_C.TensorBase):
 
     def register_hook(self, hook):
         """Call hook(grad) whenever this tensor's gradient is computed; returns a handle with remove()."""
-        from facula.autograd import _RemovableHandle
-
-        return _RemovableHandle(self, _C._register_hook(self, hook))
+        return _C._register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook):
         """Calls hook(tensor) whenever a gradient was added to this leaf."""
-        from facula.autograd import _RemovableHandle
-
-        return _RemovableHandle(self, _C._register_post_accumulate_hook(self, hook))
+        return _C._register_post_accumulate_hook(self, hook)
 
     def to(self, *args, **kwargs):
         """to(dtype), to(device), to(device, dtype), to(other): the same tensor if nothing changes."""

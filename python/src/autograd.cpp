@@ -18,6 +18,7 @@ namespace fc {
 namespace {
 
 using autograd::Edge;
+using autograd::HookHandle;
 using autograd::Node;
 
 // A node in Python: keeps alive whatever owns it.
@@ -28,27 +29,22 @@ struct PyNode {
 // Owns a Python object and gives it up under the interpreter's lock.
 class PyHolder {
  public:
-  explicit PyHolder(nb::object o) : o_(std::move(o)) {}
-  ~PyHolder() {
-    if (!Py_IsInitialized()) {
-      o_.release();
-      return;
-    }
-    nb::gil_scoped_acquire gil;
-    o_.reset();
-  }
-  const nb::object& get() const { return o_; }
+  explicit PyHolder(nb::object o) : o_(o.release().ptr()) {}
+  ~PyHolder() { py::drop_reference(o_); }
+  PyHolder(const PyHolder&) = delete;
+  PyHolder& operator=(const PyHolder&) = delete;
+  nb::handle get() const { return o_; }
 
  private:
-  nb::object o_;
+  PyObject* o_;
 };
 
 class PyTensorHook final : public autograd::TensorHook {
  public:
   explicit PyTensorHook(nb::object f) : f_(std::move(f)) {}
   Tensor call(const Tensor& gradient) override {
-    nb::gil_scoped_acquire gil;
-    nb::object r = f_.get()(gradient);
+    py::TakeGil gil;
+    nb::object r = py::call_python(f_.get(), nb::make_tuple(gradient));
     if (r.is_none()) return {};
     FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()), "hook must return None or a Tensor, got ",
                 Py_TYPE(r.ptr())->tp_name);
@@ -79,9 +75,10 @@ class PyNodeHook final : public autograd::NodeHook {
  public:
   PyNodeHook(nb::object f, bool before) : f_(std::move(f)), before_(before) {}
   void call(std::vector<Tensor>& grad_inputs, std::vector<Tensor>& grad_outputs) override {
-    nb::gil_scoped_acquire gil;
+    py::TakeGil gil;
     std::vector<Tensor>& mine = before_ ? grad_outputs : grad_inputs;
-    nb::object r = before_ ? f_.get()(tuple_of(grad_outputs)) : f_.get()(tuple_of(grad_inputs), tuple_of(grad_outputs));
+    nb::object r = py::call_python(f_.get(), before_ ? nb::make_tuple(tuple_of(grad_outputs))
+                                                     : nb::make_tuple(tuple_of(grad_inputs), tuple_of(grad_outputs)));
     if (r.is_none()) return;
     std::vector<Tensor> changed = py::is_tensor(r.ptr()) ? std::vector<Tensor>{py::tensor_of(r.ptr())} : tensors_of(r);
     FC_CHECK(changed.size() == mine.size(), "hook has returned an incorrect number of values (got ", changed.size(),
@@ -103,19 +100,39 @@ class FunctionNode final : public Node {
   }
   std::string name() const override { return name_; }
   std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
-    nb::gil_scoped_acquire gil;
-    nb::object r = context_.get().attr("_run_backward")(tuple_of(grads));
-    return tensors_of(r);
+    py::TakeGil gil;
+    nb::object run = context_.get().attr("_run_backward");
+    return tensors_of(py::call_python(run, nb::make_tuple(tuple_of(grads))));
   }
   void release_saved() override {
-    saved.clear();
-    released = true;
+    std::vector<autograd::SavedTensor> dropped;
+    std::lock_guard guard(lock_);
+    dropped.swap(saved_);
+    released_ = true;
+  }
+  void save(const Tensor& t, bool is_output) { saved_.emplace_back(t, is_output); }  // before anybody sees the node
+  std::vector<Tensor> saved() {
+    std::vector<autograd::SavedTensor> found;
+    bool released;
+    {
+      std::lock_guard guard(lock_);
+      found = saved_;
+      released = released_;
+    }
+    FC_CHECK(!released,
+             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+             "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+             "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+             "you need to access saved tensors after calling backward.");
+    std::vector<Tensor> out;
+    for (const auto& s : found) out.push_back(s.unpack(Ref<Node>(this)));
+    return out;
   }
   PyObject* context() const { return context_.get().ptr(); }
-  std::vector<autograd::SavedTensor> saved;
-  bool released = false;
 
  private:
+  std::vector<autograd::SavedTensor> saved_;
+  bool released_ = false;
   PyHolder context_;
   std::string name_;
 };
@@ -154,12 +171,12 @@ class PySavedHooks final : public autograd::SavedTensorHooks {
     PyHolder content;
   };
   Ref<RefCounted> pack(const Tensor& t) override {
-    nb::gil_scoped_acquire gil;
-    return make_ref<Packed>(pack_.get()(t));
+    py::TakeGil gil;
+    return make_ref<Packed>(py::call_python(pack_.get(), nb::make_tuple(t)));
   }
   Tensor unpack(RefCounted& packed) override {
-    nb::gil_scoped_acquire gil;
-    nb::object r = unpack_.get()(static_cast<Packed&>(packed).content.get());
+    py::TakeGil gil;
+    nb::object r = py::call_python(unpack_.get(), nb::make_tuple(static_cast<Packed&>(packed).content.get()));
     FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()),
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ",
                 Py_TYPE(r.ptr())->tp_name);
@@ -196,9 +213,9 @@ std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, Tensor
 }
 
 std::string python_stack() {
-  nb::gil_scoped_acquire gil;
+  py::TakeGil gil;
   try {
-    nb::object lines = nb::module_::import_("traceback").attr("format_stack")();
+    nb::object lines = py::call_python(nb::module_::import_("traceback").attr("format_stack"), nb::make_tuple());
     return nb::cast<std::string>(nb::str("").attr("join")(lines));
   } catch (nb::python_error&) { return "(no Python stack)"; }
 }
@@ -217,7 +234,7 @@ void bind_autograd(nb::module_& m) {
 
   m.def("_run_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
                             bool keep_graph, bool create_graph, bool allow_unused, bool accumulate) {
-    nb::gil_scoped_release release;
+    py::ReleaseGil release;
     return backward_at_depth(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
   });
 
@@ -232,14 +249,14 @@ void bind_autograd(nb::module_& m) {
       .def("name", [](const PyNode& n) { return n.edge.node->name(); })
       .def("__repr__",
            [](const PyNode& n) {
-             py::Own address(PyUnicode_FromFormat("%p", static_cast<void*>(n.edge.node)));
+             py::Own address(PyUnicode_FromFormat("%p", static_cast<void*>(n.edge.node.get())));
              return str("<", n.edge.node->name(), " object at ", address ? py::utf8(address.get()) : "?", ">");
            })
       .def("__eq__",
            [](const PyNode& a, nb::handle b) {
              return nb::isinstance<PyNode>(b) && a.edge.node == nb::cast<PyNode&>(b).edge.node;
            })
-      .def("__hash__", [](const PyNode& n) { return reinterpret_cast<size_t>(n.edge.node); })
+      .def("__hash__", [](const PyNode& n) { return reinterpret_cast<size_t>(n.edge.node.get()); })
       .def_prop_ro("next_functions",
                    [](const PyNode& n) {
                      nb::list out;
@@ -249,31 +266,29 @@ void bind_autograd(nb::module_& m) {
                    })
       .def_prop_ro("variable",
                    [](const PyNode& n) {
-                     FC_CHECK_AS(AttributeError, n.edge.node->name() == "AccumulateGrad",
-                                 "only AccumulateGrad nodes have a variable, not ", n.edge.node->name());
-                     return Tensor(Ref<TensorImpl>(static_cast<TensorImpl*>(n.edge.owner.get())));
+                     FC_CHECK_AS(AttributeError, n.edge.leaf, "only AccumulateGrad nodes have a variable, not ",
+                                 n.edge.node->name());
+                     return Tensor(n.edge.leaf);
                    })
       .def("_sequence_nr", [](const PyNode& n) { return n.edge.node->sequence; })
       .def("register_hook",
            [](PyNode& n, nb::object f) {
-             uint64_t id = autograd::next_hook_id();
-             n.edge.node->post_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), false)});
-             return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
+             autograd::NodeHooks& list = hooks_at(n.edge.node->post_hooks);
+             return HookHandle{Ref<autograd::AnyHookList>(&list), list.add(make_ref<PyNodeHook>(std::move(f), false))};
            })
-      .def("register_prehook",
-           [](PyNode& n, nb::object f) {
-             uint64_t id = autograd::next_hook_id();
-             n.edge.node->pre_hooks.push_back({id, make_ref<PyNodeHook>(std::move(f), true)});
-             return nb::module_::import_("facula.autograd").attr("_NodeHandle")(nb::cast(n), id);
-           })
-      .def("_remove_hook", [](PyNode& n, uint64_t id) {
-        std::erase_if(n.edge.node->post_hooks, [id](const auto& h) { return h.id == id; });
-        std::erase_if(n.edge.node->pre_hooks, [id](const auto& h) { return h.id == id; });
+      .def("register_prehook", [](PyNode& n, nb::object f) {
+        autograd::NodeHooks& list = hooks_at(n.edge.node->pre_hooks);
+        return HookHandle{Ref<autograd::AnyHookList>(&list), list.add(make_ref<PyNodeHook>(std::move(f), true))};
       });
+  nb::class_<HookHandle>(m, "_RemovableHandle", "What takes a hook away again.")
+      .def_ro("id", &HookHandle::id)
+      .def("remove", &HookHandle::remove)
+      .def("__enter__", [](nb::object self) { return self; })
+      .def("__exit__", [](const HookHandle& h, nb::args) { h.remove(); });
   m.def("_grad_fn", [](const Tensor& t) -> nb::object {
     Ref<Node> fn = autograd::grad_fn(t);
     if (!fn) return nb::none();
-    return face({fn, fn.get(), 0});
+    return face({fn, nullptr, 0});
   });
   m.def("_gradient_edge", [](const Tensor& t) -> nb::object {
     Edge e = autograd::gradient_edge(t);
@@ -290,35 +305,26 @@ void bind_autograd(nb::module_& m) {
     if (thread_state().anomaly_mode) node->forward_trace = python_stack();
     return FunctionHandle{std::move(node)};
   });
-  // Attaches results; `kind`: 0 plain, 1 changed in place, 2 no gradient.
-  m.def("_function_result", [](FunctionHandle& h, const Tensor& t, int kind) {
-    if (kind == 1) autograd::rebase_history(t, h.node);
+  // Attaches results; `kind`: 0 plain, 1 input number `input` changed in place, 2 no gradient.
+  m.def("_function_result", [](FunctionHandle& h, const Tensor& t, int kind, size_t input) {
+    FC_CHECK(kind != 1 || input < h.node->edges.size(), "_function_result: there is no input ", input);
+    if (kind == 1) autograd::rebase_history(t, h.node, input);
     else if (kind == 0) autograd::set_history(t, h.node);
     else h.node->add_input(t);
   });
   m.def("_function_save", [](FunctionHandle& h, nb::handle tensors, nb::handle is_output) {
     auto flags = nb::cast<std::vector<bool>>(is_output);
     size_t i = 0;
-    for (const Tensor& t : tensors_of(tensors)) h.node->saved.emplace_back(t, flags[i++]);
+    for (const Tensor& t : tensors_of(tensors)) h.node->save(t, flags[i++]);
   });
-  m.def("_function_saved", [](FunctionHandle& h) {
-    FC_CHECK(!h.node->released,
-             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-             "already been freed). "
-             "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-             "retain_graph=True if you need to "
-             "backward through the graph a second time or if you need to access saved tensors after calling backward.");
-    std::vector<Tensor> out;
-    for (const auto& s : h.node->saved) out.push_back(s.unpack(h.node));
-    return tuple_of(out);
-  });
+  m.def("_function_saved", [](FunctionHandle& h) { return tuple_of(h.node->saved()); });
   m.def("_function_needs", [](FunctionHandle& h, size_t i) { return h.node->wants(i); });
   m.def("_function_meta", [](FunctionHandle& h, size_t i) {
     const autograd::InputMeta& meta = h.node->inputs.at(i);
     return nb::make_tuple(nb::steal(py::wrap_size(meta.sizes)), nb::steal(py::wrap(meta.dtype)),
                           nb::steal(py::wrap(meta.device)));
   });
-  m.def("_function_face", [](FunctionHandle& h) { return PyNode{{h.node, h.node.get(), 0}}; });
+  m.def("_function_face", [](FunctionHandle& h) { return PyNode{{h.node, nullptr, 0}}; });
   m.def("_check_in_place", [](const std::string& name, const Tensor& t) { autograd::check_in_place(name.c_str(), t); });
   m.def("_bump_version", [](const Tensor& t) { t.impl().bump_version(); });
   m.def("_push_saved_hooks", [](nb::object pack, nb::object unpack) {
@@ -331,7 +337,6 @@ void bind_autograd(nb::module_& m) {
   m.def("_register_post_accumulate_hook", [](const Tensor& t, nb::object f) {
     return autograd::add_post_accumulate_hook(t, make_ref<PyTensorHook>(std::move(f)));
   });
-  m.def("_remove_hook", &autograd::remove_hook);
 }
 
 }  // namespace fc

@@ -266,7 +266,7 @@ void bind_backends(nb::module_& m) {
     find_more_devices = [](std::string_view name) {
       py::TakeGil gil;
       py::Own text(py::check(PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace")));
-      py::Own found(PyObject_CallOneArg(kept, text.get()));
+      py::Own found(py::in_interpreter([&] { return PyObject_CallOneArg(kept, text.get()); }));
       int yes = found ? PyObject_IsTrue(found.get()) : -1;
       if (yes < 0) throw py::PythonError{};
       return yes == 1;

@@ -16,7 +16,9 @@ void bind_dispatch(nanobind::module_& m);  // operators by name, layers
 
 namespace py {
 void add_override_functions(PyObject* module);
-}
+// Calls what a program gave, from C++ that may run on any thread: the error that it throws holds Python's.
+nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, const nanobind::dict& kwargs = {});
+}  // namespace py
 
 // A tensor that a binding reads: None, which the caster below takes for the undefined tensor, is none.
 inline const Tensor& given(const Tensor& t) {

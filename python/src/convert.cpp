@@ -377,8 +377,8 @@ Tensor tensor_from_buffer(PyObject* o, bool may_copy) {
   reach = static_cast<int64_t>(storage_bytes_needed(sizes, strides, 0, t));
   Block block{view.buf,
               [](void*, size_t, void* context) {
-                if (!Py_IsInitialized()) return;
-                TakeGil gil;
+                TakeGil gil(std::nothrow);
+                if (!gil) return;
                 std::unique_ptr<BufferOwner> mine(static_cast<BufferOwner*>(context));
                 PyBuffer_Release(&mine->view);
               },

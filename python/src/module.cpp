@@ -17,8 +17,10 @@ namespace {
 
 void python_warning(const std::string& message) {
   py::TakeGil gil;
-  PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1);
-  if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);  // warnings turned into errors cannot unwind C++ here
+  py::in_interpreter([&] {
+    PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1);
+    if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);  // warnings turned into errors cannot unwind C++ here
+  });
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ void collect(PyObject* o, std::vector<Own>& found) {
 
 PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
   Own method(check(PyObject_GetAttr(who, name_torch_function)));
-  return check(PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr));
+  return check(in_interpreter(
+      [&] { return PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr); }));
 }
 
 PyObject* let_handle(PyObject* function, const std::vector<Own>& found, PyObject* args, PyObject* kwargs) {

@@ -4,12 +4,15 @@
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
 
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "core/error.h"
 #include "core/generator.h"
+#include "core/use.h"
 #include "core/value.h"
 
 namespace fc {
@@ -38,23 +41,37 @@ void set_python_error();  // call in a catch block: turns the current exception 
 // gets the exception as its cause. Takes effect once; needs the interpreter's lock.
 void set_backend_error(PyObject* exception, std::string message);
 
+[[noreturn]] void sleep_until_exit() noexcept;  // see in_interpreter
+
 template <class F>
 auto guarded(F&& f) noexcept -> decltype(f()) {
   using R = decltype(f());
   try {
     return f();
-  } catch (...) {
+  } catch (const abi::__forced_unwind&) { sleep_until_exit(); } catch (...) {
     set_python_error();
     if constexpr (std::is_pointer_v<R>) return nullptr;
     else return static_cast<R>(-1);
   }
 }
 
+// Once the interpreter shuts down it ends every other thread that asks for its lock, by unwinding the thread's stack;
+// C++ frames that neither throw nor let through what they do not know would end the process. So each place where this
+// module asks for the lock, or runs Python code below frames of its own, does so inside of here: a thread that is to end
+// sleeps instead, until the process is gone. Nothing with a destructor belongs inside: it would run without the lock.
+template <class F>
+auto in_interpreter(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const abi::__forced_unwind&) { sleep_until_exit(); }
+}
+bool shutting_down();  // the interpreter is, or is gone
+
 class ReleaseGil {
  public:
   explicit ReleaseGil(bool on = true) : state_(on ? PyEval_SaveThread() : nullptr) {}
   ~ReleaseGil() {
-    if (state_) PyEval_RestoreThread(state_);
+    if (state_) in_interpreter([&] { PyEval_RestoreThread(state_); });
   }
   ReleaseGil(const ReleaseGil&) = delete;
   ReleaseGil& operator=(const ReleaseGil&) = delete;
@@ -62,16 +79,32 @@ class ReleaseGil {
  private:
   PyThreadState* state_;
 };
+// For C++ that may run on any thread. Throws when the interpreter is shutting down and this is another thread than the one
+// that does it, or is told with TakeGil(std::nothrow) to have no lock then.
 class TakeGil {
  public:
-  TakeGil() : state_(PyGILState_Ensure()) {}
-  ~TakeGil() { PyGILState_Release(state_); }
+  TakeGil();
+  explicit TakeGil(std::nothrow_t) noexcept;
+  ~TakeGil();
+  explicit operator bool() const { return held_; }
   TakeGil(const TakeGil&) = delete;
   TakeGil& operator=(const TakeGil&) = delete;
 
  private:
-  PyGILState_STATE state_;
+  PauseUse pause_;  // first: goes on when the lock is let go
+  bool held_ = false;
+  PyGILState_STATE state_{};
 };
+// For changes of what other threads read without the lock (core/use.h). The lock is held, and let go while waiting.
+class ChangeAlone {
+ public:
+  ChangeAlone();
+  ~ChangeAlone() { end_change(); }
+  ChangeAlone(const ChangeAlone&) = delete;
+  ChangeAlone& operator=(const ChangeAlone&) = delete;
+};
+// Gives up a reference on any thread; keeps it when there is no interpreter any more.
+void drop_reference(PyObject* o) noexcept;
 
 inline std::string_view utf8(PyObject* o) {  // of a str
   Py_ssize_t n = 0;

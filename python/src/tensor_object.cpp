@@ -58,10 +58,17 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-void release_object(void* o) {
-  if (!Py_IsInitialized()) return;
-  TakeGil gil;
-  Py_DECREF(static_cast<PyObject*>(o));
+bool release_object(TensorImpl& dying) {
+  auto* o = static_cast<PyObject*>(dying.python);
+  TakeGil gil(std::nothrow);
+  if (!gil) return false;                // no interpreter any more: what is left of its objects stays
+  const bool wanted = Py_REFCNT(o) > 1;  // somebody followed a weak reference
+  if (wanted) {
+    dying.owns_python = false;
+    dying.revive();  // the object's handle, a bare pointer until now, counts again
+  }
+  in_interpreter([o] { Py_DECREF(o); });
+  return wanted;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -172,6 +179,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
     if (set_by_override("data", self, value)) return 0;
     FC_CHECK_AS(TypeError, value && is_tensor(value), "Variable data has to be a tensor, but got ",
                 value ? Py_TYPE(value)->tp_name : "nothing");
+    ChangeAlone alone;
     autograd::set_data(tensor_of(self), tensor_of(value));
     return 0;
   });

@@ -24,14 +24,19 @@ void detach_in_place(const Tensor& t);
 Tensor data_of(const Tensor& t);  // `.data`: same storage, own version counter, no history
 void set_data(const Tensor& t, const Tensor& data);
 
-uint64_t add_hook(const Tensor& t, Ref<TensorHook> hook);
-uint64_t add_post_accumulate_hook(const Tensor& t, Ref<TensorHook> hook);
-void remove_hook(const Tensor& t, uint64_t id);
+// What takes a hook away again, on any thread. It keeps the list of hooks, and neither the tensor nor the graph.
+struct HookHandle {
+  Ref<AnyHookList> list;
+  uint64_t id;
+  void remove() const { list->remove(id); }
+};
+HookHandle add_hook(const Tensor& t, Ref<TensorHook> hook);
+HookHandle add_post_accumulate_hook(const Tensor& t, Ref<TensorHook> hook);
 
 // Connects a result to the node that computed it.
 void set_history(const Tensor& result, const Ref<Node>& node);
-// The same for a tensor changed in place: rewires views and bases.
-void rebase_history(const Tensor& self, const Ref<Node>& node);
+// The same for a tensor changed in place, which is the node's input (and edge) number `input`: rewires views and bases.
+void rebase_history(const Tensor& self, const Ref<Node>& node, size_t input = 0);
 void check_in_place(const char* op, const Tensor& self);  // throws where an in-place write would break the graph
 void make_view_of(const Tensor& view, const Tensor& base, bool multi_output);
 

@@ -2,8 +2,8 @@
 // The backward engine. Iterative: a heap of ready nodes, newest first; a node is ready when every node that sends it
 // a gradient has run. Nodes of the CPU run on the calling thread, those of an accelerator on the accelerator's worker,
 // which takes over the caller's state; a backward inside of a backward runs where it is called, so that no worker waits
-// for another. Several threads may run over one graph: a node is locked while it runs, and each run keeps its own counts
-// and buffers.
+// for another. Several threads may run over one graph, and a hook or a custom function over the one that called it: each
+// run keeps its own counts and buffers, hooks are run from the list that is found, and no lock is held across either.
 #include <condition_variable>
 #include <queue>
 #include <unordered_map>
@@ -12,6 +12,7 @@
 #include "autograd/meta.h"
 #include "autograd/workers.h"
 #include "core/error.h"
+#include "core/use.h"
 #include "dispatch/snapshot.h"
 #include "ops/calls.h"
 
@@ -36,16 +37,16 @@ class Task {
 
   std::vector<Tensor> run(std::vector<Edge>& roots, std::vector<Tensor>&& grads, const std::vector<Edge>& targets) {
     for (size_t i = 0; i < targets.size(); ++i)
-      if (targets[i]) state_[targets[i].node].captures.emplace_back(targets[i].nr, i);
+      if (targets[i]) state_[targets[i].node.get()].captures.emplace_back(targets[i].nr, i);
     std::vector<Node*> order = count(roots);
     if (!targets.empty()) mark_needed(order, targets);
     for (size_t i = 0; i < roots.size(); ++i) {
       grads[i] = fit(std::move(grads[i]), roots[i].node->inputs[roots[i].nr], "the root", i);
-      deliver(state_[roots[i].node], *roots[i].node, roots[i].nr, std::move(grads[i]));
+      deliver(state_[roots[i].node.get()], *roots[i].node, roots[i].nr, std::move(grads[i]));
     }
     std::vector<Node*> started;
     for (const Edge& r : roots)
-      if (state_[r.node].waiting_for == 0) started.push_back(r.node);
+      if (state_[r.node.get()].waiting_for == 0) started.push_back(r.node.get());
     std::sort(started.begin(), started.end());
     started.erase(std::unique(started.begin(), started.end()), started.end());
     if (!thread_state().in_backward)
@@ -65,6 +66,13 @@ class Task {
   }
 
  private:
+  // The task's own lock, which a run without workers does not need.
+  struct Locked {
+    explicit Locked(Task& t) : lock(t.mutex_, std::defer_lock) {
+      if (t.snapshot_) lock.lock();
+    }
+    std::unique_lock<std::mutex> lock;
+  };
   struct InBackward {
     bool before = std::exchange(thread_state().in_backward, true);
     ~InBackward() { thread_state().in_backward = before; }
@@ -144,14 +152,14 @@ class Task {
       order.push_back(n);
       stack.push_back(n);
     };
-    for (const Edge& r : roots) visit(r.node);
+    for (const Edge& r : roots) visit(r.node.get());
     while (!stack.empty()) {
       Node* n = stack.back();
       stack.pop_back();
       for (const Edge& e : n->edges)
         if (e) {
-          visit(e.node);
-          ++state_[e.node].waiting_for;
+          visit(e.node.get());
+          ++state_[e.node.get()].waiting_for;
         }
     }
     return order;
@@ -162,7 +170,7 @@ class Task {
   void mark_needed(std::vector<Node*>& order, const std::vector<Edge>& targets) {
     for (Node* n : order) state_[n].needed = false;
     for (const Edge& t : targets)
-      if (t) state_[t.node].needed = true;
+      if (t) state_[t.node.get()].needed = true;
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) {
       uint64_t x = a->sequence == UINT64_MAX ? 0 : a->sequence + 1, y = b->sequence == UINT64_MAX ? 0 : b->sequence + 1;
       return x < y;
@@ -174,7 +182,7 @@ class Task {
         State& s = state_[n];
         if (s.needed) continue;
         for (const Edge& e : n->edges)
-          if (e && state_[e.node].needed) {
+          if (e && state_[e.node.get()].needed) {
             s.needed = changed = true;
             break;
           }
@@ -182,31 +190,44 @@ class Task {
     }
   }
 
+  // Adds a gradient to what has arrived. The sum is made without the lock: it calls operators, and those may call Python.
   void deliver(State& s, Node& node, uint32_t nr, Tensor&& g) {
-    if (s.buffer.size() < node.inputs.size()) s.buffer.resize(node.inputs.size());
-    Tensor& slot = s.buffer[nr];
-    if (!g.defined()) return;
-    if (!slot.defined()) slot = std::move(g);
-    else if (!grad_enabled() && slot.impl().use_count() == 1 && slot.impl().storage()->use_count() == 1 &&
-             slot.dtype() == g.dtype() && slot.impl().is_dense())
-      add_(slot, g);
-    else slot = add(slot, g);
+    for (;;) {
+      Tensor arrived;
+      {
+        Locked locked(*this);
+        if (s.buffer.size() < node.inputs.size()) s.buffer.resize(node.inputs.size());
+        Tensor& slot = s.buffer[nr];
+        if (!g.defined()) return;
+        if (!slot.defined()) {
+          slot = std::move(g);
+          return;
+        }
+        arrived = std::move(slot);
+      }
+      if (!grad_enabled() && arrived.impl().use_count() == 1 && arrived.impl().storage()->use_count() == 1 &&
+          arrived.dtype() == g.dtype() && arrived.impl().is_dense())
+        g = add_(arrived, g);
+      else g = add(arrived, g);
+    }
   }
 
   void step(Node& node) {
+    UseScope use;
     // Counts, buffers and answers are shared between threads; state_ itself has all its entries by now.
-    std::unique_lock lock(mutex_, std::defer_lock);
-    if (snapshot_) lock.lock();
     State& s = state_.find(&node)->second;
-    std::vector<Tensor> in = std::move(s.buffer);
-    if (snapshot_) lock.unlock();
+    std::vector<Tensor> in;
+    {
+      Locked locked(*this);
+      in = std::move(s.buffer);
+    }
     in.resize(node.inputs.size());
     std::vector<Tensor> out;
     if (s.needed) {
-      std::lock_guard running(node.mutex);
-      for (auto& h : node.tensor_hooks) run_hook(node, h, in);
-      for (auto& h : node.retain_hooks)
+      for_each_hook(node.tensor_hooks, [&](const auto& h) { run_hook(node, h, in); });
+      for_each_hook(node.retain_hooks, [&](const auto& h) {
         if (in[h.nr].defined()) h.hook->call(in[h.nr]);
+      });
       for (auto& [nr, at] : s.captures)
         if (in[nr].defined()) answers_[at] = answers_[at].defined() ? add(answers_[at], in[nr]) : in[nr];
       bool is_leaf_node = node.edges.empty();
@@ -216,17 +237,15 @@ class Task {
     for (size_t i = 0; i < node.edges.size(); ++i) {
       const Edge& e = node.edges[i];
       if (!e) continue;
-      State& next = state_.find(e.node)->second;
-      Tensor g;
-      if (out[i].defined() && next.needed) g = fit(std::move(out[i]), e.node->inputs[e.nr], node, i);
-      if (snapshot_) lock.lock();
-      if (g.defined()) deliver(next, *e.node, e.nr, std::move(g));
-      if (--next.waiting_for == 0) push(e.node);
-      if (snapshot_) lock.unlock();
+      State& next = state_.find(e.node.get())->second;
+      if (out[i].defined() && next.needed)
+        deliver(next, *e.node, e.nr, fit(std::move(out[i]), e.node->inputs[e.nr], node, i));
+      Locked locked(*this);
+      if (--next.waiting_for == 0) push(e.node.get());
     }
   }
 
-  void run_hook(Node& node, const HookEntry<TensorHook>& h, std::vector<Tensor>& in) {
+  void run_hook(Node& node, const TensorHooks::Entry& h, std::vector<Tensor>& in) {
     if (!in[h.nr].defined()) return;
     Tensor changed = h.hook->call(in[h.nr]);
     if (!changed.defined()) return;
@@ -238,12 +257,10 @@ class Task {
   }
 
   std::vector<Tensor> apply(Node& node, std::vector<Tensor>&& in) {
-    std::vector<Tensor> kept;
-    if (!node.pre_hooks.empty()) {
-      std::vector<Tensor> none;
-      for (auto& h : node.pre_hooks) h.hook->call(none, in);
-    }
-    if (!node.post_hooks.empty()) kept = in;
+    std::vector<Tensor> kept, none;
+    for_each_hook(node.pre_hooks, [&](const auto& h) { h.hook->call(none, in); });
+    const auto post = node.post_hooks.get() ? node.post_hooks.get()->read() : nullptr;
+    if (post) kept = in;
     std::vector<Tensor> out;
     struct Forward {  // calls of this node are observed as the derivative of its forward call
       uint64_t before;
@@ -256,7 +273,8 @@ class Task {
       if (thread_state().anomaly_mode) report_anomaly(node);
       throw;
     }
-    for (auto& h : node.post_hooks) h.hook->call(out, kept);
+    if (post)
+      for (const auto& h : *post) h.hook->call(out, kept);
     if (thread_state().anomaly_mode && thread_state().anomaly_check_nan) check_nan(node, out);
     if (!options_.keep_graph) node.release_saved();
     return out;
@@ -348,7 +366,6 @@ std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, Tensor
     targets.push_back(gradient_edge(t));
   }
   GradMode mode(o.create_graph);
-  ExcludeLayers none(0);
   Task task(o, inputs.size());
   std::vector<Tensor> answers = task.run(edges, std::move(grads), targets);
   if (!inputs.empty() && !o.accumulate)

@@ -73,7 +73,7 @@ int derivative_number(const Operator& op) {
 }
 
 // A recorded operator. Holds exactly what the rule asked for.
-class OpNode final : public Node, public Grad {
+class OpNode final : public Node {
  public:
   explicit OpNode(const Operator& op) : op_(op), rule_(op.grad) {
     edges.reserve(op.tensor_args().size());
@@ -142,64 +142,19 @@ class OpNode final : public Node, public Grad {
 
   std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
     FC_CHECK(rule_, "derivative for ", op_.name(), " is not implemented");
-    FC_CHECK(!released_ || rule_->saves.empty(),
-             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-             "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-             "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-             "you need to access saved tensors after calling backward.");
-    grads_ = std::move(grads);
-    out_.assign(edges.size(), Tensor());
+    Run run(*this, std::move(grads));
     bool any = false;
-    for (const Tensor& g : grads_) any |= g.defined();
-    if (any) rule_->formula(*this);
-    grads_.clear();
-    unpacked_.clear();
-    return std::move(out_);
+    for (const Tensor& g : run.grads) any |= g.defined();
+    if (any) rule_->formula(run);
+    return std::move(run.gradients);
   }
 
+  // What a run elsewhere still reads, that run drops when it ends.
   void release_saved() override {
-    saved_.clear();
+    SmallVector<Saved> dropped;
+    std::lock_guard guard(lock_);
     released_ = true;
-  }
-
-  // --- Grad
-  const Tensor& out(int i) override { return grads_[static_cast<size_t>(i)]; }
-  bool needs(int arg) override { return needs_ >> arg & 1; }
-  Tensor in(int arg) override {
-    Saved& s = find(arg, -1);
-    if (s.value.tag() != Tag::None) return wrapped_number(s.value.arg().scalar());
-    return s.tensor.unpack(Ref<Node>(this));
-  }
-  TensorSpan list(int arg) override {
-    Saved& s = find(arg, -1);
-    unpacked_.clear();
-    for (SavedTensor& t : s.list) unpacked_.push_back(t.unpack(Ref<Node>(this)));
-    return unpacked_;
-  }
-  Tensor result(int i) override { return find(-1, i).tensor.unpack(Ref<Node>(this)); }
-  Arg arg(int arg) override { return find(arg, -1).value.arg(); }
-  const InputMeta& target(int arg, int item) {
-    const Edge& e = edges[edge_of(arg, item)];
-    FC_CHECK(e, op_.name(), ": its derivative asks about an input that needs no gradient");
-    return e.node->inputs[e.nr];
-  }
-  IntSpan sizes(int arg, int item) override {
-    if (is_list(arg)) return item_sizes_[edge_of(arg, item)];
-    return target(arg, item).sizes;
-  }
-  DType dtype(int arg, int item) override { return target(arg, item).dtype; }
-  Device device(int arg, int item) override { return target(arg, item).device; }
-  int list_size(int arg) override {
-    size_t list = 0;
-    for (uint8_t i : op_.tensor_args()) {
-      if (i == arg) break;
-      list += is_list(i);
-    }
-    return is_list(arg) ? list_sizes_[list] : 1;
-  }
-  void set(int arg, Tensor gradient, int item) override {
-    const size_t e = edge_of(arg, item);
-    if (edges[e]) out_[e] = std::move(gradient);
+    if (runs_ == 0) dropped.swap(saved_);
   }
 
  private:
@@ -208,6 +163,76 @@ class OpNode final : public Node, public Grad {
     std::vector<SavedTensor> list;
     Value value;
   };
+
+  // One run of the formula.
+  struct Run final : Grad {
+    Run(OpNode& n, std::vector<Tensor>&& g) : node(n), grads(std::move(g)), gradients(n.edges.size()) { n.begin(); }
+    ~Run() { node.end(); }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+    const Tensor& out(int i) override { return grads[static_cast<size_t>(i)]; }
+    bool needs(int arg) override { return node.needs_ >> arg & 1; }
+    Tensor in(int arg) override {
+      Saved& s = node.find(arg, -1);
+      if (s.value.tag() != Tag::None) return wrapped_number(s.value.arg().scalar());
+      return s.tensor.unpack(Ref<Node>(&node));
+    }
+    TensorSpan list(int arg) override {
+      Saved& s = node.find(arg, -1);
+      unpacked.clear();
+      for (SavedTensor& t : s.list) unpacked.push_back(t.unpack(Ref<Node>(&node)));
+      return unpacked;
+    }
+    Tensor result(int i) override { return node.find(-1, i).tensor.unpack(Ref<Node>(&node)); }
+    Arg arg(int arg) override { return node.find(arg, -1).value.arg(); }
+    IntSpan sizes(int arg, int item) override {
+      if (node.is_list(arg)) return node.item_sizes_[node.edge_of(arg, item)];
+      return node.target(arg, item).sizes;
+    }
+    DType dtype(int arg, int item) override { return node.target(arg, item).dtype; }
+    Device device(int arg, int item) override { return node.target(arg, item).device; }
+    int list_size(int arg) override {
+      size_t list = 0;
+      for (uint8_t i : node.op_.tensor_args()) {
+        if (i == arg) break;
+        list += node.is_list(i);
+      }
+      return node.is_list(arg) ? node.list_sizes_[list] : 1;
+    }
+    void set(int arg, Tensor gradient, int item) override {
+      const size_t e = node.edge_of(arg, item);
+      if (node.edges[e]) gradients[e] = std::move(gradient);
+    }
+
+    OpNode& node;
+    std::vector<Tensor> grads, gradients, unpacked;
+  };
+
+  void begin() {
+    bool gone;
+    {
+      std::lock_guard guard(lock_);
+      gone = released_ && !rule_->saves.empty();
+      runs_ += !gone;
+    }
+    FC_CHECK(!gone,
+             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+             "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+             "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+             "you need to access saved tensors after calling backward.");
+  }
+  void end() {
+    SmallVector<Saved> dropped;
+    std::lock_guard guard(lock_);
+    if (--runs_ == 0 && released_) dropped.swap(saved_);
+  }
+
+  const InputMeta& target(int arg, int item) const {
+    const Edge& e = edges[edge_of(arg, item)];
+    FC_CHECK(e, op_.name(), ": its derivative asks about an input that needs no gradient");
+    return e.node->inputs[e.nr];
+  }
   bool is_list(int arg) const { return op_.schema().parameters[static_cast<size_t>(arg)].type.list; }
   size_t edge_of(int arg, int item) const {
     size_t edge = 0, list = 0;
@@ -231,8 +256,8 @@ class OpNode final : public Node, public Grad {
   SmallVector<Saved> saved_;
   SmallVector<int> list_sizes_;   // of the arguments that are lists
   std::vector<Dims> item_sizes_;  // by edge, for tensors in lists: a join must know where each began
-  std::vector<Tensor> grads_, out_, unpacked_;
   uint64_t needs_ = 0;
+  uint32_t runs_ = 0;  // under way
   bool released_ = false;
 };
 

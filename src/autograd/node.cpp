@@ -6,13 +6,6 @@ namespace {
 
 uint64_t sequence_counter = 0, hook_counter = 0;
 
-// Nodes waiting to be deleted by the outermost destroy() on this thread.
-struct Graveyard {
-  std::vector<Node*> waiting;
-  bool active = false;
-};
-constinit thread_local Graveyard* graveyard [[gnu::tls_model("initial-exec")]] = nullptr;
-
 }  // namespace
 
 uint64_t next_hook_id() { return __atomic_add_fetch(&hook_counter, 1, __ATOMIC_RELAXED); }
@@ -20,22 +13,6 @@ uint64_t peek_sequence() { return __atomic_load_n(&sequence_counter, __ATOMIC_RE
 
 Node::Node() : sequence(__atomic_fetch_add(&sequence_counter, 1, __ATOMIC_RELAXED)) {}
 Node::~Node() = default;
-
-void Node::destroy() noexcept {
-  if (graveyard) {
-    graveyard->waiting.push_back(this);
-    return;
-  }
-  Graveyard here;
-  graveyard = &here;
-  delete this;
-  while (!here.waiting.empty()) {
-    Node* next = here.waiting.back();
-    here.waiting.pop_back();
-    delete next;
-  }
-  graveyard = nullptr;
-}
 
 uint32_t Node::add_input(const Tensor& result) {
   InputMeta& m = inputs.emplace_back();  // of an undefined result, too: it keeps the numbers of those after it

@@ -13,6 +13,11 @@ struct Packed final : RefCounted {
   Ref<SavedTensorHooks> hooks;
   Ref<RefCounted> content;
 };
+void set_made_by(const Tensor& t, Ref<Node> node, uint32_t nr) {
+  make_meta(t).set_fn(std::move(node), nr);
+  t.impl().set_layer(layer::Autograd, true);
+}
+
 constinit thread_local std::vector<Ref<SavedTensorHooks>>* hook_stack [[gnu::tls_model("initial-exec")]] = nullptr;
 
 }  // namespace
@@ -32,6 +37,8 @@ void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) {
   hook_stack->push_back(std::move(hooks));
 }
 void pop_saved_tensor_hooks() {
+  FC_CHECK(hook_stack, "saved_tensors_hooks: left without being entered on this thread");
+  Ref<SavedTensorHooks> last = std::move(hook_stack->back());
   hook_stack->pop_back();
   if (hook_stack->empty()) delete std::exchange(hook_stack, nullptr);
 }
@@ -53,7 +60,7 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result) {
   }
   if (hook_stack) {
     auto packed = make_ref<Packed>();
-    packed->hooks = hook_stack->back();
+    packed->hooks = hook_stack->back();  // its own: packing may leave the mode, and enter others
     packed->content = packed->hooks->pack(shallow_copy(t, true));
     packed_ = std::move(packed);
     if (is_result) data_.reset();
@@ -66,20 +73,14 @@ Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
     Tensor t = p.hooks->unpack(*p.content);
     if (is_result_ && !is_leaf_result_) {
       t = shallow_copy(t, true);
-      AutogradMeta& m = make_meta(t);
-      m.grad_fn = owner;
-      m.output_nr = output_nr_;
-      t.impl().set_layer(layer::Autograd, true);
+      set_made_by(t, owner, output_nr_);
       return t;
     }
     if (!is_result_ && requires_grad(data_)) {
-      Tensor out = shallow_copy(t, true);
-      AutogradMeta& m = make_meta(out);
-      Edge e = gradient_edge(data_);
       if (is_leaf(data_)) return data_;
-      m.grad_fn = Ref<Node>(e.node);
-      m.output_nr = e.nr;
-      out.impl().set_layer(layer::Autograd, true);
+      Tensor out = shallow_copy(t, true);
+      Edge e = gradient_edge(data_);
+      set_made_by(out, std::move(e.node), e.nr);
       return out;
     }
     return t;
@@ -100,10 +101,7 @@ Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
   }
   if (!is_result_ || is_leaf_result_) return data_;
   Tensor t = shallow_copy(data_, true);
-  AutogradMeta& m = make_meta(t);
-  m.grad_fn = owner;
-  m.output_nr = output_nr_;
-  t.impl().set_layer(layer::Autograd, true);
+  set_made_by(t, owner, output_nr_);
   return t;
 }
 

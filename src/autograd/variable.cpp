@@ -9,39 +9,44 @@
 namespace fc::autograd {
 namespace {
 
-std::mutex accumulator_mutex;  // leaves are few; making their nodes is rare
-
-// Adds arriving gradients to a leaf's .grad. Owned by the leaf's meta; `leaf` is therefore a plain pointer.
+// Adds arriving gradients to a leaf's .grad. Who holds it by an edge holds the leaf, and otherwise the leaf holds it;
+// `leaf` is therefore a plain pointer. It stays what it was made for: after `.data` got another type or size, the leaf
+// takes another one, and graphs recorded before keep this.
 class AccumulateGrad final : public Node {
  public:
-  explicit AccumulateGrad(TensorImpl* leaf) : leaf_(leaf) {
-    sequence = UINT64_MAX;  // runs as soon as it can, as PyTorch's does
-    Tensor t{Ref<TensorImpl>(leaf)};
-    add_input(t);
+  explicit AccumulateGrad(const Tensor& leaf, TensorHooks& hooks)
+      : Node(UINT64_MAX),  // runs as soon as it can, as PyTorch's does
+        leaf_(&leaf.impl()) {
+    tensor_hooks.set_first(Ref<TensorHooks>(&hooks));
+    add_input(leaf);
   }
   std::string name() const override { return "AccumulateGrad"; }
-  Tensor variable() const { return Tensor{Ref<TensorImpl>(leaf_)}; }
 
   std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
-    Tensor& g = grads[0];
-    if (!g.defined()) return {};
-    Tensor leaf = variable();
+    if (!grads[0].defined()) return {};
+    Tensor leaf{Ref<TensorImpl>(leaf_)};
     AutogradMeta& m = make_meta(leaf);
-    if (!m.grad.defined()) {
-      // Take the tensor over if nobody else sees it; otherwise copy, so that later additions stay ours.
-      bool ours = !grad_enabled() && g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1 &&
-                  (g.is_contiguous() == leaf.is_contiguous()) && g.impl().is_dense();
-      m.grad = ours ? std::move(g) : grad_enabled() ? clone(g) : clone(detach(g));
-    } else if (!grad_enabled()) {
-      add_(m.grad, g);
-    } else {
-      m.grad = add(m.grad, g);
-    }
-    for (auto& h : m.post_accumulate) h.hook->call(leaf);
+    add_to(m.slot(), leaf, std::move(grads[0]));
+    for_each_hook(m.post_accumulate, [&](const auto& h) { h.hook->call(leaf); });
     return {};
   }
 
  private:
+  static void add_to(GradSlot& slot, const Tensor& leaf, Tensor&& g) {
+    std::lock_guard guard(slot.adding);
+    Tensor before = slot.read();
+    if (!before.defined()) {
+      // Take the tensor over if nobody else sees it; otherwise copy, so that later additions stay ours.
+      bool ours = !grad_enabled() && g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1 &&
+                  (g.is_contiguous() == leaf.is_contiguous()) && g.impl().is_dense();
+      slot.write(ours ? std::move(g) : grad_enabled() ? clone(g) : clone(detach(g)));
+    } else if (!grad_enabled()) {
+      add_(before, g);
+    } else {
+      slot.write(add(before, g));
+    }
+  }
+
   TensorImpl* leaf_;
 };
 
@@ -76,38 +81,35 @@ class AsStridedNode final : public Node {
   Dims base_sizes_, base_strides_;
 };
 
-// In-place write through a view, seen from the base: outside the view the gradient passes, inside it goes through fn.
+// In-place write through a view, seen from the base: outside the view the gradient passes, inside it goes through fn,
+// whose input number `self` is the view before it was written to.
 class CopySlices final : public Node {
  public:
-  CopySlices(const Tensor& base, const Tensor& view, Ref<Node> fn)
+  CopySlices(const Tensor& base, const Tensor& view, Ref<Node> fn, size_t self)
       : base_sizes_(base.sizes()),
         base_strides_(base.strides()),
         sizes_(view.sizes()),
         strides_(view.strides()),
         offset_(view.offset() - base.offset()),
-        fn_(std::move(fn)) {
+        fn_(std::move(fn)),
+        self_(self) {
     add_input(base);
-    edges.push_back(gradient_edge(base));
-    for (size_t i = 1; i < fn_->edges.size(); ++i) edges.push_back(fn_->edges[i]);
+    edges = fn_->edges;
+    edges[self_] = gradient_edge(base);
   }
   std::string name() const override { return "CopySlices"; }
-  void release_saved() override {
-    if (fn_) fn_->release_saved();
-  }
+  void release_saved() override { fn_->release_saved(); }
   std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
-    std::vector<Tensor> out(edges.size());
-    if (!grads[0].defined()) return out;
+    if (!grads[0].defined()) return std::vector<Tensor>(edges.size());
     Tensor all = empty_strided_tensor(base_sizes_, base_strides_, grads[0].dtype(), grads[0].device());
     copy_(all, grads[0]);
     Tensor part = as_strided(all, sizes_, strides_, offset_);
-    std::vector<Tensor> inner = fn_->apply({clone(part)});
-    for (size_t i = 0; i < inner.size() && i < out.size(); ++i) {
-      if (i > 0) out[i] = std::move(inner[i]);
-      else if (edges[0]) {
-        if (inner[0].defined()) copy_(part, inner[0]);
-        else zero_(part);
-        out[0] = all;
-      }
+    std::vector<Tensor> out = fn_->apply({clone(part)});
+    out.resize(edges.size());
+    if (edges[self_]) {
+      if (out[self_].defined()) copy_(part, out[self_]);
+      else zero_(part);
+      out[self_] = all;
     }
     return out;
   }
@@ -116,42 +118,50 @@ class CopySlices final : public Node {
   Dims base_sizes_, base_strides_, sizes_, strides_;
   int64_t offset_;
   Ref<Node> fn_;
+  size_t self_;
 };
 
 // The node that adds to a leaf's gradient, made on first use, by whichever thread comes first.
-Node* accumulator(AutogradMeta& m, TensorImpl& leaf) {
-  static_assert(sizeof(Ref<Node>) == sizeof(Node*));
-  auto* slot = reinterpret_cast<Node**>(&m.accumulator);
-  if (Node* made = __atomic_load_n(slot, __ATOMIC_ACQUIRE)) return made;
-  std::lock_guard lock(accumulator_mutex);
-  if (!*slot) {
-    Ref<Node> fresh = make_ref<AccumulateGrad>(&leaf);
-    fresh->tensor_hooks = std::move(m.hooks);
-    m.hooks.clear();
-    __atomic_store_n(slot, fresh.detach(), __ATOMIC_RELEASE);
-  }
-  return *slot;
+Ref<Node> accumulator(AutogradMeta& m, const Tensor& leaf) {
+  if (Ref<Node> made = m.accumulator()) return made;
+  return m.set_accumulator(make_ref<AccumulateGrad>(leaf, hooks_at(m.hooks)));
 }
 
 void mark(const Tensor& t) { t.impl().set_layer(layer::Autograd, true); }
+
+// Gives a tensor another history. retain_grad is about the tensor, so its hook moves along; other hooks watch the value
+// that the tensor had.
+void replace_fn(AutogradMeta& m, Ref<Node> node, uint32_t nr) {
+  if (m.retain()) {
+    if (Edge before = m.fn()) hooks_at(before.node->retain_hooks).remove(m.retain());
+    m.set_retain(hooks_at(node->retain_hooks).add(make_ref<RetainGradHook>(Ref<GradSlot>(&m.slot())), nr));
+  }
+  m.set_fn(std::move(node), nr);
+}
 
 }  // namespace
 
 std::string (*stack_trace_hook)() = nullptr;
 
 AutogradMeta& make_meta(const Tensor& t) {
-  if (!t.impl().autograd()) t.impl().set_autograd(new AutogradMeta);
-  return *meta(t);
+  if (AutogradMeta* m = meta(t)) return *m;
+  return *static_cast<AutogradMeta*>(t.impl().add_autograd(new AutogradMeta));
+}
+
+Ref<Node> AutogradMeta::set_accumulator(Ref<Node> next) {
+  std::lock_guard guard(lock_);
+  if (!next || !accumulator_) accumulator_.swap(next);
+  return accumulator_;
 }
 
 bool requires_grad(const Tensor& t) {
   AutogradMeta* m = t.defined() ? meta(t) : nullptr;
-  return m && (m->requires_grad || m->grad_fn || (m->view && requires_grad(m->view->base)));  // a base is never a view
+  return m && (m->requires_grad() || m->has_fn() || (m->view && requires_grad(m->view->base)));  // a base is no view
 }
 
 bool is_leaf(const Tensor& t) {
   AutogradMeta* m = meta(t);
-  return !m || !(m->view ? grad_fn(t) : m->grad_fn);
+  return !m || !(m->view ? static_cast<bool>(grad_fn(t)) : m->has_fn());
 }
 
 void set_requires_grad(const Tensor& t, bool on) {
@@ -164,15 +174,18 @@ void set_requires_grad(const Tensor& t, bool on) {
   FC_CHECK(!on || !t.impl().is_inference() || thread_state().inference_mode,
            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (!on && !meta(t)) return;
-  make_meta(t).requires_grad = on;
+  make_meta(t).set_requires_grad(on);
   t.impl().set_layer(layer::Autograd, on);
 }
 
-Tensor grad_of(const Tensor& t) { return meta(t) ? meta(t)->grad : Tensor(); }
+Tensor grad_of(const Tensor& t) {
+  GradSlot* slot = meta(t) ? meta(t)->slot_if_any() : nullptr;
+  return slot ? slot->read() : Tensor();
+}
 
 void set_grad(const Tensor& t, const Tensor& g) {
   if (!g.defined()) {
-    if (meta(t)) meta(t)->grad.reset();
+    if (GradSlot* slot = meta(t) ? meta(t)->slot_if_any() : nullptr) slot->write({});
     return;
   }
   FC_CHECK(!g.same(t), "can't assign Variable as its own grad");
@@ -182,12 +195,12 @@ void set_grad(const Tensor& t, const Tensor& g) {
            ", got ", g.device());
   FC_CHECK(Dims::same(g.sizes(), t.sizes()), "assigned grad has data of a different size: expected ", t.sizes(),
            ", got ", g.sizes());
-  make_meta(t).grad = g;
+  make_meta(t).slot().write(g);
 }
 
 bool is_view(const Tensor& t) { return meta(t) && meta(t)->view; }
 const Tensor& base_of(const Tensor& t) { return meta(t)->view->base; }
-uint32_t output_nr(const Tensor& t) { return meta(t) ? meta(t)->output_nr : 0; }
+uint32_t output_nr(const Tensor& t) { return meta(t) ? meta(t)->fn().nr : 0; }
 
 void make_view_of(const Tensor& view, const Tensor& base, bool multi_output) {
   if (view.same(base) || view.impl().storage().get() != base.impl().storage().get()) return;
@@ -195,7 +208,7 @@ void make_view_of(const Tensor& view, const Tensor& base, bool multi_output) {
   if (m.view) return;
   m.view.emplace();
   m.view->base = is_view(base) ? base_of(base) : base;
-  m.view->version = view.impl().version();
+  m.view->set_made_at(view.impl().version());
   m.view->origin = thread_state().inference_mode ? ViewOrigin::Inference
                    : !grad_enabled()             ? ViewOrigin::NoGrad
                    : multi_output                ? ViewOrigin::MultiOutput
@@ -205,29 +218,27 @@ void make_view_of(const Tensor& view, const Tensor& base, bool multi_output) {
   if (is_floating(view.dtype()) || is_complex(view.dtype())) mark(view);
 }
 
-Ref<Node> grad_fn(const Tensor& t) {
+// The node that made the tensor, and which of its results it is; empty for leaves.
+static Edge fn_edge(const Tensor& t) {
   AutogradMeta* m = meta(t);
-  if (!m) return nullptr;
+  if (!m) return {};
   bool follows = m->view && (m->view->origin == ViewOrigin::Normal || m->view->origin == ViewOrigin::MultiOutput);
-  if (follows && m->view->version != t.impl().version() && requires_grad(m->view->base)) {
-    Ref<Node> node = make_ref<AsStridedNode>(t, m->view->base);
-    m->grad_fn = node;
-    m->output_nr = 0;
-    m->view->version = t.impl().version();
+  if (follows && m->view->made_at() != t.impl().version() && requires_grad(m->view->base)) {
+    const uint32_t now = t.impl().version();
+    replace_fn(*m, make_ref<AsStridedNode>(t, m->view->base), 0);
+    m->view->set_made_at(now);
     mark(t);
   }
-  return m->grad_fn;
+  return m->fn();
 }
+
+Ref<Node> grad_fn(const Tensor& t) { return fn_edge(t).node; }
 
 Edge gradient_edge(const Tensor& t) {
   if (!t.defined()) return {};
-  if (Ref<Node> fn = grad_fn(t)) {
-    Node* node = fn.get();
-    return {std::move(fn), node, meta(t)->output_nr};
-  }
+  if (Edge e = fn_edge(t)) return e;
   if (!requires_grad(t)) return {};
-  AutogradMeta& m = *meta(t);
-  return {t.ref(), accumulator(m, t.impl()), 0};
+  return {accumulator(*meta(t), t), t.ref(), 0};
 }
 
 void set_history(const Tensor& result, const Ref<Node>& node) {
@@ -235,9 +246,8 @@ void set_history(const Tensor& result, const Ref<Node>& node) {
   if (!result.defined()) return;
   if (!is_floating(result.dtype()) && !is_complex(result.dtype())) return;
   AutogradMeta& m = make_meta(result);
-  m.grad_fn = node;
-  m.output_nr = nr;
-  if (m.view) m.view->version = result.impl().version();
+  m.set_fn(node, nr);
+  if (m.view) m.view->set_made_at(result.impl().version());
   mark(result);
 }
 
@@ -265,95 +275,78 @@ void check_in_place(const char* op, const Tensor& self) {
            ": a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
-void rebase_history(const Tensor& self, const Ref<Node>& node) {
+void rebase_history(const Tensor& self, const Ref<Node>& node, size_t input) {
   AutogradMeta& m = make_meta(self);
-  if (m.view) {
-    Tensor base = m.view->base;
-    node->add_input(self);
-    auto slices = make_ref<CopySlices>(base, self, node);
-    AutogradMeta& bm = make_meta(base);
-    bm.grad_fn = slices;
-    bm.output_nr = 0;
-    mark(base);
-    m.grad_fn = make_ref<AsStridedNode>(self, base);
-    m.output_nr = 0;
-    m.view->version = self.impl().version();
+  const uint32_t nr = node->add_input(self);
+  if (!m.view) {
+    replace_fn(m, node, nr);
     mark(self);
     return;
   }
-  m.output_nr = node->add_input(self);
-  m.grad_fn = node;
+  const Tensor& base = m.view->base;
+  replace_fn(make_meta(base), make_ref<CopySlices>(base, self, node, input), 0);
+  mark(base);
+  replace_fn(m, make_ref<AsStridedNode>(self, base), 0);
+  m.view->set_made_at(self.impl().version());
   mark(self);
 }
 
 Tensor data_of(const Tensor& t) { return shallow_copy(t, false); }
 
 void set_data(const Tensor& t, const Tensor& data) {
+  FC_CHECK(t.device().is_meta() == data.device().is_meta(),
+           "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: ",
+           t.device(), " and ", data.device());
   FC_CHECK(t.dtype() == data.dtype() || !requires_grad(t) || is_floating(data.dtype()) || is_complex(data.dtype()),
            "data set to a tensor that requires gradients must be floating point or complex dtype");
   TensorImpl& to = t.impl();
   const TensorImpl& from = data.impl();
+  const bool same_kind =
+      to.dtype() == from.dtype() && to.device() == from.device() && Dims::same(to.sizes(), from.sizes());
+  // Graphs recorded so far go on with the old kind: their edges own the node that adds gradients of it.
+  if (AutogradMeta* m = meta(t); m && !same_kind) m->set_accumulator(nullptr);
   to.set_storage(from.storage(), from.dtype(), from.device());
   to.set_geometry(from.sizes(), from.strides(), from.offset());
-  if (AutogradMeta* m = meta(t)) {
-    m->accumulator = nullptr;  // its idea of sizes and type is stale
-  }
 }
 
 void detach_in_place(const Tensor& t) {
   FC_CHECK(!is_view(t), "Can't detach views in-place. Use detach() instead.");
   if (AutogradMeta* m = meta(t)) {
-    m->grad_fn = nullptr;
-    m->output_nr = 0;
-    m->requires_grad = false;
+    m->set_fn(nullptr, 0);
+    m->set_requires_grad(false);
     t.impl().set_layer(layer::Autograd, false);
   }
 }
 
-AutogradMeta::~AutogradMeta() {
-  if (retain) retain->tensor = nullptr;
-}
-
 Tensor RetainGradHook::call(const Tensor& g) {
-  if (!tensor) return {};
-  Tensor t{Ref<TensorImpl>(tensor)};
-  AutogradMeta& m = make_meta(t);
-  m.grad = m.grad.defined() ? add(m.grad, g) : clone(g);
+  if (slot_->use_count() == 1) return {};  // the tensor is gone
+  std::lock_guard guard(slot_->adding);
+  Tensor before = slot_->read();
+  slot_->write(before.defined() ? add(before, g) : clone(g));
   return {};
 }
 
 void retain_grad(const Tensor& t) {
   FC_CHECK(requires_grad(t), "can't retain_grad on Tensor that has requires_grad=False");
-  if (is_leaf(t) || meta(t)->retain) return;
-  meta(t)->retain = make_ref<RetainGradHook>(&t.impl());
+  if (is_leaf(t) || meta(t)->retain()) return;
+  AutogradMeta& m = *meta(t);
   Edge e = gradient_edge(t);
-  e.node->retain_hooks.push_back({next_hook_id(), Ref<TensorHook>(meta(t)->retain), e.nr});
+  m.set_retain(hooks_at(e.node->retain_hooks).add(make_ref<RetainGradHook>(Ref<GradSlot>(&m.slot())), e.nr));
 }
-bool retains_grad(const Tensor& t) { return meta(t) && meta(t)->retain; }
+bool retains_grad(const Tensor& t) { return meta(t) && meta(t)->retain(); }
 
-uint64_t add_hook(const Tensor& t, Ref<TensorHook> hook) {
+HookHandle add_hook(const Tensor& t, Ref<TensorHook> hook) {
   FC_CHECK(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
   Edge e = gradient_edge(t);
-  uint64_t id = next_hook_id();
-  e.node->tensor_hooks.push_back({id, std::move(hook), e.nr});
-  return id;
+  TensorHooks& list = hooks_at(e.node->tensor_hooks);
+  return {Ref<AnyHookList>(&list), list.add(std::move(hook), e.nr)};
 }
 
-uint64_t add_post_accumulate_hook(const Tensor& t, Ref<TensorHook> hook) {
+HookHandle add_post_accumulate_hook(const Tensor& t, Ref<TensorHook> hook) {
   FC_CHECK(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
   FC_CHECK(is_leaf(t), "post accumulate grad hooks cannot be registered on non-leaf tensors");
-  uint64_t id = next_hook_id();
-  make_meta(t).post_accumulate.push_back({id, std::move(hook)});
-  return id;
-}
-
-void remove_hook(const Tensor& t, uint64_t id) {
-  auto drop = [id](auto& list) { std::erase_if(list, [id](const auto& h) { return h.id == id; }); };
-  AutogradMeta* m = meta(t);
-  if (!m) return;
-  drop(m->post_accumulate);
-  if (m->accumulator) drop(m->accumulator->tensor_hooks);
-  if (m->grad_fn) drop(m->grad_fn->tensor_hooks);
+  TensorHooks& list = hooks_at(make_meta(t).post_accumulate);
+  return {Ref<AnyHookList>(&list), list.add(std::move(hook))};
 }
 
 }  // namespace fc::autograd

@@ -25,6 +25,7 @@ class RefCounted {
   }
   uint32_t use_count() const noexcept { return __atomic_load_n(&count_, __ATOMIC_ACQUIRE); }
   void retain_first() noexcept { ++count_; }  // of an object that nobody else can see yet
+  void revive() noexcept { count_ = 1; }      // in destroy(): it stays, with one owner
 
   // Tensors, storages and nodes come and go with every call.
   static void* operator new(size_t bytes) { return take_small(bytes); }
@@ -32,11 +33,19 @@ class RefCounted {
 
  protected:
   virtual ~RefCounted() = default;
-  virtual void destroy() noexcept { delete this; }  // overridden where deletion must not recurse
+  virtual void destroy() noexcept { delete this; }  // overridden where deletion must not recurse: delete_in_turn
 
  private:
-  mutable uint32_t count_ = 0;
+  friend void delete_in_turn(RefCounted* o) noexcept;
+  union {
+    mutable uint32_t count_ = 0;
+    RefCounted* next_dead_;  // of an object that waits for its deletion
+  };
 };
+
+// For objects that own others of their kind: deletes, and where deletions nest deeply leaves it to the outermost one of
+// this thread, so that a chain of any length is freed without using up the stack.
+void delete_in_turn(RefCounted* o) noexcept;
 
 template <class T>
 class Ref {
@@ -78,6 +87,33 @@ class Ref {
   T* operator->() const noexcept { return p_; }
   explicit operator bool() const noexcept { return p_ != nullptr; }
   friend bool operator==(const Ref& a, const Ref& b) noexcept { return a.p_ == b.p_; }
+
+ private:
+  T* p_ = nullptr;
+};
+
+// A reference that is set once, by whichever thread comes first, and read without a lock from then on.
+template <class T>
+class OnceRef {
+ public:
+  OnceRef() = default;
+  ~OnceRef() {
+    if (p_) p_->release();
+  }
+  OnceRef(const OnceRef&) = delete;
+  OnceRef& operator=(const OnceRef&) = delete;
+
+  T* get() const noexcept { return __atomic_load_n(&p_, __ATOMIC_ACQUIRE); }
+  void set_first(Ref<T> r) noexcept { p_ = r.detach(); }  // while nobody else can see it, and nothing is set
+  template <class F>
+  T& get_or_make(F&& make) {
+    if (T* p = get()) return *p;
+    Ref<T> fresh = make();
+    T* before = nullptr;
+    if (!__atomic_compare_exchange_n(&p_, &before, fresh.get(), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      return *before;
+    return *fresh.detach();
+  }
 
  private:
   T* p_ = nullptr;

@@ -8,7 +8,7 @@
 namespace fc {
 
 constinit thread_local bool new_tensors_are_inference [[gnu::tls_model("initial-exec")]] = false;
-void (*release_python_object)(void*) = nullptr;
+bool (*release_python_object)(TensorImpl&) = nullptr;
 
 namespace {
 
@@ -34,8 +34,13 @@ Device with_index(Device d) {
 
 }  // namespace
 
+void TensorImpl::destroy() noexcept {
+  if (python && owns_python && release_python_object && release_python_object(*this)) return;
+  if (autograd_) delete_in_turn(this);  // it may own other tensors and nodes
+  else delete this;
+}
+
 TensorImpl::~TensorImpl() {
-  if (python && owns_python && release_python_object) release_python_object(python);
   delete autograd_;
   if (version_) version_->release();
   if (dims_ != inline_) delete[] dims_;
@@ -148,8 +153,11 @@ void TensorImpl::set_version_counter(Ref<VersionCounter> v) {
   if (VersionCounter* before = std::exchange(version_, v.detach())) before->release();
 }
 
-void TensorImpl::set_autograd(AutogradMetaBase* meta) {
-  if (meta != autograd_) delete std::exchange(autograd_, meta);
+AutogradMetaBase* TensorImpl::add_autograd(AutogradMetaBase* meta) {
+  AutogradMetaBase* before = nullptr;
+  if (__atomic_compare_exchange_n(&autograd_, &before, meta, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return meta;
+  delete meta;
+  return before;
 }
 
 int64_t Tensor::size(int64_t d) const { return sizes()[static_cast<size_t>(wrap_dim(d, dim()))]; }

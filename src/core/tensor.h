@@ -48,6 +48,7 @@ class TensorImpl final : public RefCounted {
   TensorImpl(Ref<Storage> storage, DType dtype, Device device)
       : storage_(std::move(storage)), layers_(device.is_cpu() ? 0 : kNotOnCpu), dtype_(dtype), device_(device) {}
   ~TensorImpl() override;
+  void destroy() noexcept override;
 
   IntSpan sizes() const { return {dims_, ndim_}; }
   IntSpan strides() const { return {dims_ + ndim_, ndim_}; }
@@ -78,11 +79,16 @@ class TensorImpl final : public RefCounted {
   Ref<VersionCounter> version_counter() { return Ref<VersionCounter>(&own_version()); }
   void set_version_counter(Ref<VersionCounter> v);
 
-  LayerSet layers() const { return layers_; }
-  void set_layer(LayerSet bit, bool on) { layers_ = on ? layers_ | bit : layers_ & ~bit; }
+  LayerSet layers() const { return __atomic_load_n(&layers_, __ATOMIC_RELAXED); }
+  void set_layer(LayerSet bit, bool on) {
+    if (((layers() & bit) != 0) == on) return;
+    if (on) __atomic_fetch_or(&layers_, bit, __ATOMIC_RELAXED);
+    else __atomic_fetch_and(&layers_, ~bit, __ATOMIC_RELAXED);
+  }
 
-  AutogradMetaBase* autograd() const { return autograd_; }
-  void set_autograd(AutogradMetaBase* meta);  // takes ownership
+  AutogradMetaBase* autograd() const { return __atomic_load_n(&autograd_, __ATOMIC_ACQUIRE); }
+  // Takes ownership; gives back what the tensor has from now on: another's, if another thread came first.
+  AutogradMetaBase* add_autograd(AutogradMetaBase* meta);
 
   // A number that came from Python or a schema: it promotes like one although it is a tensor.
   bool is_wrapped_number() const { return flags_ & kWrappedNumber; }
@@ -176,8 +182,9 @@ void resize_tensor(const Tensor& t, IntSpan sizes, MemoryFormat format = MemoryF
 // While set on a thread, new tensors are inference tensors (inference mode; dispatch/layers.h).
 extern constinit thread_local bool new_tensors_are_inference [[gnu::tls_model("initial-exec")]];
 
-// Hook of the Python front: gives up the wrapper object that a dying tensor owns.
-extern void (*release_python_object)(void* object);
+// Hook of the Python front: gives up the wrapper object that a dying tensor owns. True if a weak reference brought the
+// object back meanwhile: it owns the tensor again, which stays.
+extern bool (*release_python_object)(TensorImpl& dying);
 
 std::string dump(const Tensor& t);  // for debuggers: `call fc::dump(t)`
 

@@ -22,7 +22,7 @@ bool requires_grad(const fc::Tensor& t) { return fc::autograd::requires_grad(t);
 void set_requires_grad(const fc::Tensor& t, bool on) { fc::autograd::set_requires_grad(t, on); }
 bool is_leaf(const fc::Tensor& t) { return fc::autograd::is_leaf(t); }
 fc::Tensor grad(const fc::Tensor& t) { return fc::autograd::grad_of(t); }
-fc::Tensor& mutable_grad(const fc::Tensor& t) { return fc::autograd::make_meta(t).grad; }
+fc::Tensor& mutable_grad(const fc::Tensor& t) { return fc::autograd::make_meta(t).slot().unguarded(); }
 void retain_grad(const fc::Tensor& t) { fc::autograd::retain_grad(t); }
 fc::Tensor variable_data(const fc::Tensor& t) { return fc::autograd::data_of(t); }
 void backward(const fc::Tensor& t, const fc::Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) {

@@ -20,25 +20,6 @@ anomaly_mode = _modes
 Variable = Tensor
 
 
-class _RemovableHandle:
-    def __init__(self, tensor, id):
-        self.tensor, self.id = tensor, id
-
-    def remove(self):
-        _C._remove_hook(self.tensor, self.id)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
-
-
-class _NodeHandle(_RemovableHandle):
-    def remove(self):
-        self.tensor._remove_hook(self.id)
-
-
 def _as_list(x):
     return [] if x is None else [x] if isinstance(x, Tensor) else list(x)
 

@@ -2,6 +2,7 @@
 """Custom operations with a backward of their own."""
 
 import functools
+import warnings
 
 from facula import _C
 from facula._tensor import Tensor
@@ -146,12 +147,24 @@ class Function(metaclass=_FunctionMeta):
         outputs = result if isinstance(result, tuple) else (result,)
         if recording and not any(isinstance(t, Tensor) for t in outputs):
             raise TypeError(f"{cls.__name__}.forward must return Tensors, got {', '.join(type(t).__name__ for t in outputs)}")
-        dirty = {id(t) for t in marked}
+        position = {id(t): i for i, t in enumerate(inputs)}
+        dirty = {}  # the input that each dirty tensor is
         for t in marked:
-            if not any(t is i for i in inputs):
-                raise RuntimeError("mark_dirty: a tensor was marked that is no input")
+            if id(t) not in position:
+                warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only inputs that were changed belong there.", stacklevel=2)
+                continue
+            if not any(t is o for o in outputs):
+                raise RuntimeError(
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function."
+                )
             if recording:
                 _C._check_in_place(cls.__name__, t)
+                if t._is_view() and len(outputs) > 1:
+                    raise RuntimeError(
+                        "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
+                        "Make a copy of the input (using .clone() for example), or split the Function in two."
+                    )
+            dirty[id(t)] = position[id(t)]
             _C._bump_version(t)
         if not recording:
             return result
@@ -170,7 +183,7 @@ class Function(metaclass=_FunctionMeta):
                 if any(t is i for i in inputs) or t.grad_fn is not None:
                     with no_grad():
                         t = t.view_as(t)
-            _C._function_result(handle, t, kind)
+            _C._function_result(handle, t, kind, dirty.get(id(t), 0))
             attached.append(t)
         saved_outputs = [any(s is o for o in outputs) for s in to_save]
         replace = {id(old): new for old, new in zip(outputs, attached, strict=True)}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who reads tensors while others may change what they are made of. Under the interpreter's lock nobody needs this. A call
+// that lets go of that lock, and every step of backward, reads sizes, storages and kernels inside of a UseScope. What puts
+// others in their place (`.data = `, a kernel or a layer added at run time) does so holding the interpreter's lock between
+// begin_change and end_change, when no use is under way and none begins. A use costs two atomic additions and no lock.
+//
+// A thread that asks for the interpreter's lock inside of a use pauses it first (PauseUse), so neither side waits for the
+// other. C++ programs without an interpreter keep such order themselves.
+#pragma once
+
+namespace fc {
+
+class UseScope {
+ public:
+  explicit UseScope(bool on = true);
+  ~UseScope();
+  UseScope(const UseScope&) = delete;
+  UseScope& operator=(const UseScope&) = delete;
+
+ private:
+  bool opened_;  // false: not asked for, or inside of another one of this thread
+};
+
+class PauseUse {
+ public:
+  PauseUse();
+  ~PauseUse();
+  PauseUse(const PauseUse&) = delete;
+  PauseUse& operator=(const PauseUse&) = delete;
+
+ private:
+  bool paused_;
+};
+
+// One change at a time, and neither call waits. Where begin_change says no, the caller opens a WaitForUses, lets go of what
+// others may need, waits, and tries again.
+bool begin_change();
+void end_change();
+class WaitForUses {  // while it is open, new uses stand back for a moment
+ public:
+  WaitForUses();
+  ~WaitForUses();
+  void wait() const;
+  WaitForUses(const WaitForUses&) = delete;
+  WaitForUses& operator=(const WaitForUses&) = delete;
+};
+
+void watch_forks();  // once, at start-up: a fork waits for uses, so that the child inherits no lock that somebody holds
+
+}  // namespace fc
