@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from facula import _C
 from facula._ops import _Packet
 from facula._tensor import Tensor
+from facula.autograd.forward_modes import no_grad
 from facula.library import CustomOp
 
 
@@ -53,7 +54,7 @@ def _bound(schema: Any, args: tuple, kwargs: dict) -> list[tuple[Any, Any]]:
 def _test_schema(call: Callable, schema: Any, args: tuple, kwargs: dict) -> None:
     args, kwargs = _mapped(_fresh, (args, kwargs))
     before = _mapped(_fresh, (args, kwargs))
-    with _without_grad():
+    with no_grad():
         results = call(*args, **kwargs)
     for (declared, now), (_, old) in zip(_bound(schema, args, kwargs), _bound(schema, *before)):
         if not declared.is_write and not all(map(_same, _tensors(now), _tensors(old))):
@@ -90,7 +91,7 @@ def _test_autograd_registration(call: Callable, schema: Any, args: tuple, kwargs
 
 def _test_faketensor(call: Callable, schema: Any, args: tuple, kwargs: dict) -> None:
     """The meta device's answer has the shapes, types and strides of the real one."""
-    with _without_grad():
+    with no_grad():
         real = list(_tensors(call(*_mapped(_fresh, args), **_mapped(_fresh, kwargs))))
         to_meta = lambda t: t.detach().to("meta")  # noqa: E731
         fake = list(_tensors(call(*_mapped(to_meta, args), **_mapped(to_meta, kwargs))))
@@ -102,15 +103,6 @@ def _test_faketensor(call: Callable, schema: Any, args: tuple, kwargs: dict) -> 
         for what, a, b in (("Shapes", r.shape, f.shape), ("Dtypes", r.dtype, f.dtype), ("Strides", r.stride(), f.stride())):
             if a != b:
                 raise OpCheckError(f"output {i} differs on the meta device: {what} {a} and {b} are not equal!")
-
-
-class _without_grad:
-    def __enter__(self) -> None:
-        self._before = _C.is_grad_enabled()
-        _C._set_grad_enabled(False)
-
-    def __exit__(self, *exc: Any) -> None:
-        _C._set_grad_enabled(self._before)
 
 
 TESTS = {"test_schema": _test_schema, "test_autograd_registration": _test_autograd_registration, "test_faketensor": _test_faketensor}

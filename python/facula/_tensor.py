@@ -16,12 +16,9 @@ class Tensor(_C.TensorBase):
         """What a subclass inherits: run func as for plain tensors, results are of this class."""
         if not all(issubclass(cls, t) for t in types):
             return NotImplemented
-        _C._torch_function_disable_subclasses(True)
-        try:
+        with _C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
             return result if func in _KEEPS_CLASS else _convert(result, cls)
-        finally:
-            _C._torch_function_disable_subclasses(False)
 
     def __repr__(self, *, tensor_contents=None):
         from facula._tensor_str import _str

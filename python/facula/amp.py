@@ -8,21 +8,14 @@ from facula import _C
 __all__ = ["autocast"]
 
 
-class autocast:
+class autocast(_C._StateMode):
     """Inside, products and convolutions run in a lower type and sensitive operators in float32."""
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device, self.dtype, self.enabled = device_type, dtype or _C.bfloat16, enabled
-
-    def __enter__(self):
-        self._before = _C._autocast_dtype(self.device)
-        _C._set_autocast(self.device, self.dtype if self.enabled else None)
-        return self
-
-    def __exit__(self, *exc):
-        _C._set_autocast(self.device, self._before)
+        self._set("autocast", self.device, self.dtype if enabled else None)
 
     def __call__(self, function):
         @functools.wraps(function)

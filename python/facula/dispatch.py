@@ -38,19 +38,13 @@ class Layer:
             self._bit = 0
 
 
-@contextlib.contextmanager
 def observe(function):
     """Calls function(where, phase, op, call_id, forward_id) around every operator call of this thread.
 
     where is "call" or "kernel", phase "begin" or "end". A call and its kernel have the same call_id; the calls of
     its backward have it as forward_id.
     """
-    scope = _C._ObserveScope(function)
-    scope.start()
-    try:
-        yield
-    finally:
-        scope.stop()
+    return _C._ObserveScope(function)
 
 
 @contextlib.contextmanager

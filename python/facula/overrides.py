@@ -87,18 +87,11 @@ def resolve_name(f):
     return f"{module.replace('facula', 'torch', 1)}.{name}" if name else None
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(_C._FunctionMode):
     """While active on a thread, its __torch_function__(func, types, args, kwargs) sees every torch call."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError
-
-    def __enter__(self):
-        _C._function_mode_stack().append(self)
-        return self
-
-    def __exit__(self, *exc):
-        _C._function_mode_stack().pop()
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -106,27 +99,3 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
-
-
-class DisableTorchFunction:
-    """Neither subclasses nor modes see calls of this thread."""
-
-    def __enter__(self):
-        _C._torch_function_disable(True)
-
-    def __exit__(self, *exc):
-        _C._torch_function_disable(False)
-
-
-class DisableTorchFunctionSubclass:
-    """Subclasses do not see calls of this thread; modes do."""
-
-    def __enter__(self):
-        _C._torch_function_disable_subclasses(True)
-
-    def __exit__(self, *exc):
-        _C._torch_function_disable_subclasses(False)
-
-
-_C.DisableTorchFunction = DisableTorchFunction
-_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass

@@ -202,8 +202,8 @@ std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, Tensor
   std::exception_ptr error;
   ThreadSnapshot state;
   std::thread([&] {
-    WorkerScope scope(state);
     try {
+      WorkerScope scope(state);
       nesting = 1;
       result = autograd::run_backward(roots, grads, inputs, options);
     } catch (...) { error = std::current_exception(); }
@@ -222,14 +222,13 @@ std::string python_stack() {
 
 }  // namespace
 
+void py::push_saved_tensors_hooks(PyObject* pack, PyObject* unpack) {
+  autograd::push_saved_tensor_hooks(make_ref<PySavedHooks>(nb::borrow(pack), nb::borrow(unpack)));
+}
+
 void bind_autograd(nb::module_& m) {
   m.def("is_grad_enabled", [] { return grad_enabled(); });
-  m.def("_set_grad_enabled", [](bool on) { GradMode::set(on); });
   m.def("is_inference_mode_enabled", [] { return thread_state().inference_mode; });
-  m.def("_set_anomaly", [](bool on, bool check_nan) {
-    thread_state().anomaly_mode = on;
-    thread_state().anomaly_check_nan = check_nan;
-  });
   m.def("is_anomaly_enabled", [] { return thread_state().anomaly_mode; });
 
   m.def("_run_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
@@ -238,11 +237,6 @@ void bind_autograd(nb::module_& m) {
     return backward_at_depth(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
   });
 
-  m.def("_set_inference_mode", [](bool on) { InferenceMode::set(on); });
-  m.def("_restore_modes", [](bool grad, bool inference) {
-    thread_state().grad_mode = grad;
-    thread_state().inference_mode = new_tensors_are_inference = inference;
-  });
   autograd::stack_trace_hook = python_stack;
 
   nb::class_<PyNode>(m, "Node", nb::dynamic_attr())
@@ -327,10 +321,6 @@ void bind_autograd(nb::module_& m) {
   m.def("_function_face", [](FunctionHandle& h) { return PyNode{{h.node, nullptr, 0}}; });
   m.def("_check_in_place", [](const std::string& name, const Tensor& t) { autograd::check_in_place(name.c_str(), t); });
   m.def("_bump_version", [](const Tensor& t) { t.impl().bump_version(); });
-  m.def("_push_saved_hooks", [](nb::object pack, nb::object unpack) {
-    autograd::push_saved_tensor_hooks(make_ref<PySavedHooks>(std::move(pack), std::move(unpack)));
-  });
-  m.def("_pop_saved_hooks", &autograd::pop_saved_tensor_hooks);
 
   m.def("_register_hook",
         [](const Tensor& t, nb::object f) { return autograd::add_hook(t, make_ref<PyTensorHook>(std::move(f))); });

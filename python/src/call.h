@@ -12,6 +12,12 @@ PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObje
                      const LayerSet* layers = nullptr);
 void publish_operators(std::string_view space);  // fills _functions and _methods with operators defined since
 
+// This thread's modes, innermost last, and how often its overriding is switched off. Changed by modes.cpp.
+PyObject* function_modes();
+PyObject* dispatch_modes();
+int& torch_function_off();
+int& torch_function_of_subclasses_off();
+
 bool has_torch_function(PyObject* o);
 bool torch_function_mode_active();
 // Calls the overriding argument or mode; null without an error set: nobody wants the call.

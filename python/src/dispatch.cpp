@@ -133,9 +133,9 @@ void store_results(const Operator& op, nb::handle r, Value* results,
 
 // --- kernels written in Python
 void python_kernel(void* function, const Operator& op, const Arg* args, Value* results) {
-  nb::gil_scoped_acquire gil;
+  py::TakeGil gil;
   auto [positional, keywords] = python_call(op, args);
-  nb::object r = nb::borrow(static_cast<PyObject*>(function))(*positional, **keywords);
+  nb::object r = py::call_python(static_cast<PyObject*>(function), positional, keywords);
   store_results(op, r, results);
 }
 
@@ -147,6 +147,7 @@ Operator& operator_named(const std::string& name) {
 
 void set_python_kernel(const std::string& name, const std::string& key, nb::object f) {
   Operator& op = operator_named(name);
+  py::ChangeAlone alone;
   Kernel k{python_kernel, f.release().ptr()};  // kept for ever, like the operator
   if (key == "CompositeImplicitAutograd") op.set_composite(k);
   else if (key == "CompositeExplicitAutograd") op.set_all_devices(k);
@@ -209,16 +210,16 @@ struct Continuation {
 };
 
 void python_layer(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results) {
-  nb::gil_scoped_acquire gil;
+  py::TakeGil gil;
   auto [positional, keywords] = python_call(op, args);
   const auto& layer = *static_cast<PythonLayer*>(context);
   Continuation go_on{&op, below, thread_state().exclude};
   ExcludeLayers not_itself(layer.bit);  // what the function computes for itself is none of its business
-  nb::object r = layer.f(operator_object(op), positional, keywords, nb::cast(go_on));
+  nb::object r = py::call_python(layer.f, nb::make_tuple(operator_object(op), positional, keywords, nb::cast(go_on)));
   store_results(op, r, results, layer.who);
 }
 
-thread_local PyObject* dispatch_modes = nullptr;  // this thread's list of modes, innermost last
+thread_local PyObject* mode_list = nullptr;  // this thread's modes, innermost last
 PyObject* name_torch_dispatch = nullptr;
 
 bool has_torch_dispatch(const Tensor& t) {
@@ -238,7 +239,7 @@ void collect(const Tensor& t, nb::list& types, nb::object& first) {
 
 // Modes first, innermost first; then the classes of the arguments. While one handles the call it is switched off.
 void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
-  nb::gil_scoped_acquire gil;
+  py::TakeGil gil;
   nb::list types;
   nb::object first;
   for (size_t i = 0; i < op.num_args(); ++i) {
@@ -246,39 +247,41 @@ void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* ar
     else if (args[i].is_tensor_list())
       for (const Tensor& t : args[i].tensors()) collect(t, types, first);
   }
-  Py_ssize_t modes = dispatch_modes ? PyList_GET_SIZE(dispatch_modes) : 0;
+  Py_ssize_t modes = mode_list ? PyList_GET_SIZE(mode_list) : 0;
   if (modes == 0 && !first.is_valid()) {
     redispatch(op, below, args, results);
     return;
   }
   auto [positional, keywords] = python_call(op, args);
   if (modes > 0) {
-    nb::object mode = nb::borrow(PyList_GET_ITEM(dispatch_modes, modes - 1));
+    nb::object mode = nb::borrow(PyList_GET_ITEM(mode_list, modes - 1));
     struct Pop {  // takes the mode off for the call and puts it back
       nb::object mode;
       LayerSet before = thread_state().include;
       explicit Pop(nb::object m) : mode(std::move(m)) {
-        Py_ssize_t n = PyList_GET_SIZE(dispatch_modes);
-        PyList_SetSlice(dispatch_modes, n - 1, n, nullptr);
+        Py_ssize_t n = PyList_GET_SIZE(mode_list);
+        PyList_SetSlice(mode_list, n - 1, n, nullptr);
         if (n == 1) thread_state().include &= ~layer::Python;
       }
       ~Pop() {
         PyObject *t, *v, *tb;
         PyErr_Fetch(&t, &v, &tb);
-        PyList_Append(dispatch_modes, mode.ptr());
+        PyList_Append(mode_list, mode.ptr());
         PyErr_Restore(t, v, tb);
         thread_state().include = before;
       }
     } pop(mode);
-    nb::object r = mode.attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
+    nb::object r = py::call_python(mode.attr("__torch_dispatch__"),
+                                   nb::make_tuple(operator_object(op), nb::tuple(types), positional, keywords));
     if (!r.is(nb::handle(Py_NotImplemented))) {
       store_results(op, r, results, "__torch_dispatch__");
       return;
     }
   }
   FC_CHECK_AS(TypeError, first.is_valid(), "no mode handled ", op.name());
-  nb::object r = nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(first.ptr())))
-                     .attr("__torch_dispatch__")(operator_object(op), nb::tuple(types), positional, keywords);
+  nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(first.ptr())));
+  nb::object r = py::call_python(type.attr("__torch_dispatch__"),
+                                 nb::make_tuple(operator_object(op), nb::tuple(types), positional, keywords));
   FC_CHECK_AS(TypeError, !r.is(nb::handle(Py_NotImplemented)), "Multiple dispatch failed for '", op.name(),
               "'; all __torch_dispatch__ handlers returned NotImplemented");
   store_results(op, r, results, "__torch_dispatch__");
@@ -288,55 +291,79 @@ void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* ar
 class PythonObserver final : public Observer {
  public:
   explicit PythonObserver(nb::object f) : f_(std::move(f)) {}
+  ~PythonObserver() = default;
   void see(const Observation& o) noexcept override {
-    nb::gil_scoped_acquire gil;
+    py::TakeGil gil(std::nothrow);
+    if (!gil) return;
     ExcludeLayers unwatched(layer::Observe | layer::ObserveKernel);  // it may call operators
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);  // a call that failed ends with its error set
-    PyObject* r = PyObject_CallFunction(f_.ptr(), "ssOKK", o.where == Observation::Call ? "call" : "kernel",
-                                        o.begin ? "begin" : "end", operator_object(o.op).ptr(),
-                                        static_cast<unsigned long long>(o.call_id),
-                                        static_cast<unsigned long long>(o.forward_id));
-    if (!r) PyErr_WriteUnraisable(f_.ptr());
-    Py_XDECREF(r);
-    PyErr_Restore(type, value, trace);
+    PyObject* op = operator_object(o.op).ptr();                      // lives for ever
+    py::in_interpreter([&] {
+      PyObject *type, *value, *trace;
+      PyErr_Fetch(&type, &value, &trace);  // a call that failed ends with its error set
+      PyObject* r = PyObject_CallFunction(f_.ptr(), "ssOKK", o.where == Observation::Call ? "call" : "kernel",
+                                          o.begin ? "begin" : "end", op, static_cast<unsigned long long>(o.call_id),
+                                          static_cast<unsigned long long>(o.forward_id));
+      if (!r) PyErr_WriteUnraisable(f_.ptr());
+      Py_XDECREF(r);
+      PyErr_Restore(type, value, trace);
+    });
   }
 
  private:
   nb::object f_;
 };
-struct PythonObserveScope {
-  PythonObserver observer;
-  std::optional<ObserveScope> scope;
-  explicit PythonObserveScope(nb::object f) : observer(std::move(f)) {}
+// Ends on the thread where it began, and inner ones before outer ones: threads and outer scopes hold bare pointers.
+class PythonObserveScope {
+ public:
+  explicit PythonObserveScope(nb::object f) : parts_(new Parts{PythonObserver(std::move(f)), {}}) {}
+  PythonObserveScope(const PythonObserveScope&) = delete;
+  PythonObserveScope& operator=(const PythonObserveScope&) = delete;
+  ~PythonObserveScope() {
+    if (is_innermost() || !parts_->scope) delete parts_;
+    // otherwise it was dropped while it watches: what points to it must stay
+  }
+  void start() {
+    FC_CHECK(!parts_->scope, "observe: this scope has been entered already");
+    parts_->scope.emplace(parts_->observer);
+  }
+  void stop() {
+    FC_CHECK(!parts_->scope || is_innermost(),
+             "observe: scopes are left on the thread that entered them, inner ones first");
+    parts_->scope.reset();
+  }
+
+ private:
+  struct Parts {
+    PythonObserver observer;
+    std::optional<ObserveScope> scope;
+  };
+  bool is_innermost() const { return parts_->scope && thread_state().observer == &parts_->observer; }
+  Parts* parts_;
 };
 
 }  // namespace
+
+PyObject* py::dispatch_modes() {
+  if (!mode_list) mode_list = check(PyList_New(0));
+  return mode_list;
+}
 
 void bind_dispatch(nb::module_& m) {
   name_torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
   set_layer_handler(layer::Python, {python_modes_layer, nullptr, "python"});
   add_thread_local_part({
       .capture = []() -> void* {
-        if (!dispatch_modes) return nullptr;
-        nb::gil_scoped_acquire gil;
-        return PySequence_List(dispatch_modes);
+        if (!mode_list) return nullptr;
+        py::TakeGil gil;
+        return py::check(PySequence_List(mode_list));
       },
       .enter =
           [](void* copy) {
-            nb::gil_scoped_acquire gil;
-            dispatch_modes = PySequence_List(static_cast<PyObject*>(copy));
+            py::TakeGil gil;
+            mode_list = py::check(PySequence_List(static_cast<PyObject*>(copy)));
           },
-      .leave =
-          [](void*) {
-            nb::gil_scoped_acquire gil;
-            Py_CLEAR(dispatch_modes);
-          },
-      .release =
-          [](void* copy) {
-            nb::gil_scoped_acquire gil;
-            Py_DECREF(static_cast<PyObject*>(copy));
-          },
+      .leave = [](void*) { py::drop_reference(std::exchange(mode_list, nullptr)); },
+      .release = [](void* copy) { py::drop_reference(static_cast<PyObject*>(copy)); },
   });
 
   nb::class_<Alias>(m, "_AliasInfo").def_ro("is_write", &Alias::write).def_prop_ro("before_set", [](const Alias& a) {
@@ -432,7 +459,10 @@ void bind_dispatch(nb::module_& m) {
   m.def("_parse_schema", [](const std::string& text) { return to_string(parse_schema(text)); });
   m.def("_define", [](const std::string& schema) { return define(schema).name(); });
   m.def("_set_kernel", &set_python_kernel);
-  m.def("_set_differentiable", [](const std::string& name, bool on) { operator_named(name).differentiable = on; });
+  m.def("_set_differentiable", [](const std::string& name, bool on) {
+    py::ChangeAlone alone;
+    operator_named(name).differentiable = on;
+  });
   m.def("_publish", [](const std::string& space) { py::publish_operators(space); });
 
   // A shared library may define operators and kernels in C++: it exports facula_library_init().
@@ -455,15 +485,20 @@ void bind_dispatch(nb::module_& m) {
                    path.c_str());
       throw nb::python_error();
     }
+    py::ChangeAlone alone;
     init();
   });
 
   m.def("_add_layer", [](const std::string& name, nb::object f) {
     // Layers are few and may be running on any thread: never freed.
     auto* context = new PythonLayer{std::move(f), name, str("the layer '", name, "'")};
+    py::ChangeAlone alone;
     return context->bit = add_user_layer({python_layer, context, context->name.c_str()});
   });
-  m.def("_remove_layer", &remove_user_layer);
+  m.def("_remove_layer", [](LayerSet bit) {
+    py::ChangeAlone alone;
+    remove_user_layer(bit);
+  });
   struct BelowAutograd {
     std::optional<ExcludeLayers> guard;
   };
@@ -473,8 +508,8 @@ void bind_dispatch(nb::module_& m) {
       .def("__exit__", [](BelowAutograd& b, nb::args) { b.guard.reset(); });
   nb::class_<PythonObserveScope>(m, "_ObserveScope")
       .def(nb::init<nb::object>())
-      .def("start", [](PythonObserveScope& s) { s.scope.emplace(s.observer); })
-      .def("stop", [](PythonObserveScope& s) { s.scope.reset(); });
+      .def("__enter__", &PythonObserveScope::start)
+      .def("__exit__", [](PythonObserveScope& s, nb::args) { s.stop(); });
   m.def("_include_layers", [](LayerSet bits, bool on) {
     LayerSet& include = thread_state().include;
     include = on ? include | bits : include & ~bits;
@@ -482,19 +517,6 @@ void bind_dispatch(nb::module_& m) {
   m.def("_default_device", [] { return steal(py::wrap(default_device())); });
   m.def("_set_default_device", [](nb::handle d) { thread_state().default_device = py::to_device(d.ptr()); });
   m.def("_included_layers", [] { return thread_state().include; });
-  m.attr("_PYTHON_LAYER") = static_cast<unsigned>(layer::Python);
-  m.def("_dispatch_mode_stack", [] {
-    if (!dispatch_modes) dispatch_modes = PyList_New(0);
-    return nb::borrow<nb::list>(dispatch_modes);
-  });
-  m.def(
-      "_set_autocast",
-      [](const std::string& device, nb::handle dtype) {
-        int type = find_device_type(device);
-        FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
-        set_autocast(type, dtype.is_none() ? DType::Undefined : py::to_dtype(dtype.ptr()));
-      },
-      nb::arg("device"), nb::arg("dtype").none());
   m.def("_autocast_dtype", [](const std::string& device) {
     int type = find_device_type(device);
     FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");

@@ -59,9 +59,11 @@ void set_python_error() {
   } catch (const PythonError&) {
   } catch (nanobind::python_error& e) { e.restore(); } catch (const Error& e) {
     set_error(kind_of(e.kind()), e.what());
-  } catch (const std::bad_alloc&) { PyErr_SetString(PyExc_MemoryError, "not enough memory"); } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
-  } catch (...) { PyErr_SetString(PyExc_RuntimeError, "an unknown error"); }
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, "not enough memory");
+  } catch (const std::exception& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an unknown error");
+  }
 }
 
 }  // namespace fc::py

@@ -88,6 +88,13 @@ PyObject* let_handle(PyObject* function, const std::vector<Own>& found, PyObject
 
 }  // namespace
 
+PyObject* function_modes() {
+  if (!mode_stack) mode_stack = check(PyList_New(0));
+  return mode_stack;
+}
+int& torch_function_off() { return disabled; }
+int& torch_function_of_subclasses_off() { return subclasses_disabled; }
+
 bool has_torch_function(PyObject* o) { return overridden(o); }
 bool torch_function_mode_active() { return mode_stack && !disabled && PyList_GET_SIZE(mode_stack) > 0; }
 
@@ -141,29 +148,11 @@ void add_override_functions(PyObject* module) {
          return r;
        },
        METH_VARARGS, nullptr},
-      {"_torch_function_disable",
-       [](PyObject*, PyObject* on) -> PyObject* {
-         disabled += on == Py_True ? 1 : -1;
-         Py_RETURN_NONE;
-       },
-       METH_O, nullptr},
-      {"_torch_function_disable_subclasses",
-       [](PyObject*, PyObject* on) -> PyObject* {
-         subclasses_disabled += on == Py_True ? 1 : -1;
-         Py_RETURN_NONE;
-       },
-       METH_O, nullptr},
       {"_is_torch_function_enabled",
        [](PyObject*, PyObject*) { return PyBool_FromLong(disabled == 0 && subclasses_disabled == 0); }, METH_NOARGS,
        nullptr},
       {"_is_torch_function_mode_active",
        [](PyObject*, PyObject*) { return PyBool_FromLong(torch_function_mode_active()); }, METH_NOARGS, nullptr},
-      {"_function_mode_stack",
-       [](PyObject*, PyObject*) -> PyObject* {  // this thread's list, changed by overrides.py
-         if (!mode_stack) mode_stack = PyList_New(0);
-         return Py_XNewRef(mode_stack);
-       },
-       METH_NOARGS, nullptr},
       // (function, relevant arguments, args, kwargs): as call_torch_function, for functions written in Python
       {"_handle_torch_function",
        [](PyObject*, PyObject* all) -> PyObject* {

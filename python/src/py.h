@@ -103,8 +103,10 @@ class ChangeAlone {
   ChangeAlone(const ChangeAlone&) = delete;
   ChangeAlone& operator=(const ChangeAlone&) = delete;
 };
-// Gives up a reference on any thread; keeps it when there is no interpreter any more.
+// Gives up a reference on any thread, inside of a use when that ends; keeps it when there is no interpreter any more.
 void drop_reference(PyObject* o) noexcept;
+void drop_later(TensorImpl& dying);  // keeps a tensor that ends inside of a use until the use does
+void add_gil_hooks();                // once, at start-up
 
 inline std::string_view utf8(PyObject* o) {  // of a str
   Py_ssize_t n = 0;

@@ -59,6 +59,10 @@ void dealloc(PyObject* self) {
 }
 
 bool release_object(TensorImpl& dying) {
+  if (in_use()) {
+    drop_later(dying);
+    return true;
+  }
   auto* o = static_cast<PyObject*>(dying.python);
   TakeGil gil(std::nothrow);
   if (!gil) return false;                // no interpreter any more: what is left of its objects stays
@@ -585,6 +589,7 @@ void add_tensor_type(PyObject* module) {
   tensor_base = tensor_class = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&spec)));
   check(PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(tensor_base)));
   release_python_object = release_object;
+  add_gil_hooks();
 }
 
 }  // namespace fc::py

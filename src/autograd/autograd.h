@@ -33,7 +33,7 @@ struct HookHandle {
 HookHandle add_hook(const Tensor& t, Ref<TensorHook> hook);
 HookHandle add_post_accumulate_hook(const Tensor& t, Ref<TensorHook> hook);
 
-// Connects a result to the node that computed it.
+// Connects a result that nobody else has seen to the node that computed it.
 void set_history(const Tensor& result, const Ref<Node>& node);
 // The same for a tensor changed in place, which is the node's input (and edge) number `input`: rewires views and bases.
 void rebase_history(const Tensor& self, const Ref<Node>& node, size_t input = 0);

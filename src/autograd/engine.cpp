@@ -5,6 +5,7 @@
 // for another. Several threads may run over one graph, and a hook or a custom function over the one that called it: each
 // run keeps its own counts and buffers, hooks are run from the list that is found, and no lock is held across either.
 #include <condition_variable>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 
@@ -41,6 +42,7 @@ class Task {
     std::vector<Node*> order = count(roots);
     if (!targets.empty()) mark_needed(order, targets);
     for (size_t i = 0; i < roots.size(); ++i) {
+      UseScope use;
       grads[i] = fit(std::move(grads[i]), roots[i].node->inputs[roots[i].nr], "the root", i);
       deliver(state_[roots[i].node.get()], *roots[i].node, roots[i].nr, std::move(grads[i]));
     }
@@ -97,7 +99,7 @@ class Task {
         Node* node = ready_.top();
         ready_.pop();
         lock.unlock();
-        try_step(*node);
+        attempt([&] { step(*node); });
         lock.lock();
       } else if (at_workers_ > 0) {
         changed_.wait(lock);
@@ -120,22 +122,23 @@ class Task {
 
   static void run_at_worker(void* self, void* node) noexcept {
     Task& task = *static_cast<Task*>(self);
-    {
+    task.attempt([&] {
       WorkerScope scope(*task.snapshot_);
-      task.try_step(*static_cast<Node*>(node));
-    }
+      task.step(*static_cast<Node*>(node));
+    });
     std::lock_guard lock(task.mutex_);
     --task.at_workers_;
     task.changed_.notify_one();  // with the lock held: the task ends as soon as it is let go
   }
 
-  void try_step(Node& node) noexcept {
+  template <class F>
+  void attempt(const F& step) noexcept {
     {
       std::lock_guard lock(mutex_);
       if (error_) return;
     }
     try {
-      step(node);
+      step();
     } catch (...) {
       std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
@@ -342,8 +345,9 @@ class Task {
 
 std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, TensorSpan inputs, const BackwardOptions& o) {
   FC_CHECK(!thread_state().inference_mode, "backward: cannot run inside inference mode");
-  std::vector<Edge> edges;
+  std::vector<Edge> edges, targets;
   std::vector<Tensor> grads;
+  std::optional<UseScope> use(std::in_place);
   for (size_t i = 0; i < roots.size(); ++i) {
     const Tensor& root = roots[i];
     Edge e = gradient_edge(root);
@@ -360,11 +364,11 @@ std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, Tensor
     edges.push_back(std::move(e));
     grads.push_back(std::move(g));
   }
-  std::vector<Edge> targets;
   for (const Tensor& t : inputs) {
     FC_CHECK(requires_grad(t), "One of the differentiated Tensors does not require grad");
     targets.push_back(gradient_edge(t));
   }
+  use.reset();  // the task may wait for workers; its steps are uses of their own
   GradMode mode(o.create_graph);
   Task task(o, inputs.size());
   std::vector<Tensor> answers = task.run(edges, std::move(grads), targets);

@@ -70,6 +70,12 @@ struct AutogradMeta final : AutogradMetaBase {
     __atomic_store_n(&has_fn_, static_cast<bool>(grad_fn_), __ATOMIC_RELAXED);
   }
 
+  void set_first_fn(const Ref<Node>& node, uint32_t nr) {  // while nobody else can see the tensor
+    grad_fn_ = node;
+    output_nr_ = nr;
+    has_fn_ = true;
+  }
+
   Ref<Node> accumulator() const {  // null until first use, and for results
     std::lock_guard guard(lock_);
     return accumulator_;

@@ -4,14 +4,16 @@
 namespace fc::autograd {
 namespace {
 
-uint64_t sequence_counter = 0, hook_counter = 0;
+uint64_t hook_counter = 0;
+// A thread counts its own nodes: backward's order matters among those, and one counter for all would be waited for.
+constinit thread_local uint64_t sequence_here [[gnu::tls_model("initial-exec")]] = 0;
 
 }  // namespace
 
 uint64_t next_hook_id() { return __atomic_add_fetch(&hook_counter, 1, __ATOMIC_RELAXED); }
-uint64_t peek_sequence() { return __atomic_load_n(&sequence_counter, __ATOMIC_RELAXED); }
+uint64_t peek_sequence() { return sequence_here; }
 
-Node::Node() : sequence(__atomic_fetch_add(&sequence_counter, 1, __ATOMIC_RELAXED)) {}
+Node::Node() : sequence(sequence_here++) {}
 Node::~Node() = default;
 
 uint32_t Node::add_input(const Tensor& result) {

@@ -113,7 +113,7 @@ class Node : public RefCounted {
 
   SmallVector<Edge> edges;        // where input gradients go; empty edges need none
   SmallVector<InputMeta> inputs;  // one per result of the forward operation
-  uint64_t sequence;              // order of creation: backward runs newer nodes first
+  uint64_t sequence;              // order of creation on its thread: backward runs newer nodes first
   uint64_t call_id = 0;           // of the forward call, joining it to this node in profiles
   std::string forward_trace;      // where the forward call came from, in anomaly mode
 
@@ -134,6 +134,6 @@ class Node : public RefCounted {
   SpinLock lock_;  // over what derived nodes change after they are made
 };
 
-uint64_t peek_sequence();
+uint64_t peek_sequence();  // of this thread's next node
 
 }  // namespace fc::autograd

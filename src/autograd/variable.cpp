@@ -245,7 +245,13 @@ void set_history(const Tensor& result, const Ref<Node>& node) {
   uint32_t nr = node->add_input(result);
   if (!result.defined()) return;
   if (!is_floating(result.dtype()) && !is_complex(result.dtype())) return;
-  AutogradMeta& m = make_meta(result);
+  if (!meta(result)) {
+    auto* fresh = new AutogradMeta;
+    fresh->set_first_fn(node, nr);
+    result.impl().set_first_autograd(fresh, layer::Autograd);
+    return;
+  }
+  AutogradMeta& m = *meta(result);
   m.set_fn(node, nr);
   if (m.view) m.view->set_made_at(result.impl().version());
   mark(result);

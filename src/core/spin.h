@@ -12,8 +12,8 @@ namespace fc {
 class SpinLock {
  public:
   void lock() noexcept {
-    while (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE)) [[unlikely]]
-      while (__atomic_load_n(&held_, __ATOMIC_RELAXED)) sched_yield();
+    while (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE))
+      [[unlikely]] while (__atomic_load_n(&held_, __ATOMIC_RELAXED)) sched_yield();
   }
   void unlock() noexcept { __atomic_store_n(&held_, 0, __ATOMIC_RELEASE); }
 

@@ -89,6 +89,11 @@ class TensorImpl final : public RefCounted {
   AutogradMetaBase* autograd() const { return __atomic_load_n(&autograd_, __ATOMIC_ACQUIRE); }
   // Takes ownership; gives back what the tensor has from now on: another's, if another thread came first.
   AutogradMetaBase* add_autograd(AutogradMetaBase* meta);
+  // Of a tensor that nobody else can see yet, and which has none.
+  void set_first_autograd(AutogradMetaBase* meta, LayerSet bit) {
+    autograd_ = meta;
+    layers_ |= bit;
+  }
 
   // A number that came from Python or a schema: it promotes like one although it is a tensor.
   bool is_wrapped_number() const { return flags_ & kWrappedNumber; }
@@ -183,7 +188,7 @@ void resize_tensor(const Tensor& t, IntSpan sizes, MemoryFormat format = MemoryF
 extern constinit thread_local bool new_tensors_are_inference [[gnu::tls_model("initial-exec")]];
 
 // Hook of the Python front: gives up the wrapper object that a dying tensor owns. True if a weak reference brought the
-// object back meanwhile: it owns the tensor again, which stays.
+// object back meanwhile, or if the tensor cannot end here: it stays.
 extern bool (*release_python_object)(TensorImpl& dying);
 
 std::string dump(const Tensor& t);  // for debuggers: `call fc::dump(t)`

@@ -52,6 +52,7 @@ void open_here() {
 void close_here() {
   here.open = false;
   stripes[here.stripe].open.fetch_sub(1, std::memory_order_release);
+  if (after_use) after_use();
 }
 
 bool others_use() {
@@ -79,6 +80,9 @@ void after_fork_in_child() {
 }
 
 }  // namespace
+
+void (*after_use)() = nullptr;
+bool in_use() { return here.open; }
 
 UseScope::UseScope(bool on) : opened_(on && !here.open) {
   if (opened_) open_here();

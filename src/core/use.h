@@ -32,6 +32,11 @@ class PauseUse {
   bool paused_;
 };
 
+bool in_use();  // this thread is inside of a use that is not paused
+// Hook of the Python front, called on a thread whose use has ended or paused: for what cannot be done inside, where
+// asking for the interpreter's lock would let a change in between two reads.
+extern void (*after_use)();
+
 // One change at a time, and neither call waits. Where begin_change says no, the caller opens a WaitForUses, lets go of what
 // others may need, waits, and tries again.
 bool begin_change();

@@ -78,7 +78,7 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
       return;
     }
     LayerSet bit = std::bit_floor(set);
-    const LayerHandler& h = handlers[std::countr_zero(bit)];
+    const LayerHandler h = handlers[std::countr_zero(bit)];  // a copy: a layer may be removed by what it runs
     set &= layer::below(bit);
     // A composite operator without a derivative of its own expands, and its parts are recorded.
     if (op.composite() && bit <= layer::Trace && !(bit == layer::Autograd && op.autograd())) {

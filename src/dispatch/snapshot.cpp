@@ -18,22 +18,37 @@ void add_thread_local_part(const ThreadLocalPart& part) {
 }
 
 ThreadSnapshot::ThreadSnapshot() : state_(thread_state()), float_mode_(float_mode()) {
-  for (size_t i = 0; i < count; ++i) parts_[i] = parts[i].capture();
+  try {
+    for (size_t i = 0; i < count; ++i) parts_[i] = parts[i].capture();
+  } catch (...) {
+    release();
+    throw;
+  }
 }
-ThreadSnapshot::~ThreadSnapshot() {
+ThreadSnapshot::~ThreadSnapshot() { release(); }
+void ThreadSnapshot::release() {
   for (size_t i = 0; i < count; ++i)
     if (parts_[i]) parts[i].release(parts_[i]);
 }
 
 WorkerScope::WorkerScope(const ThreadSnapshot& from) : from_(from), state_(from.state_), float_mode_(float_mode()) {
+  size_t i = 0;
+  try {
+    for (; i < count; ++i)
+      if (from_.parts_[i]) parts[i].enter(from_.parts_[i]);
+  } catch (...) {
+    leave(i);
+    throw;
+  }
   set_float_mode(from.float_mode_);
-  for (size_t i = 0; i < count; ++i)
-    if (from_.parts_[i]) parts[i].enter(from_.parts_[i]);
 }
 WorkerScope::~WorkerScope() {
-  for (size_t i = 0; i < count; ++i)
-    if (from_.parts_[i]) parts[i].leave(from_.parts_[i]);
+  leave(count);
   set_float_mode(float_mode_);
+}
+void WorkerScope::leave(size_t entered) {
+  for (size_t i = 0; i < entered; ++i)
+    if (from_.parts_[i]) parts[i].leave(from_.parts_[i]);
 }
 
 }  // namespace fc

@@ -24,6 +24,7 @@ class ThreadSnapshot {
 
  private:
   friend class WorkerScope;
+  void release();
   ThreadState state_;
   uint64_t float_mode_;
   void* parts_[kMaxThreadLocalParts] = {};
@@ -38,6 +39,7 @@ class WorkerScope {
   WorkerScope& operator=(const WorkerScope&) = delete;
 
  private:
+  void leave(size_t entered);
   const ThreadSnapshot& from_;
   StateScope state_;
   uint64_t float_mode_;

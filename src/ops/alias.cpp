@@ -58,9 +58,7 @@ void forward(void* target, const Operator&, const Arg* args, Value* results) {
 }
 
 void add_alias(std::string_view alias, std::string_view target) {
-  // A copy: defining operators may move the registry's list.
-  const std::vector<Operator*> found = overloads(str("aten::", target));
-  for (Operator* op : std::vector<Operator*>(found.begin(), found.end())) {
+  for (Operator* op : overloads(str("aten::", target))) {
     Schema schema = op->schema();
     schema.name = alias;
     Operator& second = define(to_string(schema));

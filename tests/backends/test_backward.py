@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backward pass of accelerators: on a worker of theirs, as if it were the caller."""
 import os
+import subprocess
+import sys
 import threading
 
 import facula as torch
 import pytest
+from backend_tools import library
 from facula.utils._python_dispatch import TorchDispatchMode
 
 
@@ -167,6 +170,26 @@ def test_a_forked_child_has_workers_of_its_own(example):
         finally:
             os._exit(2)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05, 0.15])
+def test_exit_beside_backward(pause):
+    """Workers and their callers run hooks when the interpreter exits: the process ends well."""
+    code = f"""if True:
+        import threading, time, facula as torch
+        device = torch.load_backend({str(library("example"))!r})
+        x = torch.ones(5000, device=device, requires_grad=True)
+        def run():
+            while True:
+                y = x * 2
+                y.register_hook(lambda g: sum(range(200)) and None)
+                x.register_hook(lambda g: None).remove()
+                (y.exp().sum() + y.cpu().sum().to(device)).backward()
+        for _ in range(4): threading.Thread(target=run, daemon=True).start()
+        time.sleep({pause})
+        """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and not done.stderr, (done.returncode, done.stderr)
 
 
 def test_a_long_chain_over_devices(example):

@@ -8,21 +8,11 @@ from facula import _C
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect alone costs a third of `import facula`
 
 
-class _Mode:
+class _Mode(_C._StateMode):
     """A context that sets the grad modes; as a decorator it covers functions and every step of generators."""
-
-    def _enter(self):
-        raise NotImplementedError
 
     def clone(self):
         return type(self)()
-
-    def __enter__(self):
-        self._before = (_C.is_grad_enabled(), _C.is_inference_mode_enabled())
-        self._enter()
-
-    def __exit__(self, *exc):
-        _C._restore_modes(*self._before)
 
     def __call__(self, function):
         if isinstance(function, type):
@@ -65,40 +55,36 @@ class _Mode:
 class no_grad(_Mode):
     """Nothing is recorded inside."""
 
+    _on = False
+
     def __new__(cls, orig_func=None):
         self = super().__new__(cls)
+        self._set("grad", cls._on)
         return self(orig_func) if orig_func is not None else self
 
     def __init__(self, orig_func=None):
         pass
 
-    def _enter(self):
-        _C._set_grad_enabled(False)
-
 
 class enable_grad(no_grad):
     """Records again inside no_grad."""
 
-    def _enter(self):
-        _C._set_grad_enabled(True)
+    _on = True
 
 
 class set_grad_enabled(_Mode):
     """Switches recording at once; as a context, until it ends."""
 
     def __init__(self, mode):
-        self._before = (_C.is_grad_enabled(), _C.is_inference_mode_enabled())
         self.mode = bool(mode)
-        _C._set_grad_enabled(self.mode)
+        self._set("grad", self.mode)
+        self._begin()
 
     def clone(self):
         return set_grad_enabled(self.mode)
 
-    def __enter__(self):
-        _C._set_grad_enabled(self.mode)
-
     def __call__(self, function):
-        _C._restore_modes(*self._before)  # as a decorator it changes nothing outside the function
+        self._restore()  # as a decorator it changes nothing outside the function
         return super().__call__(function)
 
 
@@ -107,42 +93,24 @@ class inference_mode(_Mode):
 
     def __new__(cls, mode=True):
         self = super().__new__(cls)
-        if callable(mode):
-            self.mode = True
-            return self(mode)
-        self.mode = bool(mode)
-        return self
+        self.mode = True if callable(mode) else bool(mode)
+        self._set("inference", self.mode)
+        return self(mode) if callable(mode) else self
 
     def clone(self):
         return inference_mode(self.mode)
 
-    def _enter(self):
-        _C._set_inference_mode(self.mode)
 
-
-class set_detect_anomaly:
+class set_detect_anomaly(_C._StateMode):
     """Backward checks for NaN and names the forward line of a node that fails; at once, or as a context."""
 
     def __init__(self, mode, check_nan=True):
-        self._before = _C.is_anomaly_enabled()
-        _C._set_anomaly(bool(mode), check_nan)
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *exc):
-        _C._set_anomaly(self._before, True)
+        self._set("anomaly", bool(mode), bool(check_nan))
+        self._begin()
 
 
-class detect_anomaly:
+class detect_anomaly(_C._StateMode):
     """Anomaly detection for a scope."""
 
     def __init__(self, check_nan=True):
-        self._check_nan = check_nan
-
-    def __enter__(self):
-        self._before = _C.is_anomaly_enabled()
-        _C._set_anomaly(True, self._check_nan)
-
-    def __exit__(self, *exc):
-        _C._set_anomaly(self._before, True)
+        self._set("anomaly", True, bool(check_nan))

@@ -16,17 +16,11 @@ def get_gradient_edge(tensor):
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(_C._SavedTensorsHooks):
     """Inside, every tensor saved for backward goes through pack_hook, and through unpack_hook when it is used."""
 
     def __init__(self, pack_hook, unpack_hook):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-
-    def __enter__(self):
-        _C._push_saved_hooks(self.pack_hook, self.unpack_hook)
-
-    def __exit__(self, *exc):
-        _C._pop_saved_hooks()
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -4,7 +4,7 @@
 from facula import _C
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(_C._DispatchMode):
     """While active on a thread, __torch_dispatch__(func, types, args, kwargs) handles every operator call.
 
     func is an overload (facula.ops.aten.add.Tensor); calling it inside the handler goes on below this mode.
@@ -12,14 +12,3 @@ class TorchDispatchMode:
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError
-
-    def __enter__(self):
-        _C._dispatch_mode_stack().append(self)
-        _C._include_layers(_C._PYTHON_LAYER, True)
-        return self
-
-    def __exit__(self, *exc):
-        stack = _C._dispatch_mode_stack()
-        stack.pop()
-        if not stack:
-            _C._include_layers(_C._PYTHON_LAYER, False)
