@@ -11,8 +11,10 @@
 
 namespace fc::math {
 
+using own::Element;
+using own::fabs;
 template <class T>
-inline constexpr bool is_real = std::is_floating_point_v<T>;
+inline constexpr bool is_real = std::is_floating_point_v<Element<T>>;  // or a vector of them
 
 // Without fused multiply-add our own functions would be slow and less exact: the C library's do.
 using own::has_fma;
@@ -117,54 +119,57 @@ inline float lgamma(float x) {
 }
 
 // Inverse error function: x times a polynomial of w = -log(1 - x^2), and of its root beyond.
-FC_INLINE float erfinv_near(float w) {
-  return own::poly(w - 3.0f, 1.623542f, 0.24163042f, -0.005738145f, -0.0008362043f, 0.0001950831f, -1.2704025e-05f,
-                   -1.7616682e-06f, 4.476903e-07f, -2.0165098e-08f, -5.4366587e-09f, 7.07942e-10f);
+template <class V>
+FC_INLINE V erfinv_near(V w) {
+  if constexpr (own::is_single<V>)
+    return own::poly(w - 3.0f, 1.623542f, 0.24163042f, -0.005738145f, -0.0008362043f, 0.0001950831f, -1.2704025e-05f,
+                     -1.7616682e-06f, 4.476903e-07f, -2.0165098e-08f, -5.4366587e-09f, 7.07942e-10f);
+  else
+    return own::poly(w - 2.5, 1.501409351110792, 0.2466402767441667, -0.004177317724383496, -0.0012527079078074829,
+                     0.00021825026434256318, -4.996079611173956e-06, -3.416619591404169e-06, 4.787252381299726e-07,
+                     1.341679559820944e-08, -1.086118607299662e-08, 9.073107389663029e-10, 1.196159853985287e-10,
+                     -3.110649163196451e-11, 9.08606053079741e-13, 5.368481716774611e-13, -7.551199522345375e-14,
+                     -3.132281484589996e-15, 1.8184842927434184e-15, -1.0474938411750245e-16, -2.1255566343301617e-17,
+                     2.6458717948420677e-18);
 }
-FC_INLINE float erfinv_factor(float w, float root) {
-  const float far = own::poly(root - 3.25f, 3.0838857f, 1.005259f, 0.005371423f, -0.0037519878f, 0.0024846185f,
-                              -0.0016822938f, 0.0009857634f, -0.0003730484f, -4.0380983e-05f, 9.133784e-05f);
-  return w < 6.0f ? erfinv_near(w) : far;
+template <class V>
+FC_INLINE V erfinv_factor(V w, V root) {
+  if constexpr (own::is_single<V>) {
+    const V far = own::poly(root - 3.25f, 3.0838857f, 1.005259f, 0.005371423f, -0.0037519878f, 0.0024846185f,
+                            -0.0016822938f, 0.0009857634f, -0.0003730484f, -4.0380983e-05f, 9.133784e-05f);
+    return w < 6.0f ? erfinv_near(w) : far;
+  } else {
+    const V far =
+        own::poly(root - 3.0, 2.832976798728271, 1.0016752766933994, 0.009445522011949451, -0.007643805569979982,
+                  0.0056851824201795105, -0.003558794019491598, 0.0014837372939536238, -0.00014889803399135068,
+                  -0.0002831238727621601, 0.00020551588673595208, -4.6463828151797944e-05, -2.2868874213964005e-05,
+                  2.1947265118186846e-05, -5.963104661548783e-06, -1.681435917061886e-06, 2.0348000687202e-06,
+                  -6.054986628830777e-07, -1.2722698226126566e-07, 1.4217310339474177e-07, -2.8252123209553513e-08);
+    const V end =
+        own::poly(root - 4.875, 4.7236171149637975, 1.0103244465623906, -5.055681952929381e-05, -0.0002562887347735425,
+                  8.942926140510064e-05, -2.3429531580331015e-05, 5.5079800618455346e-06, -1.268329794757031e-06,
+                  3.314768291255767e-07, -1.2098399453887614e-07, 6.034137334000175e-08, -3.232938098659356e-08,
+                  1.5792964252885025e-08, -6.514805171229377e-09, 2.128928586429744e-09, -4.5774199283218307e-10,
+                  -2.3187848771665098e-11, 7.917599610143371e-11, -3.4366413512441553e-11, 5.538438801770615e-12);
+    return w < 5.0 ? erfinv_near(w) : (root < 3.75 ? far : end);
+  }
 }
-FC_INLINE double erfinv_near(double w) {
-  return own::poly(w - 2.5, 1.501409351110792, 0.2466402767441667, -0.004177317724383496, -0.0012527079078074829,
-                   0.00021825026434256318, -4.996079611173956e-06, -3.416619591404169e-06, 4.787252381299726e-07,
-                   1.341679559820944e-08, -1.086118607299662e-08, 9.073107389663029e-10, 1.196159853985287e-10,
-                   -3.110649163196451e-11, 9.08606053079741e-13, 5.368481716774611e-13, -7.551199522345375e-14,
-                   -3.132281484589996e-15, 1.8184842927434184e-15, -1.0474938411750245e-16, -2.1255566343301617e-17,
-                   2.6458717948420677e-18);
-}
-FC_INLINE double erfinv_factor(double w, double root) {
-  const double far =
-      own::poly(root - 3.0, 2.832976798728271, 1.0016752766933994, 0.009445522011949451, -0.007643805569979982,
-                0.0056851824201795105, -0.003558794019491598, 0.0014837372939536238, -0.00014889803399135068,
-                -0.0002831238727621601, 0.00020551588673595208, -4.6463828151797944e-05, -2.2868874213964005e-05,
-                2.1947265118186846e-05, -5.963104661548783e-06, -1.681435917061886e-06, 2.0348000687202e-06,
-                -6.054986628830777e-07, -1.2722698226126566e-07, 1.4217310339474177e-07, -2.8252123209553513e-08);
-  const double end =
-      own::poly(root - 4.875, 4.7236171149637975, 1.0103244465623906, -5.055681952929381e-05, -0.0002562887347735425,
-                8.942926140510064e-05, -2.3429531580331015e-05, 5.5079800618455346e-06, -1.268329794757031e-06,
-                3.314768291255767e-07, -1.2098399453887614e-07, 6.034137334000175e-08, -3.232938098659356e-08,
-                1.5792964252885025e-08, -6.514805171229377e-09, 2.128928586429744e-09, -4.5774199283218307e-10,
-                -2.3187848771665098e-11, 7.917599610143371e-11, -3.4366413512441553e-11, 5.538438801770615e-12);
-  return w < 5.0 ? erfinv_near(w) : (root < 3.75 ? far : end);
-}
-template <class T>
-FC_INLINE T erfinv(T x) {
+template <class V, class T = Element<V>>
+FC_INLINE V erfinv(V x) {
   using Limits = std::numeric_limits<T>;
-  const T a = std::fabs(x), w = -math::log((T(1) - a) * (T(1) + a));
-  const T outside = a == T(1) ? Limits::infinity() : Limits::quiet_NaN();
-  return std::copysign(a < T(1) ? a * erfinv_factor(w, std::sqrt(w)) : outside, x);
+  const V a = own::fabs(x), w = -math::log((T(1) - a) * (T(1) + a));
+  const V outside = a == T(1) ? Limits::infinity() : Limits::quiet_NaN();
+  return own::copysign(a < T(1) ? a * erfinv_factor(w, own::sqrt(w)) : outside, x);
 }
 // The same where w < 5.
 template <class T>
 FC_INLINE bool is_central(T x) {
   return std::fabs(x) < T(0.9966);
 }
-template <class T>
-FC_INLINE T erfinv_of_central(T x) {
-  const T a = std::fabs(x), w = -math::log((T(1) - a) * (T(1) + a));
-  return std::copysign(a * erfinv_near(w), x);
+template <class V, class T = Element<V>>
+FC_INLINE V erfinv_of_central(V x) {
+  const V a = own::fabs(x), w = -math::log((T(1) - a) * (T(1) + a));
+  return own::copysign(a * erfinv_near(w), x);
 }
 
 // Reflection for negative x, upward recurrence to x >= 10, then the asymptotic series.

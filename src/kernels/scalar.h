@@ -17,8 +17,9 @@
 
 namespace fc::scalar {
 
-// Sets of element types.
-enum : unsigned { kBool = 1, kInt = 2, kReal = 4, kComplex = 8 };
+// Sets of element types. kVectors: made for kernels/lanes.h's vectors of real numbers too, where x is a vector V, while
+// parameters and constants are of the element type T; and conditions are vectors, so `?:` chooses but nothing branches.
+enum : unsigned { kBool = 1, kInt = 2, kReal = 4, kComplex = 8, kVectors = 16 };
 
 template <class T>
 inline constexpr bool is_complex_v = false;
@@ -81,8 +82,8 @@ inline constexpr int param_count[] = {FC_MAP_OPCODES(FC_PARAMS)};
   struct name {                                                   \
     static constexpr int code = FC_MAP_##name, arity = 1;         \
     static constexpr unsigned accepts = types;                    \
-    template <class T>                                            \
-    FC_INLINE static auto apply(T x, [[maybe_unused]] const T* p) {  \
+    template <class V, class T = math::Element<V>>                \
+    FC_INLINE static auto apply(V x, [[maybe_unused]] const T* p) {  \
       using namespace math;                                       \
       __VA_ARGS__                                                 \
     }                                                             \
@@ -91,8 +92,8 @@ inline constexpr int param_count[] = {FC_MAP_OPCODES(FC_PARAMS)};
   struct name {                                                        \
     static constexpr int code = FC_MAP_##name, arity = 2;              \
     static constexpr unsigned accepts = types;                         \
-    template <class T>                                                 \
-    FC_INLINE static auto apply(T a, T b, [[maybe_unused]] const T* p) {  \
+    template <class V, class T = math::Element<V>>                     \
+    FC_INLINE static auto apply(V a, V b, [[maybe_unused]] const T* p) {  \
       using namespace math;                                            \
       __VA_ARGS__                                                      \
     }                                                                  \
@@ -129,40 +130,40 @@ FC_UNARY(frac, kReal, return x - std::trunc(x);)
 FC_UNARY(round_decimals, kReal,  // p[0]: ten to the power of |decimals|, negative for negative decimals
   return p[0] < 0 ? std::nearbyint(x / -p[0]) * -p[0] : std::nearbyint(x * p[0]) / p[0];)
 // --- exponentials, logarithms, trigonometry
-FC_UNARY(exp, kFloating, return math::exp(x);)
-FC_UNARY(exp2, kFloating, return math::exp2(x);)
-FC_UNARY(expm1, kFloating, return math::expm1(x);)
-FC_UNARY(log, kFloating, return math::log(x);)
-FC_UNARY(log2, kFloating, return math::log2(x);)
-FC_UNARY(log10, kFloating, return math::log10(x);)
-FC_UNARY(log1p, kFloating, return math::log1p(x);)
+FC_UNARY(exp, kFloating | kVectors, return math::exp(x);)
+FC_UNARY(exp2, kFloating | kVectors, return math::exp2(x);)
+FC_UNARY(expm1, kFloating | kVectors, return math::expm1(x);)
+FC_UNARY(log, kFloating | kVectors, return math::log(x);)
+FC_UNARY(log2, kFloating | kVectors, return math::log2(x);)
+FC_UNARY(log10, kFloating | kVectors, return math::log10(x);)
+FC_UNARY(log1p, kFloating | kVectors, return math::log1p(x);)
 FC_UNARY(sin, kFloating, return math::sin(x);)
 FC_UNARY(cos, kFloating, return math::cos(x);)
 FC_UNARY(tan, kFloating, return math::tan(x);)
-FC_UNARY(asin, kFloating, return math::asin(x);)
-FC_UNARY(acos, kFloating, return math::acos(x);)
-FC_UNARY(atan, kFloating, return math::atan(x);)
-FC_UNARY(sinh, kFloating, return math::sinh(x);)
-FC_UNARY(cosh, kFloating, return math::cosh(x);)
-FC_UNARY(tanh, kFloating, return math::tanh(x);)
-FC_UNARY(asinh, kFloating, return math::asinh(x);)
-FC_UNARY(acosh, kFloating, return math::acosh(x);)
-FC_UNARY(atanh, kFloating, return math::atanh(x);)
+FC_UNARY(asin, kFloating | kVectors, return math::asin(x);)
+FC_UNARY(acos, kFloating | kVectors, return math::acos(x);)
+FC_UNARY(atan, kFloating | kVectors, return math::atan(x);)
+FC_UNARY(sinh, kFloating | kVectors, return math::sinh(x);)
+FC_UNARY(cosh, kFloating | kVectors, return math::cosh(x);)
+FC_UNARY(tanh, kFloating | kVectors, return math::tanh(x);)
+FC_UNARY(asinh, kFloating | kVectors, return math::asinh(x);)
+FC_UNARY(acosh, kFloating | kVectors, return math::acosh(x);)
+FC_UNARY(atanh, kFloating | kVectors, return math::atanh(x);)
 FC_UNARY(deg2rad, kReal, return x * T(0.017453292519943295);)
 FC_UNARY(rad2deg, kReal, return x * T(57.29577951308232);)
 FC_UNARY(sinc, kFloating, if (x == T(0)) return T(1); T y = x * T(3.14159265358979323846); return math::sin(y) / y;)
 // --- error function, gamma, Bessel
-FC_UNARY(erf, kReal, return math::erf(x);)
-FC_UNARY(erfc, kReal, return math::erfc(x);)
-FC_UNARY(erfinv, kReal, return math::erfinv(x);)
+FC_UNARY(erf, kReal | kVectors, return math::erf(x);)
+FC_UNARY(erfc, kReal | kVectors, return math::erfc(x);)
+FC_UNARY(erfinv, kReal | kVectors, return math::erfinv(x);)
 FC_UNARY(lgamma, kReal, return math::lgamma(x);)
 FC_UNARY(digamma, kReal, return math::digamma(x);)
 FC_UNARY(polygamma, kReal, return math::polygamma(static_cast<int>(p[0]), x);)
 FC_UNARY(i0, kReal, return math::i0(x);)
 FC_UNARY(i1, kReal, return math::i1(x);)
-FC_UNARY(logit, kReal,  // p[0]: eps; negative: none
-  T z = p[0] < 0 ? x : (x < p[0] ? p[0] : (x > 1 - p[0] ? 1 - p[0] : x));
-  return math::log(z / (1 - z));)
+FC_UNARY(logit, kReal | kVectors,  // p[0]: eps; negative: none
+  V z = p[0] < 0 ? x : (x < p[0] ? p[0] : (x > 1 - p[0] ? 1 - p[0] : x));
+  return math::log(z / (T(1) - z));)
 FC_BINARY(logit_backward, kReal,
   bool inside = p[0] < 0 ? b >= 0 && b <= 1 : b >= p[0] && b <= 1 - p[0];
   return inside ? a / (b * (1 - b)) : (p[0] < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0));)
@@ -190,31 +191,31 @@ FC_UNARY(real, kAll, if constexpr (is_complex_v<T>) return x.real(); else return
 FC_UNARY(imag, kComplex, return x.imag();)
 // --- activations
 FC_UNARY(relu, kInt | kReal, return x < T(0) ? T(0) : x;)
-FC_UNARY(sigmoid, kFloating, return T(1) / (T(1) + math::exp(-x));)
-FC_UNARY(silu, kFloating, return x / (T(1) + math::exp(-x));)
+FC_UNARY(sigmoid, kFloating | kVectors, return T(1) / (T(1) + math::exp(-x));)
+FC_UNARY(silu, kFloating | kVectors, return x / (T(1) + math::exp(-x));)
 // tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); 1 where e^x would overflow
-template <class T>
-FC_INLINE T tanh_softplus(T x) {
-  T e = math::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
+template <class V, class T = math::Element<V>>
+FC_INLINE V tanh_softplus(V x) {
+  V e = math::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
   return n / (n + T(2));
 }
-FC_UNARY(mish, kReal, return x * tanh_softplus(x);)
-FC_UNARY(gelu, kReal,
+FC_UNARY(mish, kReal | kVectors, return x * tanh_softplus(x);)
+FC_UNARY(gelu, kReal | kVectors,
   if constexpr (std::is_same_v<T, float> && math::has_fma) {
-    const T a = std::fabs(x), near = T(6) < a ? T(6) : a, tail = T(6) < a ? T(0) : math::own::normal_tail(near);
-    return x < 0 ? x * tail : x - near * tail;
+    const V a = math::fabs(x), near = math::own::at_most(T(6), a), tail = T(6) < a ? T(0) : math::own::normal_tail(near);
+    return x < T(0) ? x * tail : x - near * tail;
   } else return T(0.5) * x * (T(1) + math::erf(x * T(0.70710678118654752440)));)
-FC_UNARY(gelu_tanh, kReal,
-  T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
+FC_UNARY(gelu_tanh, kReal | kVectors,
+  V inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
   return T(0.5) * x * (T(1) + math::tanh(inner));)
-FC_UNARY(softplus, kReal, return x * p[0] > p[1] ? x : math::log1p(math::exp(x * p[0])) / p[0];)
+FC_UNARY(softplus, kReal | kVectors, return x * p[0] > p[1] ? x : math::log1p(math::exp(x * p[0])) / p[0];)
 FC_UNARY(leaky_relu, kReal, return x > T(0) ? x : x * p[0];)
-FC_UNARY(elu, kReal,  // p: alpha, scale, input_scale
+FC_UNARY(elu, kReal | kVectors,  // p: alpha, scale, input_scale
   return x < T(0) ? math::expm1(x * p[2]) * (p[0] * p[1]) : x * p[1];)
 FC_UNARY(hardtanh, kInt | kReal, return x < p[0] ? p[0] : (x > p[1] ? p[1] : x);)
 FC_UNARY(hardswish, kReal, T c = x + T(3); c = c < 0 ? T(0) : (c > 6 ? T(6) : c); return x * c / T(6);)
 FC_UNARY(hardsigmoid, kReal, T c = x + T(3); c = c < 0 ? T(0) : (c > 6 ? T(6) : c); return c / T(6);)
-FC_UNARY(log_sigmoid, kReal, return (x < 0 ? x : T(0)) - math::log1p(math::exp(-std::fabs(x)));)
+FC_UNARY(log_sigmoid, kReal | kVectors, return (x < T(0) ? x : T(0)) - math::log1p(math::exp(-math::fabs(x)));)
 FC_UNARY(threshold, kInt | kReal, return x <= p[0] ? p[1] : x;)
 FC_UNARY(hardshrink, kReal, return x >= -p[0] && x <= p[0] ? T(0) : x;)
 FC_UNARY(softshrink, kReal, return x > p[0] ? x - p[0] : (x < -p[0] ? x + p[0] : x * T(0));)
@@ -325,28 +326,28 @@ FC_BINARY(fmax, kOrdered, if constexpr (is_real_v<T>) return a != a ? b : (b != 
 FC_BINARY(fmin, kOrdered, if constexpr (is_real_v<T>) return a != a ? b : (b != b ? a : (b < a ? b : a)); else return b < a ? b : a;)
 FC_BINARY(clamp_min, kOrdered, return maximum::apply(a, b, p);)
 FC_BINARY(clamp_max, kOrdered, return minimum::apply(a, b, p);)
-FC_BINARY(atan2, kReal, return math::atan2(a, b);)
+FC_BINARY(atan2, kReal | kVectors, return math::atan2(a, b);)
 FC_BINARY(hypot, kReal, return math::hypot(a, b);)
 FC_BINARY(copysign, kReal, return std::copysign(a, b);)
 FC_BINARY(nextafter, kReal, return std::nextafter(a, b);)
-FC_BINARY(logaddexp, kFloating,
+FC_BINARY(logaddexp, kFloating | kVectors,
   if constexpr (is_complex_v<T>) {
     if (a != a || b != b) return T(std::numeric_limits<real_t<T>>::quiet_NaN(), std::numeric_limits<real_t<T>>::quiet_NaN());
     if (a.real() == b.real() && std::isinf(a.real())) return a.real() < 0 ? a : math::log(math::exp(a) + math::exp(b));
     bool first = a.real() >= b.real();
     return (first ? a : b) + math::log1p(math::exp(first ? b - a : a - b));
   } else {
-    if (std::fabs(a) == std::numeric_limits<T>::infinity() && a == b) return a;
-    T m = a < b ? b : a;
-    return m + math::log1p(math::exp(-std::fabs(a - b)));
+    const V m = a < b ? b : a, sum = m + math::log1p(math::exp(-math::fabs(a - b)));
+    const auto same = (math::fabs(a) == std::numeric_limits<T>::infinity()) & (a == b);
+    return same ? a : sum;
   })
-FC_BINARY(logaddexp2, kReal,
-  if (std::fabs(a) == std::numeric_limits<T>::infinity() && a == b) return a;
-  T m = a < b ? b : a;
-  return m + math::log1p(math::exp2(-std::fabs(a - b))) * T(1.44269504088896340736);)
-FC_BINARY(xlogy, kReal, if (b != b) return b; return a == 0 ? T(0) : a * math::log(b);)
-FC_BINARY(xlog1py, kReal, if (b != b) return b; return a == 0 ? T(0) : a * math::log1p(b);)
-FC_BINARY(ldexp, kFloating, return a * math::exp2(b);)
+FC_BINARY(logaddexp2, kReal | kVectors,
+  const V m = a < b ? b : a, sum = m + math::log1p(math::exp2(-math::fabs(a - b))) * T(1.44269504088896340736);
+  const auto same = (math::fabs(a) == std::numeric_limits<T>::infinity()) & (a == b);
+  return same ? a : sum;)
+FC_BINARY(xlogy, kReal | kVectors, const V y = a == T(0) ? T(0) : a * math::log(b); return b != b ? b : y;)
+FC_BINARY(xlog1py, kReal | kVectors, const V y = a == T(0) ? T(0) : a * math::log1p(b); return b != b ? b : y;)
+FC_BINARY(ldexp, kFloating | kVectors, return a * math::exp2(b);)
 FC_BINARY(heaviside, kOrdered, return a == 0 ? b : static_cast<T>(a > 0);)
 FC_BINARY(gcd, kInt,
   wrap_t<T> x = static_cast<wrap_t<T>>(a < 0 ? -static_cast<wrap_t<T>>(a) : a);
@@ -399,34 +400,34 @@ FC_BINARY(complex, kReal, return std::complex<T>(a, b);)
 // --- derivatives; a: incoming gradient, b: input or result
 FC_BINARY(sigmoid_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj((T(1) - b) * b); else return a * (T(1) - b) * b;)
 FC_BINARY(tanh_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj(T(1) - b * b); else return a * (T(1) - b * b);)
-FC_BINARY(silu_backward, kReal, T s = T(1) / (T(1) + math::exp(-b)); return a * s * (T(1) + b * (T(1) - s));)
-FC_BINARY(mish_backward, kReal,
-  T s = T(1) / (T(1) + math::exp(-b)); T t = tanh_softplus(b);
+FC_BINARY(silu_backward, kReal | kVectors, V s = T(1) / (T(1) + math::exp(-b)); return a * s * (T(1) + b * (T(1) - s));)
+FC_BINARY(mish_backward, kReal | kVectors,
+  V s = T(1) / (T(1) + math::exp(-b)), t = tanh_softplus(b);
   return a * (t + b * s * (T(1) - t * t));)
-FC_BINARY(gelu_backward, kReal,
+FC_BINARY(gelu_backward, kReal | kVectors,
   if constexpr (std::is_same_v<T, float> && math::has_fma) {
-    const T size = std::fabs(b), near = T(6) < size ? T(6) : size;
-    const T tail = T(6) < size ? T(0) : math::own::normal_tail(near);
-    const T pdf = tail * math::own::normal_density_over_tail(near);
-    return a * ((b < 0 ? tail : T(1) - tail) + b * pdf);
+    const V size = math::fabs(b), near = math::own::at_most(T(6), size);
+    const V tail = T(6) < size ? T(0) : math::own::normal_tail(near);
+    const V pdf = tail * math::own::normal_density_over_tail(near);
+    return a * ((b < T(0) ? tail : T(1) - tail) + b * pdf);
   } else {
-    T cdf = T(0.5) * (T(1) + math::erf(b * T(0.70710678118654752440)));
-    T pdf = math::exp(T(-0.5) * b * b) * T(0.39894228040143267794);
+    V cdf = T(0.5) * (T(1) + math::erf(b * T(0.70710678118654752440)));
+    V pdf = math::exp(T(-0.5) * b * b) * T(0.39894228040143267794);
     return a * (cdf + b * pdf);
   })
-FC_BINARY(gelu_tanh_backward, kReal,
+FC_BINARY(gelu_tanh_backward, kReal | kVectors,
   constexpr T k = T(0.79788456080286535588); constexpr T c = T(0.044715);
-  T t = math::tanh(k * (b + c * b * b * b));
+  V t = math::tanh(k * (b + c * b * b * b));
   return a * (T(0.5) * (T(1) + t) + T(0.5) * b * (T(1) - t * t) * k * (T(1) + T(3) * c * b * b));)
 FC_BINARY(threshold_backward, kInt | kReal, return b <= p[0] ? T(0) : a;)
 FC_BINARY(shrink_backward, kReal, return b >= -p[0] && b <= p[0] ? T(0) : a;)
 FC_BINARY(leaky_relu_backward, kReal, return b > T(0) ? a : a * p[0];)
-FC_BINARY(elu_backward, kReal, return b <= T(0) ? a * p[2] * p[0] * p[1] * math::exp(b * p[2]) : a * p[1];)
+FC_BINARY(elu_backward, kReal | kVectors, return b <= T(0) ? a * p[2] * p[0] * p[1] * math::exp(b * p[2]) : a * p[1];)
 FC_BINARY(hardtanh_backward, kReal, return b <= p[0] || b >= p[1] ? T(0) : a;)
 FC_BINARY(hardswish_backward, kReal, return b <= T(-3) ? T(0) : (b < T(3) ? a * (b / T(3) + T(0.5)) : a);)
 FC_BINARY(hardsigmoid_backward, kReal, return b > T(-3) && b < T(3) ? a / T(6) : T(0);)
-FC_BINARY(softplus_backward, kReal, T z = b * p[0]; return z > p[1] ? a : a / (T(1) + math::exp(-z));)
-FC_BINARY(log_sigmoid_backward, kReal, return a / (T(1) + math::exp(b));)
+FC_BINARY(softplus_backward, kReal | kVectors, V z = b * p[0]; return z > p[1] ? a : a / (T(1) + math::exp(-z));)
+FC_BINARY(log_sigmoid_backward, kReal | kVectors, return a / (T(1) + math::exp(b));)
 FC_BINARY(smooth_l1, kReal, T d = std::fabs(a - b); return d < p[0] ? T(0.5) * d * d / p[0] : d - T(0.5) * p[0];)
 FC_BINARY(huber, kReal, T d = std::fabs(a - b); return d <= p[0] ? T(0.5) * d * d : p[0] * (d - T(0.5) * p[0]);)
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our elementary functions against the C library's in long double: units in the last place over bit patterns of every
-// exponent, and the special values.
+// exponent, and the special values. As formulas for one number, and as the kernels of the instruction set in use
+// (FACULA_CPU_CAPABILITY chooses another).
 #include "kernels/elementary.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
+
+#include "backends/cpu/isa.h"
+#include "core/cpu.h"
+#include "facula/opcodes.h"
 
 namespace fc::math {
 namespace {
@@ -13,6 +19,7 @@ namespace {
 template <class T>
 struct Row {
   const char* name;
+  int opcode;
   T (*ours)(T);
   long double (*exact)(long double);
   T (*library)(T);
@@ -21,9 +28,10 @@ struct Row {
 };
 
 // clang-format off: it takes the braces for a block
-#define FC_LIMITED(name, bound, limit)                                                                                \
-  Row<T> {                                                                                                            \
-#name, own::name < T>, [](long double x) { return std::name(x); }, [](T x) { return std::name(x); }, bound, limit \
+#define FC_LIMITED(name, bound, limit)                                                             \
+  Row<T> {                                                                                         \
+#name, FC_MAP_##name, own::name < T>,                                                          \
+        [](long double x) { return std::name(x); }, [](T x) { return std::name(x); }, bound, limit \
   }
 // clang-format on
 #define FC_ROW(name, bound) FC_LIMITED(name, bound, std::numeric_limits<T>::infinity())
@@ -74,33 +82,82 @@ uint64_t next_random(uint64_t& state) {
 }
 
 template <class T>
-void measure() {
+std::vector<T> arguments(T limit) {
   using Bits = typename own::Format<T>::Bits;
-  for (const Row<T>& row : rows<T>) {
-    uint64_t state = 1;
-    double worst = 0;
-    T where = 0;
-    for (int i = 0; i < 60000; ++i) {
-      uint64_t word = next_random(state);
-      T x = std::bit_cast<T>(static_cast<Bits>(word));
-      if (i % 3 == 1)
-        x = static_cast<T>(static_cast<double>(static_cast<int64_t>(word)) * 0x1p-63 * 12);  // where most arguments are
-      if (i % 3 == 2)
-        x = static_cast<T>(1 + static_cast<double>(static_cast<int64_t>(word)) * 0x1p-63 / 4);  // around 1
-      if (!(std::fabs(x) <= row.limit)) continue;
-      const double u = ulps(row.ours(x), row.exact(x));
-      if (u > worst) {
-        worst = u;
-        where = x;
-      }
+  std::vector<T> result;
+  uint64_t state = 1;
+  for (int i = 0; i < 60000; ++i) {
+    uint64_t word = next_random(state);
+    T x = std::bit_cast<T>(static_cast<Bits>(word));
+    if (i % 3 == 1)
+      x = static_cast<T>(static_cast<double>(static_cast<int64_t>(word)) * 0x1p-63 * 12);  // where most arguments are
+    if (i % 3 == 2) x = static_cast<T>(1 + static_cast<double>(static_cast<int64_t>(word)) * 0x1p-63 / 4);  // around 1
+    if (std::fabs(x) <= limit) result.push_back(x);
+  }
+  return result;
+}
+
+template <class T>
+std::vector<T> by_kernel(const Row<T>& row, const std::vector<T>& x) {
+  std::vector<T> result(x.size());
+  char* const at[] = {reinterpret_cast<char*>(result.data()), reinterpret_cast<char*>(const_cast<T*>(x.data()))};
+  const DType type = sizeof(T) == 4 ? DType::Float32 : DType::Float64;
+  cpu::kernels().map[row.opcode][static_cast<int>(type)].fn(at, static_cast<int64_t>(x.size()), nullptr);
+  return result;
+}
+
+template <class T>
+void expect_within_bound(const Row<T>& row, const std::vector<T>& x, const std::vector<T>& y) {
+  double worst = 0;
+  T where = 0;
+  for (size_t i = 0; i < x.size(); ++i)
+    if (const double u = ulps(y[i], row.exact(x[i])); u > worst) {
+      worst = u;
+      where = x[i];
     }
-    EXPECT_LE(worst, row.bound) << row.name << " of " << sizeof(T) * 8 << " bits at " << where;
-    testing::Test::RecordProperty(std::string(row.name) + (sizeof(T) == 4 ? "_float" : "_double"),
-                                  std::to_string(worst));
+  EXPECT_LE(worst, row.bound) << row.name << " of " << sizeof(T) * 8 << " bits at " << where;
+  testing::Test::RecordProperty(std::string(row.name) + (sizeof(T) == 4 ? "_float" : "_double"), std::to_string(worst));
+}
+
+template <class T>
+void measure() {
+  for (const Row<T>& row : rows<T>) {
+    const std::vector<T> x = arguments(row.limit);
+    std::vector<T> y;
+    for (T value : x) y.push_back(row.ours(value));
+    expect_within_bound(row, x, y);
   }
 }
 TEST(Elementary, FloatsAreWithinTheirBounds) { measure<float>(); }
 TEST(Elementary, DoublesAreWithinTheirBounds) { measure<double>(); }
+
+template <class T>
+void measure_kernels() {
+  if (cpu_level() == CpuLevel::Baseline)
+    GTEST_SKIP() << "without fused multiply-add the C library's functions are used";
+  for (const Row<T>& row : rows<T>) {
+    const std::vector<T> x = arguments(row.limit);
+    expect_within_bound(row, x, by_kernel(row, x));
+  }
+}
+TEST(Elementary, KernelsOfFloatsAreWithinTheirBounds) { measure_kernels<float>(); }
+TEST(Elementary, KernelsOfDoublesAreWithinTheirBounds) { measure_kernels<double>(); }
+
+// The last, incomplete vector of a row gives the bits that a whole one gives.
+template <class T>
+void short_rows() {
+  for (const Row<T>& row : rows<T>) {
+    std::vector<T> x = arguments(row.limit);
+    x.resize(64);
+    const std::vector<T> all = by_kernel(row, x);
+    for (size_t n = 1; n < x.size(); ++n) {
+      const std::vector<T> some = by_kernel(row, std::vector<T>(x.begin(), x.begin() + static_cast<ptrdiff_t>(n)));
+      EXPECT_EQ(std::memcmp(some.data(), all.data(), n * sizeof(T)), 0) << row.name << " of " << n;
+    }
+  }
+}
+TEST(Elementary, ShortRowsOfFloats) { short_rows<float>(); }
+TEST(Elementary, ShortRowsOfDoubles) { short_rows<double>(); }
 
 template <class T>
 void special() {
@@ -119,13 +176,18 @@ void special() {
                       T(-1),
                       T(2),
                       T(-2)};
-  for (const Row<T>& row : rows<T>)
-    for (T x : values) {
-      if (!(std::fabs(x) <= row.limit) && std::isfinite(x)) continue;
-      const T ours = row.ours(x), theirs = row.library(x);
-      EXPECT_LE(ulps(ours, row.exact(x)), row.bound) << row.name << '(' << x << ')';
-      if (ours == 0) { EXPECT_EQ(std::signbit(ours), std::signbit(theirs)) << row.name << '(' << x << ')'; }
+  const std::vector<T> all(std::begin(values), std::end(values));
+  for (const Row<T>& row : rows<T>) {
+    const std::vector<T> kernel = by_kernel(row, all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const T x = all[i], theirs = row.library(x);
+      for (T ours : {kernel[i], row.ours(x)}) {
+        if (!(std::fabs(x) <= row.limit) && std::isfinite(x)) continue;
+        EXPECT_LE(ulps(ours, row.exact(x)), row.bound) << row.name << '(' << x << ')';
+        if (ours == 0) { EXPECT_EQ(std::signbit(ours), std::signbit(theirs)) << row.name << '(' << x << ')'; }
+      }
     }
+  }
 }
 TEST(Elementary, SpecialValuesOfFloats) { special<float>(); }
 TEST(Elementary, SpecialValuesOfDoubles) { special<double>(); }

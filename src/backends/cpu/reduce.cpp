@@ -137,6 +137,8 @@ class Reducer {
     else if (compute_ == DType::Float32 && is_reduced(in_type_)) rows_ = kernels().reduce[c.opcode][c.in.dtype].rows;
     packed_ = columns_ ? in_type_ == compute_ && keep.in == item_ : rows_ != nullptr;
     block_ = columns_ ? (packed_ ? kReduceRows : kPackedRows) : kReduceRow;
+    // Bytes have only exact folds, so rows may be long; joining their many lanes costs as much as 4096 elements.
+    if (packed_ && !columns_ && item_ == 1) block_ *= 16;
     int64_t per_row = columns_ ? 1 : red.size;
     tile_ =
         std::min(keep.size, columns_ ? (packed_ ? 1024 : kPackedColumns) : std::clamp<int64_t>(8192 / per_row, 1, 256));

@@ -16,6 +16,7 @@ namespace {
 // Both work on scalars and on vectors.
 struct Plain {
   static constexpr bool shifts = false, keeps_nan = false;
+  static constexpr bool by_parts = false;  // complex numbers by their real and imaginary parts
   template <class V, class S>
   static V map(V x, S) {
     return x;
@@ -32,9 +33,9 @@ struct Same {
   static auto some(const T* p) { return load(p); }
 };
 
-// n >= kLanes<T>.
-template <class Fold, class T, class Source = Same<T>>
-T fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] T shift) {
+// n >= kLanes<T>. A Result of two parts has them in turn.
+template <class Fold, class T, class Source = Same<T>, class Result = T>
+Result fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] T shift) {
   constexpr int W = kWidth<T>, K = kLaneVectors, L = kLanes<T>;
   Vec<T> acc[K];
   [[maybe_unused]] decltype(acc[0] != acc[0]) nan{};
@@ -66,27 +67,33 @@ T fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] T shi
       if constexpr (keeps_nan<Fold, T>) nan |= acc[k] != acc[k];
     }
   }
-  // Pairwise: lane l with lane l + L / 2, and so on.
+  // Pairwise: lane l with lane l + L / 2, and so on, until there is one for each part.
   for (int w = K / 2; w > 0; w /= 2)
     for (int k = 0; k < w; ++k) acc[k] = Fold::join(acc[k], acc[k + w]);
   T lane[W];
   store(lane, acc[0]);
-  for (int w = W / 2; w > 0; w /= 2)
+  constexpr int parts = sizeof(Result) / sizeof(T);
+  for (int w = W / 2; w >= parts; w /= 2)
     for (int l = 0; l < w; ++l) lane[l] = Fold::join(lane[l], lane[l + w]);
   if constexpr (keeps_nan<Fold, T>) {
     for (int l = 0; l < W; ++l)
       if (nan[l]) return std::numeric_limits<T>::quiet_NaN();
   }
-  return lane[0];
+  if constexpr (parts == 1) return lane[0];
+  else return {lane[0], lane[1]};
 }
 
 template <class Fold, class T, class Source = Same<T>>
 T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
   using Stored = typename Source::Stored;
   auto at = [&](int64_t i) { return Fold::map(Source::one(reinterpret_cast<const Stored*>(in + i * stride)), shift); };
-  if constexpr (!scalar::is_complex_v<T>)
-    if (stride == sizeof(Stored) && n >= kLanes<T>)
-      return fold_lanes<Fold, T, Source>(reinterpret_cast<const Stored*>(in), n, shift);
+  [[maybe_unused]] const bool vectors = stride == sizeof(Stored) && n >= kLanes<T>;
+  if constexpr (!scalar::is_complex_v<T>) {
+    if (vectors) return fold_lanes<Fold, T, Source>(reinterpret_cast<const Stored*>(in), n, shift);
+  } else if constexpr (Fold::by_parts) {
+    using R = scalar::real_t<T>;
+    if (vectors) return fold_lanes<Fold, R, Same<R>, T>(reinterpret_cast<const R*>(in), 2 * n, R());
+  }
   T a = at(0);
   if (n < 8) {
     for (int64_t i = 1; i < n; ++i) a = Fold::join(a, at(i));

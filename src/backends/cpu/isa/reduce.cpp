@@ -7,6 +7,7 @@ namespace fc::cpu::FC_ISA {
 namespace {
 
 struct SumFold : Plain {
+  static constexpr bool by_parts = true;
   template <class V>
   static V join(V a, V b) {
     return a + b;

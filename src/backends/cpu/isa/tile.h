@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns scalar formulas into flat kernels: one loop over contiguous elements, which the compiler vectorises.
+// Turns scalar formulas into flat kernels: one loop over contiguous elements, which the compiler vectorises, or over
+// vectors, where the instruction set has some that formulas are made for (kernels/lanes.h).
 #pragma once
 #include "backends/cpu/isa.h"
+#include "backends/cpu/isa/vec.h"
 #include "kernels/scalar.h"
 
 namespace fc::cpu::FC_ISA {
@@ -30,6 +32,21 @@ struct Params {
   }
 };
 
+template <class Op, class T>
+constexpr bool runs_on_vectors() {
+  if constexpr ((Op::accepts & scalar::kVectors) && std::is_floating_point_v<T>) return math::own::is_wide<Vec<T>>;
+  else return false;
+}
+
+// r[i] = f(a[i]...) of vectors; the last, incomplete one is filled up with ones.
+template <class T, class F, class... In>
+FC_INLINE void vectors_flat(T* r, int64_t n, const F& f, const In*... in) {
+  constexpr int W = kWidth<T>;
+  const int64_t rest = n % W, whole = n - rest;
+  for (int64_t i = 0; i < whole; i += W) store<T>(r + i, f(load(in + i)...));
+  if (rest) store_part<T>(r + whole, f(load_part(in + whole, rest, T(1))...), rest);
+}
+
 // In-place calls read each element before they write it, so `ivdep` holds for them too.
 template <class Op, class T>
 void unary_flat(char* const* ptr, int64_t n, const void* params) {
@@ -37,8 +54,13 @@ void unary_flat(char* const* ptr, int64_t n, const void* params) {
   using R = decltype(Op::apply(T(), local.p));
   auto* r = reinterpret_cast<R*>(ptr[0]);
   auto* a = reinterpret_cast<const T*>(ptr[1]);
-  FC_IVDEP
-  for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], local.p);
+  if constexpr (runs_on_vectors<Op, T>()) {
+    vectors_flat(
+        r, n, [&](Vec<T> x) { return Op::apply(x, local.p); }, a);
+  } else {
+    FC_IVDEP
+    for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], local.p);
+  }
 }
 
 template <class Op, class T>
@@ -48,8 +70,13 @@ void binary_flat(char* const* ptr, int64_t n, const void* params) {
   auto* r = reinterpret_cast<R*>(ptr[0]);
   auto* a = reinterpret_cast<const T*>(ptr[1]);
   auto* b = reinterpret_cast<const T*>(ptr[2]);
-  FC_IVDEP
-  for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], b[i], local.p);
+  if constexpr (runs_on_vectors<Op, T>()) {
+    vectors_flat(
+        r, n, [&](Vec<T> x, Vec<T> y) { return Op::apply(x, y, local.p); }, a, b);
+  } else {
+    FC_IVDEP
+    for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], b[i], local.p);
+  }
 }
 
 template <class Op, class T>

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/lanes.h"
+
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -102,8 +104,8 @@ inline Vec<T> fma(const Vec<T>& a, const Vec<T>& b, const Vec<T>& c) {
 #endif
 }
 
-// e^x within 1 ulp of float, 2 of double: x = n ln 2 + r, the Taylor polynomial of r, then twice half the power of two,
-// so that results below the normal range round once.
+// e^x within 1 ulp of float, 2 of double: x = n ln 2 + r, the Taylor polynomial of r, then 2^n, or twice half of it, so
+// that results below the normal range round once.
 template <class T>
 inline Vec<T> exp(Vec<T> x) {
   using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
@@ -114,8 +116,11 @@ inline Vec<T> exp(Vec<T> x) {
   constexpr T ln2_high = single ? T(0.693359375) : T(6.93147180369123816490e-01);
   constexpr T ln2_low = single ? T(-2.12194440054690581e-4) : T(1.90821492927058770002e-10);
   constexpr int mantissa = single ? 23 : 52, bias = single ? 127 : 1023;
-  x = splat(low) > x ? splat(low) : x;  // in this form one instruction each
-  x = splat(high) < x ? splat(high) : x;
+  if constexpr (math::own::is_wide<Vec<T>>) x = math::own::clamp(x, low, high);
+  else {
+    x = splat(low) > x ? splat(low) : x;  // in this form one instruction each
+    x = splat(high) < x ? splat(high) : x;
+  }
   Vec<T> t = fma<T>(x, splat(T(1.44269504088896340736)), splat(magic));
   Vec<T> n = t - magic;
   Vec<T> r = fma<T>(n, splat(-ln2_low), fma<T>(n, splat(-ln2_high), x));
@@ -125,6 +130,7 @@ inline Vec<T> exp(Vec<T> x) {
   Vec<T> y = splat(T(1 / factorial[degree]));
 #pragma GCC unroll 16
   for (int k = degree - 1; k >= 0; --k) y = fma<T>(y, r, splat(T(1 / factorial[k])));
+  if constexpr (math::own::is_wide<Vec<T>>) return math::own::times_power_of_two(y, n);
   VI whole = __builtin_bit_cast(VI, t) - __builtin_bit_cast(I, magic);
   VI half = whole >> 1;
   VI a = (half + bias) << mantissa, b = (whole - half + bias) << mantissa;
