@@ -83,16 +83,37 @@ Result fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] 
   else return {lane[0], lane[1]};
 }
 
+// The same of complex numbers; the compiler makes vector code of these loops.
+template <class Fold, class T, class R = scalar::real_t<T>>
+T fold_complex_lanes(const T* x, int64_t n) {
+  constexpr int L = kLanes<T>;
+  R re[L], im[L];
+  auto join = [&](int l, T b) {
+    const T c = Fold::join(T(re[l], im[l]), b);
+    re[l] = c.real();
+    im[l] = c.imag();
+  };
+  for (int l = 0; l < L; ++l) re[l] = x[l].real(), im[l] = x[l].imag();
+  int64_t i = L;
+  for (; i + L <= n; i += L)
+    for (int l = 0; l < L; ++l) join(l, x[i + l]);
+  for (int l = 0; i < n; ++i, ++l) join(l, x[i]);
+  for (int w = L / 2; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) join(l, T(re[l + w], im[l + w]));
+  return {re[0], im[0]};
+}
+
 template <class Fold, class T, class Source = Same<T>>
 T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
   using Stored = typename Source::Stored;
   auto at = [&](int64_t i) { return Fold::map(Source::one(reinterpret_cast<const Stored*>(in + i * stride)), shift); };
-  [[maybe_unused]] const bool vectors = stride == sizeof(Stored) && n >= kLanes<T>;
-  if constexpr (!scalar::is_complex_v<T>) {
-    if (vectors) return fold_lanes<Fold, T, Source>(reinterpret_cast<const Stored*>(in), n, shift);
-  } else if constexpr (Fold::by_parts) {
+  if (stride == sizeof(Stored) && n >= kLanes<T>) {
+    auto* x = reinterpret_cast<const Stored*>(in);
     using R = scalar::real_t<T>;
-    if (vectors) return fold_lanes<Fold, R, Same<R>, T>(reinterpret_cast<const R*>(in), 2 * n, R());
+    if constexpr (!scalar::is_complex_v<T>) return fold_lanes<Fold, T, Source>(x, n, shift);
+    else if constexpr (Fold::by_parts)
+      return fold_lanes<Fold, R, Same<R>, T>(reinterpret_cast<const R*>(x), 2 * n, R());
+    else return fold_complex_lanes<Fold>(x, n);
   }
   T a = at(0);
   if (n < 8) {

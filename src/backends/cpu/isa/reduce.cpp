@@ -16,7 +16,8 @@ struct SumFold : Plain {
 struct ProdFold : Plain {
   template <class V>
   static V join(V a, V b) {
-    return a * b;
+    if constexpr (scalar::is_complex_v<V>) return scalar::wrap_mul(a, b);
+    else return a * b;
   }
 };
 struct AnyFold : Plain {
