@@ -25,14 +25,14 @@ void limited_flat(char* const* ptr, int64_t n, const void* params) {
 }
 
 // Formulas for arguments within the domain.
-#define FC_QUICK(name, types, function)            \
-  struct name {                                    \
-    static constexpr int code = FC_MAP_##name;     \
-    static constexpr unsigned accepts = types;     \
-    template <class V, class T = math::Element<V>> \
-    FC_INLINE static V apply(V x, const T*) {      \
-      return function(x);                          \
-    }                                              \
+#define FC_QUICK(name, types, function)                         \
+  struct name {                                                 \
+    [[maybe_unused]] static constexpr int code = FC_MAP_##name; \
+    [[maybe_unused]] static constexpr unsigned accepts = types; \
+    template <class V, class T = math::Element<V>>              \
+    FC_INLINE static V apply(V x, const T*) {                   \
+      return function(x);                                       \
+    }                                                           \
   };
 namespace quick {
 using scalar::kReal, scalar::kVectors;
