@@ -20,6 +20,7 @@ void check_devices(const Operator& op, const Arg* args) {
   for_each_tensor(args, op.tensor_args(), [&](const Tensor& t, size_t) {
     if (!first || (numbers && is_cpu_number(*first))) first = &t;
   });
+  if (!first) return;  // no tensor at all
   for_each_tensor(args, op.tensor_args(), [&](const Tensor& t, size_t i) {
     if (t.device() == first->device() || (numbers && is_cpu_number(t))) return;
     raise<Error>(op.schema().name, ": Expected all tensors to be on the same device, but found at least two devices, ",
