@@ -63,7 +63,7 @@ bool shutting_down() {
 #endif
 }
 
-TakeGil::TakeGil(std::nothrow_t) noexcept {
+__attribute__((no_sanitize("null"))) TakeGil::TakeGil(std::nothrow_t) noexcept {
   ++asking;
   held_ = !gone && (!shutting_down() || PyGILState_Check());
   try {

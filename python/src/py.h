@@ -44,7 +44,7 @@ void set_backend_error(PyObject* exception, std::string message);
 [[noreturn]] void sleep_until_exit() noexcept;  // see in_interpreter
 
 template <class F>
-auto guarded(F&& f) noexcept -> decltype(f()) {
+__attribute__((no_sanitize("null"))) auto guarded(F&& f) noexcept -> decltype(f()) {
   using R = decltype(f());
   try {
     return f();
@@ -59,8 +59,9 @@ auto guarded(F&& f) noexcept -> decltype(f()) {
 // C++ frames that neither throw nor let through what they do not know would end the process. So each place where this
 // module asks for the lock, or runs Python code below frames of its own, does so inside of here: a thread that is to end
 // sleeps instead, until the process is gone. Nothing with a destructor belongs inside: it would run without the lock.
+// (What unwinds carries no object, so the reference in `catch` is to none: the sanitizer is told to leave it.)
 template <class F>
-auto in_interpreter(F&& f) -> decltype(f()) {
+__attribute__((no_sanitize("null"))) auto in_interpreter(F&& f) -> decltype(f()) {
   try {
     return f();
   } catch (const abi::__forced_unwind&) { sleep_until_exit(); }
