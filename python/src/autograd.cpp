@@ -20,23 +20,11 @@ namespace {
 using autograd::Edge;
 using autograd::HookHandle;
 using autograd::Node;
+using py::PyHolder;
 
 // A node in Python: keeps alive whatever owns it.
 struct PyNode {
   Edge edge;
-};
-
-// Owns a Python object and gives it up under the interpreter's lock.
-class PyHolder {
- public:
-  explicit PyHolder(nb::object o) : o_(o.release().ptr()) {}
-  ~PyHolder() { py::drop_reference(o_); }
-  PyHolder(const PyHolder&) = delete;
-  PyHolder& operator=(const PyHolder&) = delete;
-  nb::handle get() const { return o_; }
-
- private:
-  PyObject* o_;
 };
 
 class PyTensorHook final : public autograd::TensorHook {

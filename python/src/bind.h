@@ -3,6 +3,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include "core/small.h"
 #include "py.h"
 
 namespace fc {
@@ -20,6 +21,26 @@ void add_modes(PyObject* module);
 void push_saved_tensors_hooks(PyObject* pack, PyObject* unpack);  // autograd.cpp, for modes.cpp
 // Calls what a program gave, from C++ that may run on any thread: the error that it throws holds Python's.
 nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, const nanobind::dict& kwargs = {});
+// Owns a Python object, may end on any thread and gives the object up under the interpreter's lock: inside of a use when
+// that ends. The place in the list of what waits for that is made with the holder, since an end cannot fail.
+class PyHolder {
+ public:
+  explicit PyHolder(nanobind::object o) : held_(new Held{o.ptr(), nullptr}) { o.release(); }
+  ~PyHolder();
+  PyHolder(const PyHolder&) = delete;
+  PyHolder& operator=(const PyHolder&) = delete;
+  nanobind::handle get() const { return held_->object; }
+
+  struct Held {
+    PyObject* object;
+    Held* next;
+    static void* operator new(size_t bytes) { return take_small(bytes); }
+    static void operator delete(void* p, size_t bytes) { give_small(p, bytes); }
+  };
+
+ private:
+  Held* held_;
+};
 }  // namespace py
 
 // A tensor that a binding reads: None, which the caster below takes for the undefined tensor, is none.

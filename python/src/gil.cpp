@@ -3,20 +3,18 @@
 
 #include <atomic>
 #include <utility>
-#include <vector>
 
 #include "bind.h"
 
 namespace fc::py {
 namespace {
 
-// What was dropped inside of a use of this thread.
-constinit thread_local bool something_waits [[gnu::tls_model("initial-exec")]] = false;
+// What was dropped inside of a use of this thread: lists through the objects themselves.
 struct Waiting {
-  std::vector<PyObject*> objects;
-  std::vector<Tensor> tensors;
+  PyHolder::Held* held = nullptr;
+  TensorObject* tensors = nullptr;
 };
-thread_local Waiting waiting;
+constinit thread_local Waiting waiting [[gnu::tls_model("initial-exec")]];
 
 // Asking for the lock from a thread of our own makes a thread state, for which there must be an interpreter. So the end of
 // the interpreter waits for those who are asking (it ends them), and nobody asks from then on.
@@ -27,22 +25,36 @@ void last_call(PyObject*) {
   while (asking > 0) usleep(100);
 }
 
+void give_up(PyHolder::Held* h) noexcept {
+  drop_reference(h->object);
+  delete h;
+}
+
 void drop_what_waits() {
-  while (something_waits) {
+  while (waiting.held || waiting.tensors) {  // what is dropped may run Python code, which drops more
     Waiting now = std::exchange(waiting, {});
-    something_waits = false;
-    for (PyObject* o : now.objects) drop_reference(o);
+    while (now.held) give_up(std::exchange(now.held, now.held->next));
+    while (now.tensors) {
+      TensorImpl* last = &now.tensors->tensor.impl();
+      now.tensors = now.tensors->next_waiting;
+      last->release();
+    }
   }
 }
 
 }  // namespace
 
-void drop_later(TensorImpl& dying) {
-  waiting.tensors.reserve(waiting.tensors.size() + 1);
-  dying.revive();
-  waiting.tensors.emplace_back(Ref<TensorImpl>::adopt(&dying));
-  something_waits = true;
+void drop_later(TensorImpl& dying) noexcept {
+  dying.revive();  // the list's count, with which it cannot end: nobody puts it here twice
+  auto* o = static_cast<TensorObject*>(dying.python);
+  o->next_waiting = std::exchange(waiting.tensors, o);
 }
+
+PyHolder::~PyHolder() {
+  if (in_use()) held_->next = std::exchange(waiting.held, held_);
+  else give_up(held_);
+}
+
 void add_gil_hooks() {
   after_use = drop_what_waits;
   static char any;
@@ -98,11 +110,6 @@ nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, co
 
 void drop_reference(PyObject* o) noexcept {
   if (!o) return;
-  if (in_use()) {
-    waiting.objects.push_back(o);
-    something_waits = true;
-    return;
-  }
   if (TakeGil gil(std::nothrow); gil) in_interpreter([o] { Py_DECREF(o); });
 }
 

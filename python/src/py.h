@@ -104,10 +104,10 @@ class ChangeAlone {
   ChangeAlone(const ChangeAlone&) = delete;
   ChangeAlone& operator=(const ChangeAlone&) = delete;
 };
-// Gives up a reference on any thread, inside of a use when that ends; keeps it when there is no interpreter any more.
+// Gives up a reference, outside of a use; keeps it when there is no interpreter any more.
 void drop_reference(PyObject* o) noexcept;
-void drop_later(TensorImpl& dying);  // keeps a tensor that ends inside of a use until the use does
-void add_gil_hooks();                // once, at start-up
+void drop_later(TensorImpl& dying) noexcept;  // keeps a tensor that ends inside of a use until the use does
+void add_gil_hooks();                         // once, at start-up
 
 inline std::string_view utf8(PyObject* o) {  // of a str
   Py_ssize_t n = 0;
@@ -141,6 +141,7 @@ struct TensorObject {
       tensor;  // while the C++ side owns this object, a plain pointer without a count (see tensor_object.cpp)
   PyObject* dict;
   PyObject* weakrefs;
+  TensorObject* next_waiting;  // of a tensor that drop_later keeps
 };
 extern PyTypeObject* tensor_base;   // facula._C.TensorBase
 extern PyTypeObject* tensor_class;  // facula.Tensor

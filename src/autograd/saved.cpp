@@ -18,12 +18,12 @@ void set_made_by(const Tensor& t, Ref<Node> node, uint32_t nr) {
   t.impl().set_layer(layer::Autograd, true);
 }
 
-constinit thread_local std::vector<Ref<SavedTensorHooks>>* hook_stack [[gnu::tls_model("initial-exec")]] = nullptr;
+using Stack = std::vector<Ref<SavedTensorHooks>>;
+constinit thread_local Stack* hook_stack [[gnu::tls_model("initial-exec")]] = nullptr;  // null or with a hook in it
 
 }  // namespace
 
 void hand_saved_tensor_hooks_to_workers() {
-  using Stack = std::vector<Ref<SavedTensorHooks>>;
   add_thread_local_part({
       .capture = []() -> void* { return hook_stack ? new Stack(*hook_stack) : nullptr; },
       .enter = [](void* copy) { hook_stack = new Stack(*static_cast<Stack*>(copy)); },
@@ -33,8 +33,8 @@ void hand_saved_tensor_hooks_to_workers() {
 }
 
 void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) {
-  if (!hook_stack) hook_stack = new std::vector<Ref<SavedTensorHooks>>;
-  hook_stack->push_back(std::move(hooks));
+  if (hook_stack) hook_stack->push_back(std::move(hooks));
+  else hook_stack = new Stack(1, std::move(hooks));
 }
 void pop_saved_tensor_hooks() {
   FC_CHECK(hook_stack, "saved_tensors_hooks: left without being entered on this thread");
