@@ -57,6 +57,10 @@ endif()
 add_executable(facula_call_cost EXCLUDE_FROM_ALL tools/call_cost.cpp)
 target_link_libraries(facula_call_cost PRIVATE facula facula_flags)
 
+# Times every pointwise kernel, and compares the results of two builds.
+add_executable(facula_formulas EXCLUDE_FROM_ALL benchmarks/formulas.cpp)
+target_link_libraries(facula_formulas PRIVATE facula facula_flags)
+
 # The C++ examples, into BUILD/examples, where tests/test_training.py finds them.
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/facula/facula.h)
   file(GLOB example_sources CONFIGURE_DEPENDS examples/cpp/*.cpp)

@@ -37,6 +37,8 @@ ANSWERS = {
     "gather by nothing of any type": (lambda t: t.ones(3).gather(0, t.ones(0, dtype=t.uint8)), []),
     "logsumexp of complex numbers": (lambda t: t.logsumexp(t.zeros(4, dtype=t.complex128), 0).exp().real.round(), 4),
     "logcumsumexp of complex numbers": (lambda t: t.logcumsumexp(t.zeros(3, dtype=t.complex128), 0).exp().real.round(), [1, 2, 3]),
+    "derivatives do not look for infinities among NaNs": (
+        lambda t: t.view_as_real(t.ops.aten.tanh_backward(t.tensor([1j]), t.tensor([complex(1, inf)]))).isnan(), [[True, True]]),
     "batch_norm of nothing": (lambda t: t.nn.functional.batch_norm(t.ones(0), t.ones(0), t.ones(0), training=True), []),
     "dropout of complex numbers": (lambda t: t.unique(t.nn.functional.dropout(t.ones(64, dtype=t.complex64), 0.5).real), [0, 2]),
     "attention whose keys have more dimensions": (

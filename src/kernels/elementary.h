@@ -481,6 +481,17 @@ FC_INLINE double hypot(double a, double b) {
   return x == inf || y == inf ? inf : root * down;
 }
 
+// --- the neighbour of a towards b
+template <class T>
+FC_INLINE T nextafter(T a, T b) {
+  using B = Bits<T>;
+  const B bits = bits_of(a), step = (a < b) == (a > T(0)) ? B(1) : ~B(0);  // away from 0, or towards it
+  const T moved = from_bits<T>(bits + step), smallest = copysign(from_bits<T>(B(1)), b);
+  const T next = a == T(0) ? smallest : moved;
+  const T y = a == b ? b : next;
+  return (a != a) | (b != b) ? a + b : y;
+}
+
 // --- power: in double with series as long as a float needs
 FC_INLINE double log2_of_float(double x) {  // x >= 0; subnormal floats are ordinary doubles
   using F = Constants<double>;

@@ -47,6 +47,15 @@ template <class T>
 FC_INLINE bool exact(T x) {
   return !(std::fabs(x) > own::trig_limit<T>);
 }
+template <class T>
+FC_INLINE bool exact_times_pi(T x) {
+  return exact(x * T(3.14159265358979323846));
+}
+template <class V, class T = Element<V>>
+FC_INLINE V sinc_of_exact(V x) {
+  const V y = x * T(3.14159265358979323846), r = own::sin(y) / y;
+  return x == T(0) ? T(1) : r;
+}
 #define FC_PERIODIC(name)                                                               \
   template <class T>                                                                    \
   FC_INLINE T name(T x) {                                                               \

@@ -45,7 +45,7 @@ using wrap_t = typename std::conditional_t<is_int_v<T>, std::make_unsigned<T>, s
 
 template <class T>
 FC_INLINE T wrap_mul(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) return a && b;
+  if constexpr (std::is_same_v<T, bool>) return a & b;
   // Narrow types promote to int, whose overflow would be undefined: multiply in 64 bits.
   else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   // Without C's search for infinities among NaNs, which would be a call per element.
@@ -119,7 +119,11 @@ FC_UNARY(sign, kOrdered,
   if constexpr (std::is_same_v<T, bool>) return x;
   else return static_cast<T>((T(0) < x) - (x < T(0)));)  // of NaN: 0
 FC_UNARY(sgn, kAll,
-  if constexpr (is_complex_v<T>) return x == T(0) ? T(0) : x / modulus(x);
+  if constexpr (is_complex_v<T>) {
+    const auto size = modulus(x), zero = real_t<T>(0);
+    const bool none = (x.real() == zero) & (x.imag() == zero);
+    return T(none ? zero : x.real() / size, none ? zero : x.imag() / size);
+  }
   else return sign::apply(x, p);)
 // --- rounding
 FC_UNARY(floor, kInt | kReal, if constexpr (is_int_v<T>) return x; else return std::floor(x);)
@@ -151,7 +155,7 @@ FC_UNARY(acosh, kFloating | kVectors, return math::acosh(x);)
 FC_UNARY(atanh, kFloating | kVectors, return math::atanh(x);)
 FC_UNARY(deg2rad, kReal, return x * T(0.017453292519943295);)
 FC_UNARY(rad2deg, kReal, return x * T(57.29577951308232);)
-FC_UNARY(sinc, kFloating, if (x == T(0)) return T(1); T y = x * T(3.14159265358979323846); return math::sin(y) / y;)
+FC_UNARY(sinc, kFloating, const T y = x * T(3.14159265358979323846), r = math::sin(y) / y; return x == T(0) ? T(1) : r;)
 // --- error function, gamma, Bessel
 FC_UNARY(erf, kReal | kVectors, return math::erf(x);)
 FC_UNARY(erfc, kReal | kVectors, return math::erfc(x);)
@@ -170,13 +174,21 @@ FC_BINARY(logit_backward, kReal,
 // --- tests and bits
 FC_UNARY(logical_not, kBool, return !x;)
 FC_UNARY(isnan, kAll, return x != x;)
+template <class T>
+FC_INLINE bool is_infinite(T x) {
+  return std::fabs(x) == std::numeric_limits<T>::infinity();
+}
+template <class T>
+FC_INLINE bool is_finite(T x) {
+  return std::fabs(x) < std::numeric_limits<T>::infinity();
+}
 FC_UNARY(isinf, kAll,
-  if constexpr (is_complex_v<T>) return std::isinf(x.real()) || std::isinf(x.imag());
-  else if constexpr (is_real_v<T>) return std::fabs(x) == std::numeric_limits<T>::infinity();
+  if constexpr (is_complex_v<T>) return static_cast<bool>(is_infinite(x.real()) | is_infinite(x.imag()));
+  else if constexpr (is_real_v<T>) return is_infinite(x);
   else return false;)
 FC_UNARY(isfinite, kAll,
-  if constexpr (is_complex_v<T>) return std::isfinite(x.real()) && std::isfinite(x.imag());
-  else if constexpr (is_real_v<T>) return std::fabs(x) < std::numeric_limits<T>::infinity();
+  if constexpr (is_complex_v<T>) return static_cast<bool>(is_finite(x.real()) & is_finite(x.imag()));
+  else if constexpr (is_real_v<T>) return is_finite(x);
   else return true;)
 FC_UNARY(isposinf, kOrdered, if constexpr (is_real_v<T>) return x == std::numeric_limits<T>::infinity(); else return false;)
 FC_UNARY(isneginf, kOrdered, if constexpr (is_real_v<T>) return x == -std::numeric_limits<T>::infinity(); else return false;)
@@ -238,11 +250,11 @@ FC_INLINE T times_alpha(T x, T alpha) {
   else return alpha * x;
 }
 FC_BINARY(add, kAll,
-  if constexpr (std::is_same_v<T, bool>) return a || (b && p[0]);
+  if constexpr (std::is_same_v<T, bool>) return static_cast<T>(a | (b & p[0]));
   else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) + static_cast<wrap_t<T>>(wrap_mul(b, p[0])));
   else return a + times_alpha(b, p[0]);)
 FC_BINARY(sub, kAll,
-  if constexpr (std::is_same_v<T, bool>) return a != (b && p[0]);
+  if constexpr (std::is_same_v<T, bool>) return static_cast<T>(a ^ (b & p[0]));
   else if constexpr (is_int_v<T>) return static_cast<T>(static_cast<wrap_t<T>>(a) - static_cast<wrap_t<T>>(wrap_mul(b, p[0])));
   else return a - times_alpha(b, p[0]);)
 FC_BINARY(rsub, kAll, return sub::apply(b, a, p);)
@@ -252,8 +264,9 @@ FC_BINARY(div, kFloating, return quotient(a, b);)
 template <class T>
 FC_INLINE T safe_quotient(T a, T b) {
   const bool minus = std::is_signed_v<T> && b == static_cast<T>(-1);
-  if constexpr (sizeof(T) < 8) {  // exact in a double, and vector code
-    const T q = static_cast<T>(static_cast<double>(a) / static_cast<double>(b == 0 || minus ? T(1) : b));
+  if constexpr (sizeof(T) < 8) {  // vector code, and exact: a quotient that is not whole differs from it by 1 / b at least
+    using F = std::conditional_t<sizeof(T) < 4, float, double>;
+    const T q = static_cast<T>(static_cast<F>(a) / static_cast<F>((b == 0) | minus ? T(1) : b));
     return b == 0 ? T(0) : (minus ? static_cast<T>(-static_cast<wrap_t<T>>(a)) : q);
   } else {
     if (b == 0) return 0;
@@ -308,7 +321,7 @@ FC_BINARY(remainder, kInt | kReal,
   })
 FC_BINARY(fmod, kInt | kReal, if constexpr (is_int_v<T>) return safe_remainder(a, b); else return std::fmod(a, b);)
 FC_BINARY(pow, kAll,
-  if constexpr (std::is_same_v<T, bool>) return a || !b;
+  if constexpr (std::is_same_v<T, bool>) return a >= b;
   else if constexpr (is_int_v<T>) {
     if (b < 0) return a == 1 ? T(1) : (std::is_signed_v<T> && a == T(-1) ? (b % 2 ? T(-1) : T(1)) : T(0));
     T result = 1;
@@ -329,7 +342,7 @@ FC_BINARY(clamp_max, kOrdered, return minimum::apply(a, b, p);)
 FC_BINARY(atan2, kReal | kVectors, return math::atan2(a, b);)
 FC_BINARY(hypot, kReal, return math::hypot(a, b);)
 FC_BINARY(copysign, kReal, return std::copysign(a, b);)
-FC_BINARY(nextafter, kReal, return std::nextafter(a, b);)
+FC_BINARY(nextafter, kReal, return math::own::nextafter(a, b);)
 FC_BINARY(logaddexp, kFloating | kVectors,
   if constexpr (is_complex_v<T>) {
     if (a != a || b != b) return T(std::numeric_limits<real_t<T>>::quiet_NaN(), std::numeric_limits<real_t<T>>::quiet_NaN());
@@ -348,7 +361,9 @@ FC_BINARY(logaddexp2, kReal | kVectors,
 FC_BINARY(xlogy, kReal | kVectors, const V y = a == T(0) ? T(0) : a * math::log(b); return b != b ? b : y;)
 FC_BINARY(xlog1py, kReal | kVectors, const V y = a == T(0) ? T(0) : a * math::log1p(b); return b != b ? b : y;)
 FC_BINARY(ldexp, kFloating | kVectors, return a * math::exp2(b);)
-FC_BINARY(heaviside, kOrdered, return a == 0 ? b : static_cast<T>(a > 0);)
+FC_BINARY(heaviside, kOrdered,
+  if constexpr (std::is_same_v<T, bool>) return static_cast<T>(a | b);
+  else return a == 0 ? b : static_cast<T>(a > 0);)
 FC_BINARY(gcd, kInt,
   wrap_t<T> x = static_cast<wrap_t<T>>(a < 0 ? -static_cast<wrap_t<T>>(a) : a);
   wrap_t<T> y = static_cast<wrap_t<T>>(b < 0 ? -static_cast<wrap_t<T>>(b) : b);
@@ -362,8 +377,8 @@ FC_BINARY(lt, kOrdered, return a < b;)
 FC_BINARY(le, kOrdered, return a <= b;)
 FC_BINARY(gt, kOrdered, return a > b;)
 FC_BINARY(ge, kOrdered, return a >= b;)
-FC_BINARY(logical_and, kBool, return a && b;)
-FC_BINARY(logical_or, kBool, return a || b;)
+FC_BINARY(logical_and, kBool, return static_cast<T>(a & b);)
+FC_BINARY(logical_or, kBool, return static_cast<T>(a | b);)
 FC_BINARY(logical_xor, kBool, return a != b;)
 FC_BINARY(bitwise_and, kBool | kInt, return static_cast<T>(a & b);)
 FC_BINARY(bitwise_or, kBool | kInt, return static_cast<T>(a | b);)
@@ -398,8 +413,8 @@ FC_BINARY(bitwise_right_shift, kInt,
 FC_BINARY(prelu, kReal, return a > T(0) ? a : a * b;)
 FC_BINARY(complex, kReal, return std::complex<T>(a, b);)
 // --- derivatives; a: incoming gradient, b: input or result
-FC_BINARY(sigmoid_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj((T(1) - b) * b); else return a * (T(1) - b) * b;)
-FC_BINARY(tanh_backward, kFloating, if constexpr (is_complex_v<T>) return a * std::conj(T(1) - b * b); else return a * (T(1) - b * b);)
+FC_BINARY(sigmoid_backward, kFloating, if constexpr (is_complex_v<T>) return wrap_mul(a, std::conj(wrap_mul(T(1) - b, b))); else return a * (T(1) - b) * b;)
+FC_BINARY(tanh_backward, kFloating, if constexpr (is_complex_v<T>) return wrap_mul(a, std::conj(T(1) - wrap_mul(b, b))); else return a * (T(1) - b * b);)
 FC_BINARY(silu_backward, kReal | kVectors, V s = T(1) / (T(1) + math::exp(-b)); return a * s * (T(1) + b * (T(1) - s));)
 FC_BINARY(mish_backward, kReal | kVectors,
   V s = T(1) / (T(1) + math::exp(-b)), t = tanh_softplus(b);

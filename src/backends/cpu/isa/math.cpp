@@ -39,6 +39,7 @@ using scalar::kReal, scalar::kVectors;
 FC_QUICK(sin, kReal | kVectors, math::own::sin)
 FC_QUICK(cos, kReal | kVectors, math::own::cos)
 FC_QUICK(tan, kReal | kVectors, math::own::tan)
+FC_QUICK(sinc, kReal | kVectors, math::sinc_of_exact)
 FC_QUICK(erfinv, kReal | kVectors, math::erfinv_of_central)
 FC_QUICK(lgamma, kReal, math::own::lgamma_of_positive)
 FC_QUICK(digamma, kReal, math::own::digamma_of_positive)
@@ -54,6 +55,7 @@ void add_limited_of(KernelTable& t) {
   add_limited<scalar::sin, T, quick::sin, math::exact<T>>(t);
   add_limited<scalar::cos, T, quick::cos, math::exact<T>>(t);
   add_limited<scalar::tan, T, quick::tan, math::exact<T>>(t);
+  add_limited<scalar::sinc, T, quick::sinc, math::exact_times_pi<T>>(t);
   add_limited<scalar::erfinv, T, quick::erfinv, math::is_central<T>>(t);
 }
 

@@ -90,16 +90,26 @@ void ternary_flat(char* const* ptr, int64_t n, const void* params) {
   for (int64_t i = 0; i < n; ++i) r[i] = Op::apply(a[i], b[i], c[i], local.p);
 }
 
+// The element type of what a formula gives. An int, to which C++ promotes narrow operands, would be right but slow: the
+// walker would convert it back.
+template <class T, class R>
+constexpr DType result_of() {
+  static_assert(std::is_same_v<R, T> || std::is_same_v<R, bool> || std::is_same_v<R, scalar::real_t<T>> ||
+                    std::is_same_v<R, std::complex<T>>,
+                "a formula gives its operands' type, bool, or the real or complex type that belongs to it");
+  return dtype_of<R>();
+}
+
 template <class Op, class T>
 void add_kernel(KernelTable& t, int16_t cost) {
   MapKernel& k = t.map[Op::code][static_cast<int>(dtype_of<T>())];
   k.cost = cost;
   if constexpr (Op::arity == 1) {
     k.fn = unary_flat<Op, T>;
-    k.result = dtype_of<decltype(Op::apply(T(), static_cast<const T*>(nullptr)))>();
+    k.result = result_of<T, decltype(Op::apply(T(), static_cast<const T*>(nullptr)))>();
   } else if constexpr (Op::arity == 2) {
     k.fn = binary_flat<Op, T>;
-    k.result = dtype_of<decltype(Op::apply(T(), T(), static_cast<const T*>(nullptr)))>();
+    k.result = result_of<T, decltype(Op::apply(T(), T(), static_cast<const T*>(nullptr)))>();
   } else {
     k.fn = ternary_flat<Op, T>;
     k.result = dtype_of<T>();
