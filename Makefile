@@ -84,7 +84,7 @@ lint: configure  ## formatting, linters, include directions, start-up code
 format:          ## rewrite C++ the way lint wants it (white space only)
 	@tools/formatted_files.sh | xargs clang-format -i
 
-install: build   ## headers, library and find_package(Facula) into PREFIX
+install: build   ## headers, library, find_package(Facula) and pkg-config into PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
 	@cp $(BUILD)/install_manifest.txt $(BUILD)/installed.txt
 	@echo "Python: the build in $(BUILD)/python is importable from $(ENVIRONMENT); pip install . makes a wheel"

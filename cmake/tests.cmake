@@ -48,9 +48,9 @@ if(FACULA_SANITIZE)
       PASS_REGULAR_EXPRESSION "${CMAKE_MATCH_2}")
   endforeach()
 else()
-  add_test(NAME find_package COMMAND ${CMAKE_COMMAND}
+  add_test(NAME install COMMAND ${CMAKE_COMMAND}
     -D build=${PROJECT_BINARY_DIR} -D source=${PROJECT_SOURCE_DIR} -D compiler=${CMAKE_CXX_COMPILER}
-    -P ${PROJECT_SOURCE_DIR}/cmake/test_find_package.cmake)
+    -P ${PROJECT_SOURCE_DIR}/cmake/test_install.cmake)
 endif()
 
 # Counted and timed by tools/build_stats.py.

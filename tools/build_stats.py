@@ -26,6 +26,7 @@ BUDGETS = {
     "kernel_rebuild": ("edit one CPU kernel, build, import", "s", 15, 5),
     "operator_files": ("sources recompiled after adding an operator", "files", 4, 2),
     "operator_rebuild": ("add one operator, build, import", "s", 30, 15),
+    "cpp_program": ("compile 20 lines of C++ with -O2", "s", 1, 0.7),
     "import": ("import facula, warm", "ms", 120, 60),
     "library": ("libfacula.so, stripped", "MB", 25, 12),
     "python_add": ("torch.add of two 1-element tensors from Python", "us", 0.35, 0.2),
@@ -131,6 +132,42 @@ def operator_rebuild(tree, found):
     tree.run(tree.python, "-c", "import facula; assert facula.twice(facula.ones(2)).tolist() == [2.0, 2.0]")
 
 
+PROGRAM = """#include <facula/facula.h>
+#include <iostream>
+
+using facula::Tensor;
+
+int main() {
+  facula::manual_seed(0);
+  Tensor x = facula::randn({64, 3});
+  Tensor y = x.mm(facula::tensor({1.0, -2.0, 0.5}).reshape({3, 1}));
+  Tensor w = facula::zeros({3, 1}, facula::requires_grad());
+  for (int step = 0; step < 100; ++step) {
+    Tensor loss = facula::mse_loss(x.mm(w), y);
+    loss.backward();
+    facula::NoGradGuard no_grad;
+    w -= w.grad() * 0.1;
+    w.mutable_grad() = Tensor();
+    if (step % 10 == 0) std::cout << loss.item<double>() << "\\n";
+  }
+  std::cout << w << "\\n";
+}
+"""
+
+
+def cpp_program(tree, found):
+    """A program sees the public headers only, as if they were installed."""
+    source = tree.folder / "program.cpp"
+    source.write_text(PROGRAM)
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        tree.run("c++", "-std=c++20", "-O2", "-c", str(source), "-o", str(source.with_suffix(".o")),
+                 f"-I{tree.folder / 'include'}", f"-I{tree.build / 'generated'}")  # fmt: skip
+        times.append(time.perf_counter() - start)
+    found["cpp_program"] = min(times)
+
+
 def sizes(tree, found):
     package = tree.build / "python/facula"
     shown = {}
@@ -195,7 +232,7 @@ def cpp_calls(tree, found):
     found["details"]["instructions_per_call"] = {"never observed": never, "observed before, off now": off}
 
 
-STEPS = [clean_build, kernel_rebuild, operator_rebuild, sizes, import_time, python_calls, cpp_calls]
+STEPS = [clean_build, kernel_rebuild, operator_rebuild, cpp_program, sizes, import_time, python_calls, cpp_calls]
 
 
 def judge(name, value):

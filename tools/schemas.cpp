@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   initialise();
-  std::ostringstream methods, functions, bodies, definitions;
+  std::ostringstream methods, functions, definitions;
   std::set<std::string> seen;
   for (Operator* op : all_operators()) {
     if (op->schema().space != "aten") continue;
@@ -214,13 +214,12 @@ int main(int argc, char** argv) {
     if (!f->method) continue;
     methods << f->result << " " << f->name << "(" << f->list(Function::Declared, 1) << ") const;\n";
     std::string rest = f->list(Function::Names, 1);
-    bodies << "inline " << f->result << " Tensor::" << f->name << "(" << f->list(Function::Defined, 1)
-           << ") const { return facula::" << f->name << "(*this" << (rest.empty() ? "" : ", ") << rest << "); }\n";
+    definitions << f->result << " Tensor::" << f->name << "(" << f->list(Function::Defined, 1)
+                << ") const { return facula::" << f->name << "(*this" << (rest.empty() ? "" : ", ") << rest << "); }\n";
   }
   std::string folder = argv[1], note = "// Written by facula-schemas from the operators' schemas. Do not edit.\n";
   std::string open = "\nnamespace facula {\n\n", close = "\n}  // namespace facula\n";
   write(folder + "/methods.h", note + "// Inside class facula::Tensor.\n" + methods.str());
-  write(folder + "/functions.h",
-        note + "#pragma once\n#include <facula/tensor.h>\n" + open + functions.str() + "\n" + bodies.str() + close);
+  write(folder + "/functions.h", note + "#pragma once\n#include <facula/tensor.h>\n" + open + functions.str() + close);
   write(folder + "/functions.cpp", note + "#include \"front/call.h\"\n" + open + definitions.str() + close);
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds a wheel, installs it into an environment of its own, and runs it there: a product, the command line, and a
-# C++ program against the headers and CMake files inside the wheel.   test_wheel.sh [PYTHON]
+# C++ program and an operator library against the headers and CMake files inside the wheel.   test_wheel.sh [PYTHON]
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 python=${1:-python3}
+CXX=${CXX:-c++}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" -m venv "$work/env"
@@ -27,4 +28,12 @@ cp -r "$root/examples/cmake-project" hello
 cmake -S hello -B hello/build -DCMAKE_PREFIX_PATH="$package" > /dev/null
 cmake --build hello/build > /dev/null
 hello/build/hello > /dev/null
+"$work/env/bin/python" - <<'PY'
+import facula
+
+facula.ops.load_library("hello/build/libtriple.so")
+assert facula.ops.hello.triple(facula.ones(2)).tolist() == [3.0, 3.0]
+PY
+"$CXX" -std=c++20 hello/hello.cpp -o plain -I"$package/include" -L"$package" -Wl,-rpath,"$package" -lfacula
+./plain > /dev/null
 echo "wheel: ok"

@@ -6,8 +6,6 @@
 #pragma once
 #include <facula/tensor.h>
 
-#include "dispatch/layers.h"
-
 namespace facula {
 
 inline Tensor tensor(std::initializer_list<double> values, const TensorOptions& options = {}) {
@@ -33,15 +31,30 @@ inline std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::v
                                     create_graph, allow_unused));
 }
 
-class NoGradGuard : public fc::GradMode {
+class AutoGradMode {  // switches recording on or off for this thread and scope
  public:
-  NoGradGuard() : fc::GradMode(false) {}
+  explicit AutoGradMode(bool on);
+  ~AutoGradMode();
+  AutoGradMode(const AutoGradMode&) = delete;
+  AutoGradMode& operator=(const AutoGradMode&) = delete;
+
+ private:
+  bool before_;
 };
-class AutoGradMode : public fc::GradMode {
+class NoGradGuard : public AutoGradMode {
  public:
-  explicit AutoGradMode(bool on) : fc::GradMode(on) {}
+  NoGradGuard() : AutoGradMode(false) {}
 };
-using InferenceMode = fc::InferenceMode;
+class InferenceMode {  // no recording, no version counting on what is made inside
+ public:
+  explicit InferenceMode(bool on = true);
+  ~InferenceMode();
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  bool before_, grad_before_;
+};
 
 const char* version();
 std::string show_config();

@@ -2,17 +2,19 @@
 // What the front has beyond operators, in terms of the core's tensor. facula.h and tensor.h wrap it; it is compiled once
 // (src/front), and not again when an operator is added.
 #pragma once
-#include <facula/types.h>
-
 #include <iosfwd>
 
-#include "ops/indexing.h"
+#include <facula/indexing.h>
+#include <facula/types.h>
 
 namespace facula::front {
 
 Scalar item(const fc::Tensor& t);
 fc::Tensor to(const fc::Tensor& t, const TensorOptions& options);
 std::ostream& print(std::ostream& out, const fc::Tensor& t);
+fc::Tensor get_item(const fc::Tensor& self, std::initializer_list<fc::TensorIndex> indices);
+void set_item(const fc::Tensor& self, std::initializer_list<fc::TensorIndex> indices, const fc::Tensor& value);
+void set_item(const fc::Tensor& self, std::initializer_list<fc::TensorIndex> indices, const Scalar& value);
 
 bool requires_grad(const fc::Tensor& t);
 void set_requires_grad(const fc::Tensor& t, bool on);

@@ -57,15 +57,13 @@ class Tensor : public fc::Tensor {
   Tensor to(Device d, Dtype t) const { return to(TensorOptions(t).device(d)); }
   Tensor cpu() const { return to(kCPU); }
 
-  Tensor index(std::initializer_list<fc::TensorIndex> indices) const {
-    return fc::get_item(*this, {indices.begin(), indices.size()});
-  }
+  Tensor index(std::initializer_list<fc::TensorIndex> indices) const { return front::get_item(*this, indices); }
   Tensor index_put_(std::initializer_list<fc::TensorIndex> indices, const Tensor& value) const {
-    fc::set_item(*this, {indices.begin(), indices.size()}, static_cast<const fc::Tensor&>(value));
+    front::set_item(*this, indices, static_cast<const fc::Tensor&>(value));
     return *this;
   }
   Tensor index_put_(std::initializer_list<fc::TensorIndex> indices, const Scalar& value) const {
-    fc::set_item(*this, {indices.begin(), indices.size()}, value);
+    front::set_item(*this, indices, value);
     return *this;
   }
   Tensor operator[](int64_t i) const { return index({fc::TensorIndex(i)}); }
@@ -142,4 +140,4 @@ inline std::ostream& operator<<(std::ostream& out, const Tensor& t) { return fro
 
 }  // namespace facula
 
-#include <facula/functions.h>  // the methods' bodies
+#include <facula/functions.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small types of the C++ front, under the names that libtorch programs use.
 #pragma once
+#if __cplusplus < 202002L
+#error "Facula's headers need C++20: compile with -std=c++20"
+#endif
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -9,12 +12,15 @@
 #include <tuple>
 #include <vector>
 
-#include "core/device.h"
-#include "core/dtype.h"
-#include "core/error.h"
-#include "core/generator.h"
-#include "core/scalar.h"
-#include "core/tensor.h"
+#include <facula/device.h>
+#include <facula/dtype.h>
+#include <facula/error.h>
+#include <facula/scalar.h>
+#include <facula/tensor_impl.h>
+
+namespace fc {
+class Generator;
+}
 
 namespace facula {
 
@@ -59,15 +65,15 @@ class IntArrayRef {
   size_t size_ = 0;
 };
 
+// A stream of random numbers on the CPU. Copies are handles of one stream.
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : impl_(fc::make_ref<fc::Generator>()) { impl_->set_seed(seed); }
-  explicit Generator(fc::Ref<fc::Generator> impl) : impl_(std::move(impl)) {}
-  fc::Generator* get() const { return impl_.get(); }
-  void set_current_seed(uint64_t seed) { impl_->set_seed(seed); }
+  explicit Generator(uint64_t seed);
+  fc::Generator* get() const;
+  void set_current_seed(uint64_t seed);
 
  private:
-  fc::Ref<fc::Generator> impl_;
+  fc::Ref<fc::RefCounted> impl_;
 };
 
 // dtype, device and requires_grad of a new tensor: dtype(kFloat64).requires_grad(true).

@@ -12,7 +12,7 @@ def _compile_flags() -> str:
     import facula
 
     package = pathlib.Path(facula.__file__).parent
-    folders = [package / "include", package / "include" / "facula" / "detail"]
+    folders = [package / "include", package / "include" / "facula" / "internal"]
     if not folders[0].exists():
         build = pathlib.Path(facula._C.__file__).parent.parent.parent
         tree = next(p for p in build.parents if (p / "include" / "facula" / "facula.h").exists())
@@ -54,7 +54,7 @@ def main(argv=None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
 
     p = commands.add_parser("info", help="what this Facula was built with, and its devices")
-    p.add_argument("--cflags", action="store_true", help="only the flags that compile and link C++ against it")
+    p.add_argument("--cflags", action="store_true", help="only the flags that compile and link C++ against it, operator libraries included")
     p.set_defaults(do=info)
 
     p = commands.add_parser("conformance", help="the scorecard of a backend")

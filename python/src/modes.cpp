@@ -39,7 +39,7 @@ struct StateMode {
     switch (kind) {
       case Nothing: break;
       case Grad: GradMode::set(on); break;
-      case Inference: InferenceMode::set(on); break;
+      case Inference: set_inference_mode(on); break;
       case Anomaly:
         thread_state().anomaly_mode = on;
         thread_state().anomaly_check_nan = check_nan;

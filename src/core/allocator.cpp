@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/device.h"
 #include "core/error.h"
 #include "core/small.h"
 

@@ -2,18 +2,9 @@
 // Memory for storages. An allocator returns a block and the function that gives it back; it must be callable from
 // any thread. The CPU allocator caches freed blocks (small ones per thread, large ones shared).
 #pragma once
-#include <cstddef>
-#include <cstdint>
-
-#include "core/device.h"
+#include <facula/storage.h>
 
 namespace fc {
-
-struct Block {
-  void* data = nullptr;
-  void (*free)(void* data, size_t bytes, void* context) = nullptr;
-  void* context = nullptr;
-};
 
 class Allocator {
  public:

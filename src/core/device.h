@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices. Type 0 is the CPU, 1 CUDA, 2 meta (shapes only); further types get a number when a backend registers
-// its name, so any number of them live in one process.
+// The registry of device types.
 #pragma once
-#include <cstdint>
-#include <string>
 #include <string_view>
+
+#include <facula/device.h>
 
 namespace fc {
 
 inline constexpr int kMaxDeviceTypes = 64;
-
-struct Device {
-  enum : int8_t { CPU = 0, CUDA = 1, Meta = 2 };
-  int8_t type = CPU;
-  int8_t index = -1;  // -1: the current device of that type
-
-  bool is_cpu() const { return type == CPU; }
-  bool is_meta() const { return type == Meta; }
-  // There is one CPU, whatever its index; of other types no index means the first.
-  friend bool operator==(Device a, Device b) {
-    return a.type == b.type && (a.index == b.index || (a.index <= 0 && b.index <= 0) || a.type == CPU);
-  }
-};
 
 std::string_view device_type_name(int type);
 int find_device_type(std::string_view name);      // -1 if unknown
 int register_device_type(std::string_view name);  // the number; the same one for the same name
 // Asked for a name that is not registered; true: it is now. Set by the front that knows about installed backends.
 extern bool (*find_more_devices)(std::string_view name);
-Device parse_device(std::string_view text);  // "cpu", "cuda:1"; throws RuntimeError
-std::string to_string(Device d);
 
 }  // namespace fc

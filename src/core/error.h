@@ -1,54 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the user's making are exceptions; each class becomes the Python exception of the same name.
-// Texts read "operator: what was asked, what is allowed", and are built out of line, on the cold path only.
+// How errors are raised. Texts read "operator: what was asked, what is allowed", and are built out of line, on the cold
+// path only.
 #pragma once
-#include <exception>
+#include <facula/error.h>
 
 #include "core/format.h"
 
 namespace fc {
-
-class Error : public std::exception {  // RuntimeError in Python
- public:
-  explicit Error(std::string message) : message_(std::move(message)) {}
-  const char* what() const noexcept override { return message_.c_str(); }
-  const std::string& message() const noexcept { return message_; }
-  // Puts a line before the text, for callers that know more about where it happened.
-  void add_context(std::string_view where) { message_.insert(0, std::string(where) + ": "); }
-  virtual const char* kind() const noexcept { return "RuntimeError"; }
-
- private:
-  std::string message_;
-};
-
-struct IndexError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "IndexError"; }
-};
-struct ValueError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "ValueError"; }
-};
-struct TypeError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "TypeError"; }
-};
-struct AttributeError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "AttributeError"; }
-};
-struct BufferError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "BufferError"; }
-};
-struct NotImplementedError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "NotImplementedError"; }
-};
-struct OutOfMemoryError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "OutOfMemoryError"; }
-};
 
 template <class E, class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void raise(const Parts&... parts) {

@@ -5,6 +5,10 @@
 
 namespace fc {
 
+void Scalar::overflow(const char* type) {
+  raise<Error>("value cannot be converted to type ", type, " without overflow");
+}
+
 bool fits(const Scalar& v, DType t) {
   if (is_complex(t) || t == DType::Bool) return true;
   if (v.is_complex() && v.to_complex().im != 0) return false;

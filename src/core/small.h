@@ -6,10 +6,9 @@
 #include <cstddef>
 #include <vector>
 
-namespace fc {
+#include <facula/ref.h>  // take_small, give_small
 
-void* take_small(size_t bytes);  // throws std::bad_alloc
-void give_small(void* p, size_t bytes) noexcept;
+namespace fc {
 
 template <class T>
 struct SmallAllocator {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/device.h"
 #include "core/error.h"
 
 namespace fc {

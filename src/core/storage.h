@@ -1,39 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A storage is one block of memory on one device, shared by all views of it. It knows how to give the block back,
-// and has an id that is never reused (the profilers' name for it). Whoever hands the address to code that knows no
-// storages (NumPy, DLPack) lends the memory and keeps a handle of the storage, not of a tensor, whose storage may be
-// exchanged.
+// Making storages, and copying their bytes between devices.
 #pragma once
+#include <facula/storage.h>
+
 #include "core/allocator.h"
 #include "core/ref.h"
 
 namespace fc {
-
-class Storage : public RefCounted {
- public:
-  // read_only: memory that others own and that may not be written, a map of a file perhaps.
-  Storage(Block block, size_t bytes, Device device, Allocator* allocator, bool read_only = false);
-  ~Storage() override;
-
-  void* data() const { return block_.data; }
-  size_t bytes() const { return bytes_; }
-  Device device() const { return device_; }
-  uint64_t id() const { return id_; }
-  bool read_only() const { return read_only_; }  // operators refuse to write to it (dispatch/checks.h)
-  // False for memory that others own, and for memory that was lent.
-  bool resizable() const { return allocator_ != nullptr && !__atomic_load_n(&lent_, __ATOMIC_ACQUIRE); }
-  void resize(size_t bytes);                                         // keeps what fits
-  void lend() { __atomic_store_n(&lent_, true, __ATOMIC_RELEASE); }  // from now on the memory stays where it is
-
- private:
-  Block block_;
-  size_t bytes_;
-  Allocator* allocator_;
-  uint64_t id_;
-  Device device_;
-  bool read_only_;
-  bool lent_ = false;
-};
 
 Ref<Storage> allocate_storage(size_t bytes, Device device);
 

@@ -102,24 +102,11 @@ class GradMode {  // switches recording on or off for a scope
   bool before_;
 };
 
-class InferenceMode {  // no recording, no version counting on what is made inside
- public:
-  explicit InferenceMode(bool on = true) : before_(thread_state()) { set(on); }
-  ~InferenceMode() {
-    thread_state() = before_;
-    new_tensors_are_inference = before_.inference_mode;
-  }
-  InferenceMode(const InferenceMode&) = delete;
-  InferenceMode& operator=(const InferenceMode&) = delete;
-  static void set(bool on) {
-    thread_state().inference_mode = on;
-    thread_state().grad_mode = !on;
-    new_tensors_are_inference = on;
-  }
-
- private:
-  ThreadState before_;
-};
+inline void set_inference_mode(bool on) {  // no recording, no version counting on what is made inside
+  thread_state().inference_mode = on;
+  thread_state().grad_mode = !on;
+  new_tensors_are_inference = on;
+}
 
 // A layer gets the call and the set of layers below it; to go on it calls redispatch.
 using LayerFn = void (*)(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results);

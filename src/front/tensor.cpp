@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <facula/front.h>
+#include <facula/facula.h>
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "core/config.h"
+#include "core/generator.h"
 #include "core/threads.h"
+#include "dispatch/layers.h"
 #include "ops/calls.h"
+#include "ops/indexing.h"
 #include "runtime.h"
 
 namespace facula {
@@ -16,6 +19,16 @@ Scalar item(const fc::Tensor& t) { return fc::call<"aten::_local_scalar_dense", 
 fc::Tensor to(const fc::Tensor& t, const TensorOptions& o) {
   return fc::call<"aten::to.dtype_layout", fc::Tensor>(t, o.dtype_opt(), fc::Arg(), o.device_opt(), fc::Arg(), false,
                                                        false, fc::Arg());
+}
+
+fc::Tensor get_item(const fc::Tensor& self, std::initializer_list<fc::TensorIndex> indices) {
+  return fc::get_item(self, {indices.begin(), indices.size()});
+}
+void set_item(const fc::Tensor& self, std::initializer_list<fc::TensorIndex> indices, const fc::Tensor& value) {
+  fc::set_item(self, {indices.begin(), indices.size()}, value);
+}
+void set_item(const fc::Tensor& self, std::initializer_list<fc::TensorIndex> indices, const Scalar& value) {
+  fc::set_item(self, {indices.begin(), indices.size()}, value);
 }
 
 bool requires_grad(const fc::Tensor& t) { return fc::autograd::requires_grad(t); }
@@ -79,6 +92,23 @@ fc::Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options
 }
 
 }  // namespace front
+
+Generator::Generator(uint64_t seed) : impl_(fc::make_ref<fc::Generator>(Device{}, seed)) {}
+fc::Generator* Generator::get() const { return static_cast<fc::Generator*>(impl_.get()); }
+void Generator::set_current_seed(uint64_t seed) {
+  std::lock_guard lock(get()->mutex);
+  get()->set_seed(seed);
+}
+
+AutoGradMode::AutoGradMode(bool on) : before_(fc::grad_enabled()) { fc::GradMode::set(on); }
+AutoGradMode::~AutoGradMode() { fc::GradMode::set(before_); }
+InferenceMode::InferenceMode(bool on) : before_(fc::thread_state().inference_mode), grad_before_(fc::grad_enabled()) {
+  fc::set_inference_mode(on);
+}
+InferenceMode::~InferenceMode() {
+  fc::set_inference_mode(before_);
+  fc::GradMode::set(grad_before_);
+}
 
 void manual_seed(uint64_t seed) {
   std::lock_guard lock(fc::default_generator().mutex);

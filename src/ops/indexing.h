@@ -2,40 +2,12 @@
 // x[…] as Python means it, for both fronts: integers, slices, None, Ellipsis, booleans and tensors in any mixture.
 // Integers, slices and None make views; tensors go through aten::index and aten::index_put_.
 #pragma once
-#include <optional>
-#include <span>
+#include <facula/indexing.h>
 
 #include "core/scalar.h"
 #include "core/tensor.h"
 
 namespace fc {
-
-struct Slice {
-  std::optional<int64_t> start, stop;
-  int64_t step = 1;
-};
-
-class TensorIndex {
- public:
-  enum class Kind : uint8_t { None, Ellipsis, Integer, Boolean, Slice, Tensor };
-
-  TensorIndex(std::nullopt_t) : kind(Kind::None) {}
-  TensorIndex(int64_t i) : kind(Kind::Integer), integer(i) {}
-  TensorIndex(int i) : TensorIndex(static_cast<int64_t>(i)) {}
-  TensorIndex(bool b) : kind(Kind::Boolean), integer(b) {}
-  TensorIndex(const Slice& s) : kind(Kind::Slice), slice(s) {}
-  TensorIndex(Tensor t) : kind(Kind::Tensor), tensor(std::move(t)) {}
-  static TensorIndex ellipsis() {
-    TensorIndex i(std::nullopt);
-    i.kind = Kind::Ellipsis;
-    return i;
-  }
-
-  Kind kind;
-  int64_t integer = 0;
-  Slice slice;
-  Tensor tensor;
-};
 
 Tensor get_item(const Tensor& self, std::span<const TensorIndex> indices);
 // The value is broadcast into self[indices]; leading dimensions of size 1 that it has too many are dropped.

@@ -39,6 +39,22 @@ def test_heavy_header_in_core_fails(tmp_path):
     assert status == 1 and "<iostream> is too heavy" in out
 
 
+def test_public_header_that_includes_an_internal_one_fails(tmp_path):
+    status, out = check_includes(tmp_path, include__facula__a_h='#include "core/b.h"\n', src__core__b_h="")
+    assert status == 1 and "include/facula/a.h:1: a public header includes src/core/b.h" in out
+    status, out = check_includes(tmp_path, include__facula__a_h="#include <facula/gone.h>\n")
+    assert status == 1 and "a public header includes facula/gone.h" in out
+
+
+def test_core_may_include_public_types_but_not_the_front(tmp_path):
+    files = {"include__facula__dtype_h": "", "src__core__a_h": "#include <facula/dtype.h>\n"}
+    status, out = check_includes(tmp_path, **files)
+    assert status == 0, out
+    files = {"include__facula__tensor_h": "", "src__core__a_h": "#include <facula/tensor.h>\n"}
+    status, out = check_includes(tmp_path, **files)
+    assert status == 1 and "src/core may not include the C++ front" in out
+
+
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no compiler")
 @pytest.mark.parametrize("code, status", [("int f(); int x = f();", 1), ("int x = 3;", 0)])
 def test_start_up_code(tmp_path, code, status):

@@ -1,0 +1,13 @@
+// An operator in a library of its own; docs/add-an-operator.md says more.
+#include "ops/calls.h"
+#include "ops/define.h"
+
+namespace {
+
+fc::Tensor triple(const fc::Tensor& x) { return fc::mul(x, 3); }
+
+constexpr fc::OpDef defs[] = {{.schema = "hello::triple(Tensor x) -> Tensor", .composite = fc::kernel<&triple>()}};
+
+}  // namespace
+
+extern "C" void facula_library_init() { fc::define_all(defs); }
