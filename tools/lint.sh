@@ -43,12 +43,15 @@ tidy() {
   [ "$found" = 0 ]
 }
 
+line_length() { tools/formatted_files.sh | xargs "$python" tools/check_lines.py; }
+
 whitespace() { git diff --check "$(git hash-object -t tree /dev/null)" HEAD -- . ':!tests/data' ':!*.patch'; }
 
 if command -v clang-format > /dev/null; then check "clang-format" format; else echo "lint: clang-format: not installed"; fi
 check "ruff" "$python" -m ruff check --quiet .
 check "include directions" "$python" tools/check_includes.py
 check "white space" whitespace
+check "line length" line_length
 if compgen -G "$build/CMakeFiles/facula_core.dir/**" > /dev/null; then
   check "nothing runs before main" "$python" tools/check_start_up.py "$build"
 else

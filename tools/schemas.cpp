@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the C++ front from the registered schemas: functions of namespace facula, which call the operators, and methods
-// of facula::Tensor, which call the functions. Run by the build:
+// Prints the C++ front from the registered schemas: functions of namespace facula, which call the operators, and
+// methods of facula::Tensor, which call the functions. Run by the build:
 //   facula-schemas FOLDER
 #include <algorithm>
 #include <cstdio>

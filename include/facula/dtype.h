@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types and what is known about each, memory formats and layouts. The numbers are PyTorch's, because TorchScript
-// text and archives carry them; gaps are types that do not exist here.
+// Element types and what is known about each, memory formats and layouts. The numbers are PyTorch's, because
+// TorchScript text and archives carry them; gaps are types that do not exist here.
 #pragma once
 #include <cstddef>
 #include <cstdint>

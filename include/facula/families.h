@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The compute families of the backend contract: one struct per family says what is asked of a device. Part of backend.h,
- * which has the rules. */
+ * The compute families of the backend contract: one struct per family says what is asked of a device. Part of
+ * backend.h, which has the rules. */
 #ifndef FACULA_FAMILIES_H
 #define FACULA_FAMILIES_H
 #include <stdint.h>
@@ -136,7 +136,7 @@ typedef struct fc_scatter {
   int64_t out_size;
 } fc_scatter;
 
-/* out[i] = op of in[0..i] along dim; in and out have one type. indices, for max and min: the place of the last extreme. */
+/* out[i] = op of in[0..i] along dim; in and out have one type. indices, for max and min: of the last extreme. */
 typedef struct fc_scan {
   uint32_t size;
   int32_t opcode;

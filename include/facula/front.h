@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the front has beyond operators, in terms of the core's tensor. facula.h and tensor.h wrap it; it is compiled once
-// (src/front), and not again when an operator is added.
+// What the front has beyond operators, in terms of the core's tensor. facula.h and tensor.h wrap it; it is compiled
+// once (src/front), and not again when an operator is added.
 #pragma once
 #include <iosfwd>
 

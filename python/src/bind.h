@@ -21,8 +21,8 @@ void add_modes(PyObject* module);
 void push_saved_tensors_hooks(PyObject* pack, PyObject* unpack);  // autograd.cpp, for modes.cpp
 // Calls what a program gave, from C++ that may run on any thread: the error that it throws holds Python's.
 nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, const nanobind::dict& kwargs = {});
-// Owns a Python object, may end on any thread and gives the object up under the interpreter's lock: inside of a use when
-// that ends. The place in the list of what waits for that is made with the holder, since an end cannot fail.
+// Owns a Python object, may end on any thread and gives the object up under the interpreter's lock: inside of a use
+// when that ends. The place in the list of what waits for that is made with the holder, since an end cannot fail.
 class PyHolder {
  public:
   explicit PyHolder(nanobind::object o) : held_(new Held{o.ptr(), nullptr}) { o.release(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings and vectors as arguments of bound functions. nanobind's own (nanobind/stl) promise not to throw, so that without
-// memory they end the process; these throw std::bad_alloc, which becomes MemoryError.
+// Strings and vectors as arguments of bound functions. nanobind's own (nanobind/stl) promise not to throw, so that
+// without memory they end the process; these throw std::bad_alloc, which becomes MemoryError.
 #pragma once
 #include <nanobind/nanobind.h>
 

@@ -16,8 +16,8 @@ struct Waiting {
 };
 constinit thread_local Waiting waiting [[gnu::tls_model("initial-exec")]];
 
-// Asking for the lock from a thread of our own makes a thread state, for which there must be an interpreter. So the end of
-// the interpreter waits for those who are asking (it ends them), and nobody asks from then on.
+// Asking for the lock from a thread of our own makes a thread state, for which there must be an interpreter. So the end
+// of the interpreter waits for those who are asking (it ends them), and nobody asks from then on.
 std::atomic<int> asking{0};
 std::atomic<bool> gone{false};
 void last_call(PyObject*) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `with` switches: grad modes, autocast, hooks on saved tensors, modes that see calls. Entering and leaving are each
-// one call of C: Python looks at signals between its own instructions, and an exception raised there, in the middle of an
-// __enter__ or __exit__ written in Python, would leave the mode on for good.
+// What `with` switches: grad modes, autocast, hooks on saved tensors, modes that see calls. Entering and leaving are
+// each one call of C: Python looks at signals between its own instructions, and an exception raised there, in the
+// middle of an __enter__ or __exit__ written in Python, would leave the mode on for good.
 #include "bind.h"
 
 #include <cstring>

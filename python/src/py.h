@@ -57,9 +57,9 @@ __attribute__((no_sanitize("null"))) auto guarded(F&& f) noexcept -> decltype(f(
 
 // Once the interpreter shuts down it ends every other thread that asks for its lock, by unwinding the thread's stack;
 // C++ frames that neither throw nor let through what they do not know would end the process. So each place where this
-// module asks for the lock, or runs Python code below frames of its own, does so inside of here: a thread that is to end
-// sleeps instead, until the process is gone. Nothing with a destructor belongs inside: it would run without the lock.
-// (What unwinds carries no object, so the reference in `catch` is to none: the sanitizer is told to leave it.)
+// module asks for the lock, or runs Python code below frames of its own, does so inside of here: a thread that is to
+// end sleeps instead, until the process is gone. Nothing with a destructor belongs inside: it would run without the
+// lock. (What unwinds carries no object, so the reference in `catch` is to none: the sanitizer is told to leave it.)
 template <class F>
 __attribute__((no_sanitize("null"))) auto in_interpreter(F&& f) -> decltype(f()) {
   try {
@@ -80,8 +80,8 @@ class ReleaseGil {
  private:
   PyThreadState* state_;
 };
-// For C++ that may run on any thread. Throws when the interpreter is shutting down and this is another thread than the one
-// that does it, or is told with TakeGil(std::nothrow) to have no lock then.
+// For C++ that may run on any thread. Throws when the interpreter is shutting down and this is another thread than the
+// one that does it, or is told with TakeGil(std::nothrow) to have no lock then.
 class TakeGil {
  public:
   TakeGil();

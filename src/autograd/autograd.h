@@ -51,7 +51,7 @@ struct BackwardOptions {
 std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, TensorSpan inputs, const BackwardOptions& o);
 void backward(const Tensor& root, const Tensor& grad = {}, bool keep_graph = false, bool create_graph = false);
 
-// Hooks of the Python front: the current Python stack as text (for anomaly mode), and waking up other threads.
+// Hook of the Python front: the current Python stack as text, for anomaly mode.
 extern std::string (*stack_trace_hook)();
 
 }  // namespace fc::autograd

@@ -2,8 +2,9 @@
 // The backward engine. Iterative: a heap of ready nodes, newest first; a node is ready when every node that sends it
 // a gradient has run. Nodes of the CPU run on the calling thread, those of an accelerator on the accelerator's worker,
 // which takes over the caller's state; a backward inside of a backward runs where it is called, so that no worker waits
-// for another. Several threads may run over one graph, and a hook or a custom function over the one that called it: each
-// run keeps its own counts and buffers, hooks are run from the list that is found, and no lock is held across either.
+// for another. Several threads may run over one graph, and a hook or a custom function over the one that called it:
+// each run keeps its own counts and buffers, hooks are run from the list that is found, and no lock is held across
+// either.
 #include <condition_variable>
 #include <optional>
 #include <queue>
@@ -193,7 +194,8 @@ class Task {
     }
   }
 
-  // Adds a gradient to what has arrived. The sum is made without the lock: it calls operators, and those may call Python.
+  // Adds a gradient to what has arrived. The sum is made without the lock: it calls operators, and those may call
+  // Python.
   void deliver(State& s, Node& node, uint32_t nr, Tensor&& g) {
     for (;;) {
       Tensor arrived;

@@ -26,7 +26,8 @@ std::string camel(std::string_view name) {
   return out[0] == '_' ? out.substr(1) : out;
 }
 
-// PyTorch numbers the derivatives of one name; these overloads are not its first. Programs and tests look for the names.
+// PyTorch numbers the derivatives of one name; these overloads are not its first. Programs and tests look for the
+// names.
 int derivative_number(const Operator& op) {
   constexpr std::pair<std::string_view, int> rows[] = {{"aten::sum.dim_IntList", 1},
                                                        {"aten::mean.dim", 1},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What autograd keeps on a tensor: its gradient, the node that made it, hooks, and for views their base. Threads may use
-// one tensor's meta at the same time: references in it are copied and swapped under its lock.
+// What autograd keeps on a tensor: its gradient, the node that made it, hooks, and for views their base. Threads may
+// use one tensor's meta at the same time: references in it are copied and swapped under its lock.
 #pragma once
 #include <optional>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph that backward walks. A Node turns gradients of an operation's results into gradients of its inputs; an
 // Edge says where a gradient goes next and owns the node there. The node that adds to a leaf's gradient is owned by the
-// edges that lead to it and, while it is the current one, by the leaf; such edges own the leaf as well, so nothing needs
-// weak references and no cycle arises.
+// edges that lead to it and, while it is the current one, by the leaf; such edges own the leaf as well, so nothing
+// needs weak references and no cycle arises.
 //
 // A node's edges and inputs never change once its results can be seen. Several threads, and a backward inside of a
 // backward, may run one node at the same time: what a run needs for itself is on its stack.

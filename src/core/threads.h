@@ -20,8 +20,9 @@ const char* thread_pool_name();  // "OpenMP" or "native"
 void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context);
 
 // BLAS and oneDNN ask OpenMP how many threads to use, and OpenMP answers per calling thread: for its scope this makes
-// the answer num_threads(), or 1 if asked for and in deterministic mode, where the order of their sums must not depend on
-// it. There is nothing between one thread and all: teams of changing size cost more than they save (see run_parallel).
+// the answer num_threads(), or 1 if asked for or in deterministic mode, where the order of their sums must not depend
+// on it. There is nothing between one thread and all: teams of changing size cost more than they save (see
+// run_parallel).
 class LibraryThreads {
  public:
   explicit LibraryThreads(bool one = false);

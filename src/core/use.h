@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reads tensors while others may change what they are made of. Under the interpreter's lock nobody needs this. A call
-// that lets go of that lock, and every step of backward, reads sizes, storages and kernels inside of a UseScope. What puts
-// others in their place (`.data = `, a kernel or a layer added at run time) does so holding the interpreter's lock between
-// begin_change and end_change, when no use is under way and none begins. A use costs two atomic additions and no lock.
+// Who reads tensors while others may change what they are made of. Under the interpreter's lock nobody needs this. A
+// call that lets go of that lock, and every step of backward, reads sizes, storages and kernels inside of a UseScope.
+// What puts others in their place (`.data = `, a kernel or a layer added at run time) does so holding the interpreter's
+// lock between begin_change and end_change, when no use is under way and none begins. A use costs two atomic additions
+// and no lock.
 //
-// A thread that asks for the interpreter's lock inside of a use pauses it first (PauseUse), so neither side waits for the
-// other. C++ programs without an interpreter keep such order themselves.
+// A thread that asks for the interpreter's lock inside of a use pauses it first (PauseUse), so neither side waits for
+// the other. C++ programs without an interpreter keep such order themselves.
 #pragma once
 
 namespace fc {
@@ -37,8 +38,8 @@ bool in_use();  // this thread is inside of a use that is not paused
 // asking for the interpreter's lock would let a change in between two reads.
 extern void (*after_use)();
 
-// One change at a time, and neither call waits. Where begin_change says no, the caller opens a WaitForUses, lets go of what
-// others may need, waits, and tries again.
+// One change at a time, and neither call waits. Where begin_change says no, the caller opens a WaitForUses, lets go of
+// what others may need, waits, and tries again.
 bool begin_change();
 void end_change();
 class WaitForUses {  // while it is open, new uses stand back for a moment

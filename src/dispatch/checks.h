@@ -26,8 +26,9 @@ void check_devices(const Operator& op, const Arg* args);
 void install_device_layer();
 
 // Throws if an argument that is written is an inference tensor outside of inference mode, lies in read-only memory, has
-// several elements in one place, or lies partly where an input does. Called by the view/in-place layer, so once per call from outside: what a kernel hands on was
-// looked at. An out= that must be resized is looked at again where that is done.
+// several elements in one place, or lies partly where an input does. Called by the view/in-place layer, so once per
+// call from outside: what a kernel hands on was looked at. An out= that must be resized is looked at again where that
+// is done.
 void check_writes(const Operator& op, const Arg* args);
 void check_writable(const char* op, const Tensor& t);  // not in read-only memory
 // Throws if several elements of `out` are one place in memory.

@@ -22,7 +22,7 @@ struct Kernel {
   explicit operator bool() const { return fn != nullptr; }
 };
 
-struct GradRule;  // autograd/rule.h
+struct GradRule;  // ops/rule.h
 
 enum class Autocast : uint8_t { None, Lower, Float32, Promote };  // cast class under autocast
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a thread hands on to a worker of its own: layers and modes (ThreadState), how floating point rounds, and state
-// that other parts keep per thread (current streams, hooks on saved tensors, Python's modes).
+// All that a thread hands on to a worker of its own: layers and modes (ThreadState), how floating point rounds, and
+// state that other parts keep per thread (current streams, hooks on saved tensors, Python's modes).
 #pragma once
 #include "dispatch/layers.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions of float and double without branches or tables, so that a loop over them becomes vector code.
 // Each is a reduction to a small interval and a polynomial (Chebyshev interpolation in 60 digits), with fma where one
-// rounding matters: within 2 units in the last place (erfc: 4), exact for infinities, NaN and zeros, and the same bits in a vector
-// and in the tail of a loop. tests/cpp/elementary_test.cpp measures the error.
+// rounding matters: within 2 units in the last place (erfc: 4), exact for infinities, NaN and zeros, and the same bits
+// in a vector and in the tail of a loop. tests/cpp/elementary_test.cpp measures the error.
 //
 // sin, cos and tan hold up to |x| <= trig_limit; their callers give larger arguments to the C library.
 #pragma once

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The basic operations of elementary.h's formulas, on one number or on a vector of them (the compiler's own vector type,
-// which has arithmetic, comparisons and `?:`, and takes scalars as operands).
+// The basic operations of elementary.h's formulas, on one number or on a vector of them (the compiler's own vector
+// type, which has arithmetic, comparisons and `?:`, and takes scalars as operands).
 //
 // A formula is a template over V, its operands; T = Element<V> is the type of its constants. With AVX-512, V may be a
-// Wide<T> of 64 bytes, for which some operations are single instructions that the compiler would not find in a loop over
-// numbers: scaling by a power of two, splitting into exponent and mantissa, special values by a table. Elsewhere V is
-// float or double, and the compiler makes vector code of loops.
+// Wide<T> of 64 bytes, for which some operations are single instructions that the compiler would not find in a loop
+// over numbers: scaling by a power of two, splitting into exponent and mantissa, special values by a table. Elsewhere V
+// is float or double, and the compiler makes vector code of loops.
 #pragma once
 #include <bit>
 #include <cmath>

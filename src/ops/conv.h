@@ -36,7 +36,8 @@ int64_t padded_size(int64_t size, int64_t padding);      // size + 2 * padding, 
 Tensor pad_with_zeros(const Tensor& x, IntSpan padding);
 // The windows that a kernel sees, as a view of padded memory: [batch, groups, channels / groups, kernel…, places…].
 Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c);
-// out[window k] += from[…, k…, …] for every element k of the kernel: `windows` is a view of out, and `from` has its shape.
+// out[window k] += from[…, k…, …] for every element k of the kernel: `windows` is a view of out, and `from` has its
+// shape.
 void add_windows(const Tensor& windows, const Tensor& from, IntSpan kernel);
 
 }  // namespace fc

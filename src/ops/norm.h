@@ -8,7 +8,8 @@
 
 namespace fc {
 
-// Throws unless weight and bias (where given) have the normalised shape and it ends input's. Returns the number of rows.
+// Throws unless weight and bias (where given) have the normalised shape and it ends input's. Returns the number of
+// rows.
 int64_t check_layer_norm(const Tensor& input, IntSpan normalized_shape, const Tensor& weight, const Tensor& bias);
 // Sizes of mean and rstd: input's, 1 along the normalised dimensions.
 Dims layer_norm_stat_sizes(const Tensor& input, IntSpan normalized_shape);

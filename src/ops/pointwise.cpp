@@ -29,7 +29,8 @@ DType combine(DType higher, DType lower) {
   return promote(higher, lower);
 }
 
-// Numbers that came as tensors, and nothing else: arithmetic on them (in a derivative: 1 - weight) stays one of numbers.
+// Numbers that came as tensors, and nothing else: arithmetic on them (in a derivative: 1 - weight) stays one of
+// numbers.
 bool numbers_only(std::span<const MapInput> inputs) {
   bool tensors = false;
   for (const MapInput& in : inputs) {

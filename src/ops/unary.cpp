@@ -47,6 +47,7 @@ void angle_grad(Grad& g) {
   g.set(0, mul(G, where(eq(size, 0), 0, turn)));
 }
 
+// clang-format off
 constexpr UnaryRow rows[] = {
     // --- arithmetic
     {"neg", FC_MAP_neg, Promote::Same, "b", "", [](Grad& g) { g.set(0, neg(G)); }},
@@ -122,6 +123,7 @@ constexpr UnaryRow rows[] = {
     {"hardsigmoid", FC_MAP_hardsigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::hardsigmoid_backward", Tensor>(G, X)); }},
     {"log_sigmoid", FC_MAP_log_sigmoid, Promote::Same, "bic", "self", [](Grad& g) { g.set(0, call<"aten::log_sigmoid_backward", Tensor>(G, X, X)); }, Autocast::None, "o"},
 };
+// clang-format on
 
 // The wide unsigned types have no kernels of their own: of two equal operands this formula gives what the unary one
 // does. They are whole, finite and never negative. -1: none.

@@ -55,6 +55,16 @@ def test_core_may_include_public_types_but_not_the_front(tmp_path):
     assert status == 1 and "src/core may not include the C++ front" in out
 
 
+def test_long_lines_fail_outside_of_tables(tmp_path):
+    long = "// " + "x" * 118 + "\n"
+    (tmp_path / "a.h").write_text("// clang-format off\n" + long + "// clang-format on\n" + "// " + "…" * 117 + "\n")
+    (tmp_path / "b.h").write_text("\n" + long)
+    done = subprocess.run(
+        [sys.executable, TOOLS / "check_lines.py", tmp_path / "a.h", tmp_path / "b.h"], capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "b.h:2: 121 characters" in done.stdout and "a.h" not in done.stdout
+
+
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no compiler")
 @pytest.mark.parametrize("code, status", [("int f(); int x = f();", 1), ("int x = 3;", 0)])
 def test_start_up_code(tmp_path, code, status):

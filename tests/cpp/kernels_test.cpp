@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise kernels that a branch once kept from becoming vector code: beside one of the same operands that is nothing but
-// loads, an instruction and a store. Scalar code is forty times slower, so a factor of ten leaves room for noise.
+// Pointwise kernels that a branch once kept from becoming vector code: beside one of the same operands that is nothing
+// but loads, an instruction and a store. Scalar code is forty times slower, so a factor of ten leaves room for noise.
 #include <gtest/gtest.h>
 
 #include <algorithm>

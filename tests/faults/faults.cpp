@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded by tests/faults: counts the allocations that our libraries make, makes one of them fail, and knows which of
-// them are alive. Ours is what is called from libfacula or the Python module, also through libstdc++ (strings, streams);
-// the interpreter and other libraries get their memory as ever. Any thread may allocate; one at a time arms.
+// them are alive. Ours is what is called from libfacula or the Python module, also through libstdc++ (strings,
+// streams); the interpreter and other libraries get their memory as ever. Any thread may allocate; one at a time arms.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>

@@ -214,7 +214,8 @@ Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sou
 
 // --- indices
 
-// One index into flattened dimensions from an index for each: sum of index * stride, negative ones counted from the end.
+// One index into flattened dimensions from an index for each: sum of index * stride, negative ones counted from the
+// end.
 Tensor linear_index(TensorSpan indices, IntSpan dims, IntSpan sizes, IntSpan strides) {
   const size_t count = indices.size();
   FC_CHECK(count > 0 && dims.size() == count && sizes.size() == count && strides.size() == count,

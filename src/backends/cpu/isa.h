@@ -23,8 +23,8 @@ struct MapKernel {
   FlatFn with_constant[2] = {};  // frequent formulas of two operands: one for all elements is the first, the second
 };
 
-// Folds of blocks: at most kReduceRow elements of a row (of bytes more), or kReduceRows rows of columns that lie side by
-// side. The shift, where a fold has one, is one element per result.
+// Folds of blocks: at most kReduceRow elements of a row (of bytes more), or kReduceRows rows of columns that lie side
+// by side. The shift, where a fold has one, is one element per result.
 inline constexpr int64_t kReduceRow = 4096, kReduceRows = 64;
 struct ReduceKernel {
   // out[j] = fold over i < n of in[j * row + i * stride], for j < n_rows

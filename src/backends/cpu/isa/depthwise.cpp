@@ -63,7 +63,8 @@ struct Columns {
   }
 };
 
-// N vectors of one output row; of the last one `valid` elements are written. KH x KW is the kernel's size, 0 if not known here.
+// N vectors of one output row; of the last one `valid` elements are written. KH x KW is the kernel's size, 0 if not
+// known here.
 template <int N, int KH, int KW>
 [[gnu::always_inline]] inline void outputs(int64_t height, int64_t width, int64_t row, const Columns& columns,
                                            const float* weight, float bias, const float* from, float* to,

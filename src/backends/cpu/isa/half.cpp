@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Half types in one pass: cheap formulas, for which two more passes over a buffer of float32 would cost more than the
-// formula itself. The arithmetic is float32's all the same, so the results are those of the other way. What only changes
-// signs works on the bits. All operands are of one half type, but for numbers at the end and parameters: float32.
+// formula itself. The arithmetic is float32's all the same, so the results are those of the other way. What only
+// changes signs works on the bits. All operands are of one half type, but for numbers at the end and parameters:
+// float32.
 #include <algorithm>
 #include <cstring>
 

@@ -110,8 +110,8 @@ template <class N, bool packed>
     for (int j = 0; j < kVectors; ++j) store(out + (i * kVectors + j) * lanes, sum[i][j]);
 }
 
-// Four rows become columns: to[q * step + r] is element q of row r. Both sides are dense along their short dimension, so
-// four by four elements move in registers.
+// Four rows become columns: to[q * step + r] is element q of row r. Both sides are dense along their short dimension,
+// so four by four elements move in registers.
 template <class N>
 void interleave(N* to, int64_t step, const char* from, int64_t stride, int64_t depth) {
   typedef N Quad __attribute__((vector_size(4 * sizeof(N)), aligned(sizeof(N)), may_alias));
@@ -138,8 +138,8 @@ int64_t round_up(int64_t v, N unit) {
   return (v + unit - 1) / unit * unit;
 }
 
-struct
-    Blocks {  // how much of k, n and m is packed at a time: b's part sits in the outer cache, a's panels in the inner one
+// How much of k, n and m is packed at a time: b's part sits in the outer cache, a's panels in the inner one.
+struct Blocks {
   int64_t k, n, m;
   Blocks(const Product& p, bool whole_k, int rows, int width, int64_t item) {
     k = whole_k ? p.k : std::min<int64_t>(p.k, 256);
