@@ -64,6 +64,46 @@ def test_kernel_that_raises(torch, space):
         getattr(torch.ops, space).bad(torch.ones(1))
 
 
+def test_a_kernels_type_error_is_its_own(torch, space):
+    """It is not taken for arguments that do not fit: no other overload is tried."""
+    lib = torch.library.Library(space, "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.define("f.more(Tensor x, int n=1) -> Tensor")
+    tried = []
+
+    def bad(x):
+        raise TypeError("from the kernel")
+    lib.impl("f", bad, "CPU")
+    lib.impl("f.more", lambda x, n=1: tried.append(n) or x * n, "CPU")
+    f = getattr(torch.ops, space).f
+    with pytest.raises(TypeError, match="from the kernel"):
+        f(torch.ones(1))
+    assert tried == []
+    assert f(torch.ones(1), 3).item() == 3 and f(torch.ones(1), n=4).item() == 4 and tried == [3, 4]
+
+
+def test_packets_take_the_first_overload_that_fits(torch, space):
+    aten = torch.ops.aten
+    assert aten.add(torch.tensor([1]), 2).tolist() == [3] and aten.add(torch.tensor([1]), torch.tensor(2.0)).dtype == torch.float32
+    assert aten.sum(torch.ones(2, 3), [1]).shape == (2,) and aten.sum(torch.ones(2), dtype=torch.float64).dtype == torch.float64
+    out = torch.empty(2)
+    assert aten.mul(torch.ones(2), torch.ones(2), out=out) is out
+    assert type(aten.split(torch.ones(4), 2)) is list and type(aten.sort(torch.ones(2))) is tuple
+    if torch.__name__ == "facula":
+        with pytest.raises(TypeError, match=r"aten::add\(\) received an invalid combination of arguments - got \(str\)"):
+            aten.add("x")
+    # Overloads that are defined later are found as well.
+    lib = torch.library.Library(space, "DEF")
+    lib.define("g(Tensor x) -> Tensor")
+    lib.impl("g", lambda x: x + 1, "CPU")
+    g = getattr(torch.ops, space).g
+    assert g(torch.ones(1)).item() == 2
+    if torch.__name__ == "facula":
+        lib.define("g.times(Tensor x, int n) -> Tensor")
+        lib.impl("g.times", lambda x, n: x * n, "CPU")
+        assert g(torch.ones(1), 5).item() == 5
+
+
 def test_layers(torch):
     if torch.__name__ != "facula":
         pytest.skip("layers are Facula's")

@@ -10,7 +10,7 @@ def _names():
 
 
 class _Packet:
-    """All overloads of one operator; calling it picks one, `.Tensor` names one."""
+    """All overloads of one operator; a call takes the first that its arguments fit, `.Tensor` names one."""
 
     def __init__(self, space, name):
         self._name = f"{space}::{name}"
@@ -30,14 +30,7 @@ class _Packet:
         return op
 
     def __call__(self, *args, **kwargs):
-        names = _C._overloads(self._name)
-        error = None
-        for name in names:
-            try:
-                return getattr(self, name or "default")(*args, **kwargs)
-            except TypeError as e:
-                error = error or e
-        raise error
+        return _C._call_packet(self._name, *args, **kwargs)
 
     def __dir__(self):
         return sorted({*object.__dir__(self), *self.overloads()})

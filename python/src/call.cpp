@@ -15,6 +15,7 @@
 #include "call.h"
 #include "dispatch/operator.h"
 #include "ops/calls.h"
+#include "overload.h"
 
 namespace fc::py {
 namespace {
@@ -70,23 +71,6 @@ struct Scratch {
   bool requires_grad = false;                  // of a factory
 };
 
-// A parameter as the matcher wants it, close together.
-struct ParameterInfo {
-  Type type;
-  bool has_default;
-  PyObject* name;     // interned; "input" for self
-  Arg default_value;  // borrows from the schema
-};
-
-struct OverloadInfo {
-  const Operator* op;
-  size_t positional;      // parameters by position
-  bool varargs_function;  // torch.zeros(2, 3)
-  bool varargs_method;    // x.view(2, 3)
-  bool factory;           // takes requires_grad
-  std::vector<ParameterInfo> parameters;
-};
-
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc call;
   std::vector<OverloadInfo>* overloads;
@@ -100,6 +84,7 @@ PyObject* methods = nullptr;    // name -> method
 PyObject* hidden = nullptr;     // name -> function, for what only torch.ops and torch.nn.functional show
 
 FunctionObject* fn(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
+Callable callable(const FunctionObject* f) { return {utf8(f->name), *f->overloads, f->method}; }
 
 // --- one argument
 bool is_tensor_like_number(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0; }
@@ -275,13 +260,6 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
 }
 
 // --- one overload
-// Why a call did not fit, for the error text when there is only one overload.
-struct Misfit {
-  enum { None, Type, Missing, TooMany, Unknown, Twice } what = None;
-  size_t parameter = 0;
-  PyObject* given = nullptr;
-};
-
 bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s,
            Misfit* why) {
   const ParameterInfo* params = o.parameters.data();
@@ -381,141 +359,27 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
   return true;
 }
 
-// --- texts
-std::string type_name(const Type& t) {
-  constexpr const char* names[] = {"Tensor",
-                                   "Number",
-                                   "int",
-                                   "float",
-                                   "bool",
-                                   "str",
-                                   "torch.device",
-                                   "torch.dtype",
-                                   "torch.layout",
-                                   "torch.memory_format",
-                                   "torch.Generator",
-                                   "object"};
-  std::string n = names[static_cast<int>(t.kind)];
-  if (!t.list) return n;
-  return str("tuple of ", n, "s");
-}
-
-// The signature as the reader of a message sees it. out: the number of results that out= may take, 0 for none.
-std::string signature(const OverloadInfo& o, bool method, size_t out) {
-  const auto& params = o.op->schema().parameters;
-  std::string text;
-  bool star = false;
-  auto next = [&](bool keyword_only) {
-    if (!text.empty()) text += ", ";
-    if (keyword_only && !star) text += "*, ";
-    star |= keyword_only;
-  };
-  for (size_t i = method ? 1 : 0; i < params.size(); ++i) {
-    const Parameter& p = params[i];
-    next(p.keyword_only);
-    text += str(type_name(p.type), ' ', utf8(o.parameters[i].name));
-    if (p.has_default) text += str(" = ", to_string(p.default_value));
-  }
-  if (out > 0) {
-    next(true);
-    text += out == 1 ? "Tensor out = None" : "tuple of Tensors out = None";
-  }
-  return str("(", text, ")");
-}
-
-bool is_out_form(const OverloadInfo& out, const OverloadInfo& of) {
-  if (!out.op->is_out || of.op->is_out) return false;
-  const auto &x = of.op->schema().parameters, &y = out.op->schema().parameters;
-  const size_t n = of.factory ? of.positional : x.size();  // with out=, type and device are the tensor's
-  if (n + out.op->num_results() != y.size()) return false;
-  for (size_t i = 0; i < n; ++i)
-    if (x[i].name != y[i].name || x[i].type != y[i].type) return false;
-  return true;
-}
-
-// What a function takes, for people: a form and the same with out= are one.
-std::vector<std::pair<const OverloadInfo*, std::string>> forms(const FunctionObject* f) {
-  std::vector<std::pair<const OverloadInfo*, std::string>> found;
-  for (const OverloadInfo& o : *f->overloads) {
-    if (o.op->is_out &&
-        (f->method || std::ranges::any_of(*f->overloads, [&](const OverloadInfo& of) { return is_out_form(o, of); })))
-      continue;
-    size_t out = 0;
-    for (const OverloadInfo& p : *f->overloads)
-      if (!f->method && is_out_form(p, o)) out = p.op->num_results();
-    found.emplace_back(&o, signature(o, f->method, out));
-  }
-  return found;
-}
-
-// "float" or, for lists, which item is wrong.
-std::string misfit_text(const Type& type, PyObject* given) {
-  if (type.list && (PyTuple_Check(given) || PyList_Check(given)))
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given); ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(given, i);
-      bool good = type.kind == Kind::Tensor ? is_tensor(item)
-                  : type.kind == Kind::Int  ? PyIndex_Check(item) != 0
-                                            : is_number(item);
-      if (!good) return str(", but found element of type ", Py_TYPE(item)->tp_name, " at pos ", i);
-    }
-  return str(", not ", Py_TYPE(given)->tp_name);
-}
-
-std::string given_type(PyObject* o) {
-  if (!PyTuple_Check(o) && !PyList_Check(o)) return Py_TYPE(o)->tp_name;
-  std::string items;
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  for (Py_ssize_t i = 0; i < n && i < 16; ++i)
-    items += str(i ? ", " : "", Py_TYPE(PySequence_Fast_GET_ITEM(o, i))->tp_name);
-  if (n > 16) items += ", ...";
-  return PyTuple_Check(o) ? str("tuple of (", items, n == 1 ? ",)" : ")") : str("list of [", items, "]");
-}
-
+// --- no overload fits
 bool has_keyword(PyObject* kwnames, const char* name) {
   for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), name) == 0) return true;
   return false;
 }
 
-[[noreturn]] void no_overload(FunctionObject* f, PyObject* const* args, size_t n, PyObject* kwnames) {
-  std::string_view name = utf8(f->name);
-  const auto known = forms(f);
+// Says what is wrong with the one form that the function has, or lists all of them.
+[[noreturn]] void no_overload(const Callable& f, PyObject* const* args, size_t n, PyObject* kwnames) {
+  const std::vector<Form> known = forms(f);
   if (known.size() == 1) {
+    const OverloadInfo* meant = known.front().overload;
+    if (has_keyword(kwnames, "out"))
+      for (const OverloadInfo& o : f.overloads)
+        if (is_out_form(o, *known.front().overload)) meant = &o;
     Scratch s;
     Misfit why;
-    const OverloadInfo* meant = known.front().first;
-    if (has_keyword(kwnames, "out"))
-      for (const OverloadInfo& p : *f->overloads)
-        if (is_out_form(p, *meant)) meant = &p;
-    const OverloadInfo& o = *meant;
-    match(o, f->method, args, n, kwnames, s, &why);
-    const auto& params = o.op->schema().parameters;
-    auto parameter = [&] { return utf8(o.parameters[why.parameter].name); };
-    switch (why.what) {
-      case Misfit::Type: {
-        std::string position =
-            why.parameter < n ? str(" (position ", why.parameter + (f->method ? 0 : 1), ")") : std::string();
-        raise<TypeError>(name, "(): argument '", parameter(), "'", position, " must be ",
-                         type_name(params[why.parameter].type), misfit_text(params[why.parameter].type, why.given));
-      }
-      case Misfit::Missing: raise<TypeError>(name, "() missing 1 required positional arguments: \"", parameter(), "\"");
-      case Misfit::TooMany:
-        raise<TypeError>(name, "() takes ", o.positional - (f->method ? 1 : 0), " positional argument",
-                         o.positional == 1 ? "" : "s", " but ", n - (f->method ? 1 : 0), " were given");
-      case Misfit::Unknown: raise<TypeError>(name, "() got an unexpected keyword argument '", utf8(why.given), "'");
-      case Misfit::Twice: raise<TypeError>(name, "() got multiple values for argument '", utf8(why.given), "'");
-      case Misfit::None: break;
-    }
+    match(*meant, f.method, args, n, kwnames, s, &why);
+    raise_misfit(f, *meant, why, n);
   }
-  std::string got;
-  for (size_t i = f->method ? 1 : 0; i < n; ++i) got += str(got.empty() ? "" : ", ", given_type(args[i]));
-  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
-    got += str(got.empty() ? "" : ", ", utf8(PyTuple_GET_ITEM(kwnames, k)), "=",
-               given_type(args[n + static_cast<size_t>(k)]));
-  std::string text =
-      str(name, "() received an invalid combination of arguments - got (", got, "), but expected one of:\n");
-  for (const auto& [o, form] : known) text += str(" * ", form, "\n");
-  raise<TypeError>(text);
+  raise_no_form(f, known, args, n, kwnames);
 }
 
 // --- the call
@@ -587,7 +451,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObj
     Scratch s;
     for (const OverloadInfo& o : *f->overloads)
       if (match(o, f->method, args, n, kwnames, s, nullptr)) return run(f, o, s);
-    no_overload(f, args, n, kwnames);
+    no_overload(callable(f), args, n, kwnames);
   });
 }
 
@@ -612,7 +476,7 @@ PyObject* function_repr(PyObject* self) {
 PyObject* function_doc(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     std::string out;
-    for (const auto& [o, form] : forms(fn(self))) out += str(utf8(fn(self)->name), form, "\n");
+    for (const Form& form : forms(callable(fn(self)))) out += str(utf8(fn(self)->name), form.signature, "\n");
     Own docs(check(PyImport_ImportModule("facula._docs")));
     Own text(check(PyObject_CallMethod(docs.get(), "sentence", "O", fn(self)->name)));
     if (text.get() != Py_None) out += str("\n", utf8(text.get()), "\n");
@@ -690,17 +554,29 @@ OverloadInfo describe(const Operator& op) {
   return o;
 }
 
+// What the matcher needs to know about an operator, made at its first call by name. Operators live for ever.
+const OverloadInfo& described(const Operator& op) {
+  static auto& made = *new std::unordered_map<const Operator*, OverloadInfo>;
+  const auto found = made.find(&op);
+  return found != made.end() ? found->second : made.emplace(&op, describe(op)).first->second;
+}
+
+// In the order in which they are tried: a tensor without dimensions fits a Scalar as well, so what takes fewer of those
+// comes first.
+void sort_overloads(std::span<Operator*> ops) {
+  std::ranges::stable_sort(ops, {}, [](Operator* op) {
+    return std::ranges::count(op->schema().parameters, Kind::Scalar, [](const Parameter& p) { return p.type.kind; });
+  });
+}
+
 PyObject* make_function(PyTypeObject* type, const char* name, std::span<Operator* const> ops, bool method) {
   auto* f = reinterpret_cast<FunctionObject*>(check(type->tp_alloc(type, 0)));
   f->call = vectorcall;
   f->overloads = new std::vector<OverloadInfo>;
   f->name = PyUnicode_InternFromString(name);
   f->method = method;
-  // A tensor without dimensions fits a Scalar as well: what takes fewer of those is asked first.
   std::vector<Operator*> sorted(ops.begin(), ops.end());
-  std::ranges::stable_sort(sorted, {}, [](Operator* op) {
-    return std::ranges::count(op->schema().parameters, Kind::Scalar, [](const Parameter& p) { return p.type.kind; });
-  });
+  sort_overloads(sorted);
   for (Operator* op : sorted)
     if (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{}))
       f->overloads->push_back(describe(*op));
@@ -720,17 +596,28 @@ PyObject* make_result_type(const Operator& op) {
 
 PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames, const LayerSet* layers) {
   Scratch s;
-  OverloadInfo o = describe(op);
-  Misfit why;
-  if (!match(o, false, args, n, kwnames, s, &why)) {
-    std::vector<OverloadInfo> one{o};
-    FunctionObject f{};
-    f.overloads = &one;
-    Own name(PyUnicode_FromString(op.name().c_str()));
-    f.name = name.get();
-    no_overload(&f, args, n, kwnames);
+  const OverloadInfo& o = described(op);
+  if (!match(o, false, args, n, kwnames, s, nullptr)) {
+    const std::string name = op.name();
+    no_overload({name, {&o, 1}}, args, n, kwnames);
   }
   return run(nullptr, o, s, layers);
+}
+
+PyObject* call_packet(const std::string& name, PyObject* const* args, size_t n, PyObject* kwnames,
+                      const Operator** chosen) {
+  Scratch s;
+  std::vector<Operator*> ops = overloads(name);
+  sort_overloads(ops);
+  for (const Operator* op : ops) {
+    const OverloadInfo& o = described(*op);
+    if (!match(o, false, args, n, kwnames, s, nullptr)) continue;
+    *chosen = op;
+    return run(nullptr, o, s);
+  }
+  std::vector<OverloadInfo> all;
+  for (const Operator* op : ops) all.push_back(described(*op));
+  no_overload({name, all}, args, n, kwnames);
 }
 
 PyObject* find_function(const char* name) { return PyDict_GetItemString(functions, name); }

@@ -10,6 +10,9 @@ PyObject* make_result_type(const Operator& op);  // torch.return_types.<name>
 // Calls one overload. With `layers`, only those run (a layer going on); otherwise as any call.
 PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames,
                      const LayerSet* layers = nullptr);
+// Calls the first overload of "aten::add" that the arguments fit, and says which.
+PyObject* call_packet(const std::string& name, PyObject* const* args, size_t n, PyObject* kwnames,
+                      const Operator** chosen);
 void publish_operators(std::string_view space);  // fills _functions and _methods with operators defined since
 
 // This thread's modes, innermost last, and how often its overriding is switched off. Changed by modes.cpp.

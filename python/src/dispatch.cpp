@@ -180,18 +180,34 @@ nb::object with_lists(const Operator& op, nb::object r) {
   return nb::tuple(out);
 }
 
+// Arguments as vectorcall has them; the values stay the caller's.
+struct FlatArguments {
+  FlatArguments(const nb::args& args, const nb::kwargs& kwargs) : n(args.size()) {
+    for (nb::handle a : args) all.push_back(a.ptr());
+    nb::list keys;
+    for (auto [k, v] : kwargs) {
+      keys.append(k);
+      all.push_back(v.ptr());
+    }
+    names = nb::tuple(keys);
+  }
+  PyObject* kwnames() const { return names.size() ? names.ptr() : nullptr; }
+
+  size_t n;
+  std::vector<PyObject*> all;
+  nb::tuple names;
+};
+
 // With layers: only those run.
 nb::object call_operator(const Operator& op, nb::args args, nb::kwargs kwargs, const LayerSet* layers) {
-  std::vector<PyObject*> all;
-  for (nb::handle a : args) all.push_back(a.ptr());
-  nb::list names;
-  for (auto [k, v] : kwargs) {
-    names.append(k);
-    all.push_back(v.ptr());
-  }
-  nb::tuple kwnames(names);
-  return with_lists(
-      op, steal(py::call_boxed(op, all.data(), nb::len(args), nb::len(kwnames) ? kwnames.ptr() : nullptr, layers)));
+  const FlatArguments flat(args, kwargs);
+  return with_lists(op, steal(py::call_boxed(op, flat.all.data(), flat.n, flat.kwnames(), layers)));
+}
+nb::object call_packet(const std::string& name, nb::args args, nb::kwargs kwargs) {
+  const FlatArguments flat(args, kwargs);
+  const Operator* chosen = nullptr;
+  nb::object r = steal(py::call_packet(name, flat.all.data(), flat.n, flat.kwnames(), &chosen));
+  return with_lists(*chosen, std::move(r));
 }
 
 // What a Python layer calls to go on: the rest of the layers, with possibly other arguments.
@@ -451,6 +467,7 @@ void bind_dispatch(nb::module_& m) {
     for (Operator* op : overloads(base)) out.push_back(op->schema().overload);
     return out;
   });
+  m.def("_call_packet", &call_packet);
   m.def("_operator_names", [] {
     std::vector<std::string> out;
     for (Operator* op : all_operators()) out.push_back(op->name());

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn.functional: operators under their functional names, with torch's arguments and defaults.
-
-A function is here exactly when the operators that it stands on exist.
-"""
+"""torch.nn.functional: operators under their functional names, with torch's arguments and defaults."""
 
 import functools
 import math
@@ -15,30 +12,20 @@ from facula.overrides import handle_torch_function, has_torch_function
 _ops = _C._functions
 
 
-def _exists(name):
-    return bool(_C._overloads(f"aten::{name}"))
-
-
 def _op(name):
     """An operator that the torch namespace may hide."""
     return _ops.get(name) or _C._hidden[name]
 
 
-_HERE = [
-    "relu", "relu_", "selu", "selu_", "celu", "celu_", "leaky_relu", "leaky_relu_", "elu", "elu_", "rrelu", "prelu",
-    "gelu", "mish", "silu", "hardtanh", "hardtanh_", "hardswish", "hardsigmoid", "softplus", "hardshrink", "softshrink",
-    "threshold", "threshold_", "sigmoid", "tanh", "logsigmoid", "linear", "bilinear", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "adaptive_avg_pool1d", "adaptive_avg_pool3d", "pixel_shuffle", "pixel_unshuffle", "pdist",
-    "cosine_similarity", "pairwise_distance", "channel_shuffle", "native_channel_shuffle", "one_hot",
-    "scaled_dot_product_attention", "glu", "relu6", "relu6_",
-]  # fmt: skip
-_RENAMED = {"logsigmoid": "log_sigmoid"}
-for _name in _HERE:
-    _real = _RENAMED.get(_name, _name)
-    if _exists(_real):
-        globals()[_name] = _op(_real)
-del _name, _real
+# Operators that are called as they are.
+for _name in (
+    "relu_", "selu_", "celu_", "leaky_relu_", "elu_", "hardtanh_", "threshold_", "prelu", "gelu", "softplus", "hardshrink",
+    "softshrink", "sigmoid", "tanh", "glu", "linear", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "cosine_similarity", "one_hot",
+    "scaled_dot_product_attention",
+):  # fmt: skip
+    globals()[_name] = _op(_name)
+logsigmoid = _op("log_sigmoid")
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -48,21 +35,6 @@ def _number(reduction):
         return _REDUCTIONS[reduction]
     except (KeyError, TypeError):
         raise ValueError(f"{reduction} is not a valid value for reduction") from None
-
-
-def _needs(*operators):
-    """Keeps a function only if its operators exist."""
-
-    def keep(function):
-        if all(_exists(name) for name in operators):
-            return _overridable(function)
-        _absent.append(function.__name__)
-        return function
-
-    return keep
-
-
-_absent = []
 
 
 def _overridable(function):
@@ -92,36 +64,34 @@ def _in_place(name):
 
 
 for _name in ("relu", "selu", "silu", "mish", "hardswish", "hardsigmoid"):
-    if _exists(_name) and _exists(_name + "_"):
-        globals()[_name] = _in_place(_name)
-del _name
+    globals()[_name] = _in_place(_name)
 
 
-@_needs("hardtanh")
+@_overridable
 def relu6(input, inplace=False):
     """min(max(0, x), 6)."""
     return _op("hardtanh_" if inplace else "hardtanh")(input, 0.0, 6.0)
 
 
-@_needs("leaky_relu")
+@_overridable
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x where it is positive, negative_slope * x elsewhere."""
     return _op("leaky_relu_" if inplace else "leaky_relu")(input, negative_slope)
 
 
-@_needs("elu")
+@_overridable
 def elu(input, alpha=1.0, inplace=False):
     """x where it is positive, alpha * (exp(x) - 1) elsewhere."""
     return _op("elu_" if inplace else "elu")(input, alpha)
 
 
-@_needs("celu")
+@_overridable
 def celu(input, alpha=1.0, inplace=False):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     return _op("celu_" if inplace else "celu")(input, alpha)
 
 
-@_needs("hardtanh")
+@_overridable
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """Each element limited to the range from min_val to max_val."""
     if min_val > max_val:
@@ -129,17 +99,19 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return _op("hardtanh_" if inplace else "hardtanh")(input, min_val, max_val)
 
 
-@_needs("threshold")
+@_overridable
 def threshold(input, threshold, value, inplace=False):
     """x where it is above the threshold, the value elsewhere."""
     return _op("threshold_" if inplace else "threshold")(input, threshold, value)
 
 
+@_overridable
 def softsign(input):
     """x / (1 + |x|)."""
     return input / (input.abs() + 1)
 
 
+@_overridable
 def tanhshrink(input):
     """x - tanh(x)."""
     return input - input.tanh()
@@ -154,25 +126,25 @@ def _softmax_dim(name, dim, rank):
     return 0 if rank in (0, 1, 3) else 1
 
 
-@_needs("softmax")
+@_overridable
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) / sum(exp(x)) along dim."""
     return _op("softmax")(input, _softmax_dim("softmax", dim, input.dim()), dtype=dtype)
 
 
-@_needs("softmax")
+@_overridable
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax of minus the input."""
     return _op("softmax")(-input, _softmax_dim("softmin", dim, input.dim()), dtype=dtype)
 
 
-@_needs("log_softmax")
+@_overridable
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """log(softmax(x)) along dim, computed together."""
     return _op("log_softmax")(input, _softmax_dim("log_softmax", dim, input.dim()), dtype=dtype)
 
 
-@_needs("dropout")
+@_overridable
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zeros with probability p; the rest is scaled by 1 / (1 - p)."""
     if not 0.0 <= p <= 1.0:
@@ -192,13 +164,12 @@ def _pool(name):
     return _overridable(front)
 
 
-for _name in ("max_pool1d", "max_pool2d", "max_pool3d"):
-    if _exists(_name):
-        globals()[_name] = _pool(_name)
+for _name in ("max_pool1d", "max_pool2d"):
+    globals()[_name] = _pool(_name)
 del _name
 
 
-@_needs("adaptive_avg_pool2d")
+@_overridable
 def adaptive_avg_pool2d(input, output_size):
     """None in output_size keeps the input's size there."""
     pair = (output_size, output_size) if isinstance(output_size, int) else output_size
@@ -208,31 +179,31 @@ def adaptive_avg_pool2d(input, output_size):
     return _op("adaptive_avg_pool2d")(input, size)
 
 
-@_needs("im2col")
+@_overridable
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding blocks of images as columns."""
     return _op("im2col")(input, kernel_size, dilation, padding, stride)
 
 
-@_needs("col2im")
+@_overridable
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Sums columns of sliding blocks back into images."""
     return _op("col2im")(input, output_size, kernel_size, dilation, padding, stride)
 
 
-@_needs("layer_norm")
+@_overridable
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Zero mean and unit variance over the last dimensions, then weight and bias."""
     return _op("layer_norm")(input, list(normalized_shape), weight, bias, eps)
 
 
-@_needs("group_norm")
+@_overridable
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalises groups of channels of each sample."""
     return _op("group_norm")(input, num_groups, weight, bias, eps)
 
 
-@_needs("batch_norm")
+@_overridable
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """Zero mean and unit variance for each channel, over the batch or by the running statistics."""
     if training and math.prod((input.size(0) if input.dim() else 0, *input.shape[2:])) == 1:
@@ -240,13 +211,13 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return _op("batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
-@_needs("instance_norm")
+@_overridable
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
     """Normalises each channel of each sample."""
     return _op("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
-@_needs("embedding")
+@_overridable
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """Rows of weight picked by input."""
     _need_tensor("embedding", "weight", 2, weight)
@@ -261,13 +232,13 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return _op("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
-@_needs("cross_entropy_loss")
+@_overridable
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
     """The loss of log_softmax(input) against classes or probabilities."""
     return _op("cross_entropy_loss")(input, target, weight, _number(reduction), ignore_index, label_smoothing)
 
 
-@_needs("nll_loss_nd")
+@_overridable
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """The negative log-likelihood of classes."""
     return _op("nll_loss_nd")(input, target, weight, _number(reduction), ignore_index)
@@ -285,35 +256,35 @@ def _warn_sizes(name, input, target):
         )
 
 
-@_needs("mse_loss")
+@_overridable
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The mean of squared differences."""
     _warn_sizes("mse_loss", input, target)
     return _op("mse_loss")(input, target, _number(reduction))
 
 
-@_needs("l1_loss")
+@_overridable
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The mean of absolute differences."""
     _warn_sizes("l1_loss", input, target)
     return _op("l1_loss")(input, target, _number(reduction))
 
 
-@_needs("smooth_l1_loss")
+@_overridable
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """The absolute difference, rounded off to a square below beta."""
     _warn_sizes("smooth_l1_loss", input, target)
     return _op("smooth_l1_loss")(input, target, _number(reduction), beta)
 
 
-@_needs("huber_loss")
+@_overridable
 def huber_loss(input, target, reduction="mean", delta=1.0):
     """Half the squared difference near zero, linear beyond delta."""
     _warn_sizes("huber_loss", input, target)
     return _op("huber_loss")(input, target, _number(reduction), delta)
 
 
-@_needs("binary_cross_entropy")
+@_overridable
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Cross entropy between targets and probabilities."""
     _need_tensor("binary_cross_entropy", "target", 2, target)
@@ -322,7 +293,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _op("binary_cross_entropy")(input, target, weight, _number(reduction))
 
 
-@_needs("binary_cross_entropy_with_logits")
+@_overridable
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """Cross entropy between targets and the sigmoid of the input."""
     _need_tensor("binary_cross_entropy_with_logits", "target", 2, target)
@@ -331,7 +302,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _number(reduction))
 
 
-@_needs("kl_div")
+@_overridable
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence of target from log probabilities."""
     if reduction == "batchmean":
@@ -339,13 +310,13 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return _op("kl_div")(input, target, _number(reduction), log_target=log_target)
 
 
-@_needs("pad")
+@_overridable
 def pad(input, pad, mode="constant", value=None):
     """Elements added (or taken away) at both ends of the last dimensions."""
     return _op("pad")(input, list(pad), mode, value)
 
 
-@_needs("linalg_vector_norm", "clamp_min")
+@_overridable
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input divided by its norm along dim, which is taken to be at least eps."""
     norm = _op("linalg_vector_norm")(input, p, dim, True).clamp_min(eps).expand_as(input)
@@ -361,7 +332,7 @@ _RESIZERS = {
 }
 
 
-@_needs("upsample_nearest2d", "upsample_bilinear2d")
+@_overridable
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Sequences, images or volumes resized to size, or by scale_factor."""
     smooth = mode in ("linear", "bilinear", "trilinear")
@@ -408,11 +379,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     return _op(name)(input, size, *args, *scales)
 
 
-@_needs("upsample_nearest2d", "upsample_bilinear2d")
+@_overridable
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of interpolate."""
     return interpolate(input, size, scale_factor, mode, align_corners)
-
-
-for _missing in _absent:
-    del globals()[_missing]
