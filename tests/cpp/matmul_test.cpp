@@ -186,6 +186,11 @@ TEST(Matmul, CutsCoverTheResult) {
     }
   EXPECT_EQ(cpu::cut_products(1, 16, 16, 16, 16).how, cpu::Cut::Serial);
   EXPECT_EQ(cpu::cut_products(12, 128, 128, 64, 16).how, cpu::Cut::Blocks);
+  EXPECT_TRUE(cpu::worth_library_threads(1, 32, 32, 1 << 16, 2));  // nothing but k to cut
+  EXPECT_TRUE(cpu::worth_library_threads(1, 512, 512, 512, 16));
+  EXPECT_FALSE(cpu::worth_library_threads(1, 128, 3072, 768, 16));
+  EXPECT_FALSE(cpu::worth_library_threads(1, 512, 512, 512, 2));
+  EXPECT_FALSE(cpu::worth_library_threads(16, 64, 64, 64, 16));
 }
 
 TEST(Matmul, ManyThreadsGiveTheSameProduct) {

@@ -11,7 +11,8 @@ namespace {
 constexpr double kCall = 25000;                     // one call
 constexpr double kMoveA = 6, kMoveB = 18;           // reading and packing an element; b is the weights, and often cold
 constexpr double kRegion = 50000, kWorker = 15000;  // a parallel region, and each of its threads
-constexpr double kLibraryWork = 1 << 20;            // per thread: from here on the library takes them all
+constexpr double kLibraryWork = 1 << 20;            // per thread: below this the library never gets them
+constexpr int64_t kBlockCells = 1 << 12;            // per thread: below this only cutting k would occupy them
 constexpr int64_t kRows = 4, kColumns = 16;         // what kernels fill up to; 16 floats are a line of the cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
@@ -50,8 +51,12 @@ Cut cut_products(int64_t batch, int64_t m, int64_t n, int64_t k, int threads) {
 }
 
 bool worth_library_threads(int64_t batch, int64_t m, int64_t n, int64_t k, int threads) {
-  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / threads;
-  return batch < threads && work >= (batch == 1 ? 1 : 4) * kLibraryWork;
+  const double cells = static_cast<double>(m) * static_cast<double>(n) / threads;
+  if (batch >= threads || cells * static_cast<double>(k) < (batch == 1 ? 1 : 4) * kLibraryWork) return false;
+  if (cells < kBlockCells) return true;
+  // The library's threads share what they pack, which pays where there are many of them. It shares badly where there are
+  // few rows or columns and where k is long (docs/performance.md has the times).
+  return threads > 4 && std::min(m, n) > 128 && k < 2 * std::max(m, n);
 }
 
 }  // namespace fc::cpu

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a batch of matrix products is spread over threads: c is cut into blocks, each one serial call, dealt out to the
-// whole team. Only large products are left to a library's own threads: for small ones it takes as many as it likes for
-// each shape, and teams of changing size are dear (core/threads.h).
+// whole team. A library's own threads get what they do better: large products on many threads, and sums too long for the
+// number of results. For small ones a library takes as many threads as it likes for each shape, and teams of changing size
+// are dear (core/threads.h).
 #pragma once
 #include <cstdint>
 
@@ -15,7 +16,7 @@ struct Cut {
 
 // c[batch] is m x n, summed over k; none of them is 0.
 Cut cut_products(int64_t batch, int64_t m, int64_t n, int64_t k, int threads);
-// Whether there is enough to do for every thread of a library, which also cuts k where that is the long dimension.
+// Whether one call on all threads of a library beats blocks; it also cuts k where that is the long dimension.
 bool worth_library_threads(int64_t batch, int64_t m, int64_t n, int64_t k, int threads);
 
 }  // namespace fc::cpu
