@@ -84,12 +84,12 @@ void after_fork_in_child() {
 void (*after_use)() = nullptr;
 bool in_use() { return here.open; }
 
-UseScope::UseScope(bool on) : opened_(on && !here.open) {
-  if (opened_) open_here();
+bool UseScope::open() {
+  if (here.open) return false;
+  open_here();
+  return true;
 }
-UseScope::~UseScope() {
-  if (opened_) close_here();
-}
+void UseScope::close() { close_here(); }
 
 PauseUse::PauseUse() : paused_(here.open) {
   if (paused_) close_here();

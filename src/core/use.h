@@ -13,12 +13,16 @@ namespace fc {
 
 class UseScope {
  public:
-  explicit UseScope(bool on = true);
-  ~UseScope();
+  explicit UseScope(bool on = true) : opened_(on && open()) {}
+  ~UseScope() {
+    if (opened_) close();
+  }
   UseScope(const UseScope&) = delete;
   UseScope& operator=(const UseScope&) = delete;
 
  private:
+  static bool open();
+  static void close();
   bool opened_;  // false: not asked for, or inside of another one of this thread
 };
 
