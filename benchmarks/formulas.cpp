@@ -15,7 +15,7 @@
 
 #include "backends/cpu/isa.h"
 #include "core/half.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 #include "facula/opcodes.h"
 
 namespace {

@@ -4,13 +4,13 @@
 #include <mutex>
 
 #include "autograd/autograd.h"
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/plugin/plugin.h"
 #include "core/use.h"
 #include "dispatch/checks.h"
 #include "dispatch/observe.h"
-#include "ops/autocast.h"
-#include "ops/families.h"
+#include "define/autocast.h"
+#include "ops/register.h"
 
 namespace fc {
 

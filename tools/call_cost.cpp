@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "dispatch/call.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 #include "runtime.h"
 
 using namespace fc;

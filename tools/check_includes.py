@@ -20,6 +20,8 @@ ORDER = [
     ["src/core"],
     ["src/dispatch"],
     ["src/kernels"],
+    ["src/define"],
+    ["src/plan"],
     ["src/ops"],
     ["src/autograd"],
     ["src/backends"],

@@ -1,6 +1,6 @@
 // An operator in a library of its own; docs/add-an-operator.md says more.
-#include "ops/calls.h"
-#include "ops/define.h"
+#include "define/calls.h"
+#include "define/row.h"
 
 namespace {
 

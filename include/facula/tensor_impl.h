@@ -2,7 +2,7 @@
 // fc::Tensor, which facula::Tensor derives from.
 //
 // A tensor is a view of a storage: offset, sizes, strides, element type. The class here is the core's: it has facts
-// and no operators (those are free functions in ops/calls.h; the C++ front adds methods in a class of its own).
+// and no operators (those are free functions in define/calls.h; the C++ front adds methods in a class of its own).
 //
 // Invariants:
 //  1. 0 <= offset, and every reachable element lies inside the storage (checked where strides come from outside).

@@ -7,9 +7,9 @@
 #include "backends/plugin/plugin.h"
 #include "bind.h"
 #include "casters.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 #include "dispatch/operator.h"
-#include "ops/pointwise.h"
+#include "plan/pointwise.h"
 
 namespace nb = nanobind;
 

@@ -14,7 +14,7 @@
 #include "autograd/autograd.h"
 #include "call.h"
 #include "dispatch/operator.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 #include "overload.h"
 
 namespace fc::py {

@@ -5,7 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include "casters.h"
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 
 namespace nb = nanobind;
 

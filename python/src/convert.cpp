@@ -4,7 +4,7 @@
 
 #include "core/half.h"
 #include "dispatch/operator.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 #include "py.h"
 
 namespace fc::py {

@@ -15,8 +15,8 @@
 #include "dispatch/observe.h"
 #include "dispatch/operator.h"
 #include "dispatch/snapshot.h"
-#include "ops/autocast.h"
-#include "ops/rule.h"
+#include "define/autocast.h"
+#include "define/rule.h"
 
 namespace nb = nanobind;
 

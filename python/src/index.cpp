@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// x[index] and x[index] = value: turns Python's index objects into TensorIndex; ops/indexing.cpp does the rest.
+// x[index] and x[index] = value: turns Python's index objects into TensorIndex; ops/subscript.cpp does the rest.
 #include "py.h"
 
 #include "call.h"
-#include "ops/calls.h"
-#include "ops/indexing.h"
+#include "define/calls.h"
+#include "ops/subscript.h"
 
 namespace fc::py {
 namespace {

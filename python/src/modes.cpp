@@ -9,7 +9,7 @@
 #include "autograd/saved.h"
 #include "call.h"
 #include "dispatch/layers.h"
-#include "ops/autocast.h"
+#include "define/autocast.h"
 
 namespace fc::py {
 namespace {

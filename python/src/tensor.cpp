@@ -6,7 +6,7 @@
 #include "casters.h"
 #include "backends/cpu/matmul.h"
 #include "core/threads.h"
-#include "ops/pointwise.h"
+#include "plan/pointwise.h"
 
 namespace nb = nanobind;
 

@@ -10,7 +10,7 @@
 
 #include "autograd/autograd.h"
 #include "call.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc::py {
 

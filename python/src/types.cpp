@@ -4,7 +4,7 @@
 #include <mutex>
 #include <optional>
 
-#include "ops/calls.h"
+#include "define/calls.h"
 #include "py.h"
 
 namespace fc::py {

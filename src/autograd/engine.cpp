@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "core/use.h"
 #include "dispatch/snapshot.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc::autograd {
 namespace {

@@ -5,8 +5,8 @@
 #include "autograd/meta.h"
 #include "autograd/saved.h"
 #include "dispatch/checks.h"
-#include "ops/calls.h"
-#include "ops/rule.h"
+#include "define/calls.h"
+#include "define/rule.h"
 
 namespace fc::autograd {
 namespace {

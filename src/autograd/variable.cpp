@@ -4,7 +4,7 @@
 #include "autograd/meta.h"
 #include "core/error.h"
 #include "dispatch/layers.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc::autograd {
 namespace {

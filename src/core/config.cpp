@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "core/threads.h"
 
 namespace fc {

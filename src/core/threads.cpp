@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "core/error.h"
 
 #if defined(_OPENMP)

@@ -22,7 +22,7 @@ struct Kernel {
   explicit operator bool() const { return fn != nullptr; }
 };
 
-struct GradRule;  // ops/rule.h
+struct GradRule;  // define/rule.h
 
 enum class Autocast : uint8_t { None, Lower, Float32, Promote };  // cast class under autocast
 
@@ -83,7 +83,7 @@ class Operator {
 
   // --- registration (not on the call path). Throws if the kernel is a function of other types than the schema's.
   void set_kernel(int device_type, Kernel k);
-  void set_all_devices(Kernel k);  // a kernel that works on every device through dispatch/families.h
+  void set_all_devices(Kernel k);  // a kernel that works on every device through dispatch/family_table.h
   void set_composite(Kernel k);    // written in other operators, expands above autograd
   void set_decomposition(Kernel k);
   void set_autograd(Kernel k);  // called in place of the autograd layer: records what it wants, then goes on below

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/snapshot.h"
 
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "core/error.h"
 
 namespace fc {

@@ -6,7 +6,7 @@
 
 #include <facula/front.h>
 
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace facula::front {
 namespace {

@@ -7,8 +7,8 @@
 #include "core/generator.h"
 #include "core/threads.h"
 #include "dispatch/layers.h"
-#include "ops/calls.h"
-#include "ops/indexing.h"
+#include "define/calls.h"
+#include "ops/subscript.h"
 #include "runtime.h"
 
 namespace facula {

@@ -2,10 +2,10 @@
 // Activations with parameters, and the backward operators of all activations. A fused backward is an operator like any
 // other: its own derivative, written in ordinary operators, gives second derivatives.
 #include "facula/opcodes.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Second names of operators. An alias has every overload of its target, in-place and out= forms included, and calls
 // it; whatever looks at operators (autograd, tracing) sees the target.
-#include "ops/define.h"
-#include "ops/families.h"
+#include "define/row.h"
+#include "ops/register.h"
 
 namespace fc {
 namespace {

@@ -2,10 +2,10 @@
 // Every fact about the binary pointwise operators: one row each. From a row follow x.Tensor and x.Scalar, their
 // in-place forms and their out= forms.
 #include "facula/opcodes.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons of whole tensors or with a tolerance, and what complex numbers need: conj, isreal.
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 namespace {

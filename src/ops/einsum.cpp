@@ -3,9 +3,9 @@
 // pair of operands, from left to right.
 #include <algorithm>
 
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
 
 namespace fc {
 namespace {

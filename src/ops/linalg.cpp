@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "dispatch/families.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "dispatch/family_table.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 namespace {

@@ -1,42 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses. Those over classes (nll_loss) have kernels; the others are written in pointwise operators and reductions,
 // with a gradient of their own where that saves passes over memory.
-#include "ops/loss.h"
+#include "plan/loss.h"
 
 #include <cmath>
 
 #include "facula/opcodes.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
-
-ClassShape check_nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
-  FC_CHECK(self.dim() >= 1, "nll_loss: input tensor should be at least 1D, but got ", self.sizes());
-  FC_CHECK(reduction >= 0 && reduction <= 2, "nll_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ",
-           reduction);
-  ClassShape r{self.dim() > 1 ? self.size(0) : 1, self.size(self.dim() > 1 ? 1 : 0), 1};
-  if (self.dim() == 1) {
-    FC_CHECK(target.dim() == 0 || target.numel() == 1,
-             "nll_loss: For 1D input, 1D target must have size 1, but got target size: ", target.sizes());
-  } else {
-    FC_CHECK_AS(ValueError, target.dim() > 0 && target.size(0) == r.n, "nll_loss: Expected input batch_size (", r.n,
-                ") to match target batch_size (", target.dim() ? target.size(0) : 0, ").");
-    bool fits = target.dim() == self.dim() - 1;
-    for (int64_t d = 2; fits && d < self.dim(); ++d) fits = self.size(d) == target.size(d - 1);
-    FC_CHECK(fits, "nll_loss: Expected target of the input's shape without its dimension 1; the input is ",
-             self.sizes(), ", the target ", target.sizes());
-    for (int64_t d = 2; d < self.dim(); ++d) r.s *= self.size(d);
-  }
-  FC_CHECK(target.dtype() == DType::Int64 || target.dtype() == DType::UInt8,
-           "nll_loss: expected scalar type Long but found ", info(target.dtype()).legacy, " for the target");
-  FC_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == r.c),
-           "nll_loss: weight tensor should be defined either for all ", r.c,
-           " classes or no classes but got weight tensor of shape: ", weight.sizes());
-  return r;
-}
 
 namespace {
 
@@ -89,8 +64,8 @@ Chosen choose(const Tensor& self, const Tensor& target, const Tensor& weight, co
                               : full(t.sizes(), 1, self.dtype(), self.device());
   return {named, masked_fill(w, ignored, 0)};
 }
-Pair nll_parts(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
-               int64_t ignore_index) {
+Pair nll_decomposition(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                       int64_t ignore_index) {
   ClassShape s = check_nll(self, target, weight, reduction);
   Chosen c = choose(self, target, weight, s, ignore_index);
   Tensor picked = sum(where(c.named, reshape(self, class_first(self, s)), Scalar(0)), Dims{1}, true);
@@ -102,8 +77,8 @@ Tensor nll_backward_meta(const Tensor&, const Tensor& self, const Tensor&, const
                          const Tensor&) {
   return empty_tensor(self.sizes(), self.dtype(), self.device());
 }
-Tensor nll_backward_parts(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight,
-                          int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
+Tensor nll_backward_decomposition(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight,
+                                  int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
   ClassShape s = check_nll(self, target, weight, reduction);
   Chosen c = choose(self, target, weight, s, ignore_index);
   Tensor go = reduction == kReduceNone   ? reshape(g, c.weight.sizes())
@@ -351,7 +326,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 constexpr OpDef defs[] = {
     {.schema = "nll_loss_forward(" NLL ", int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
      .meta = kernel<&nll_meta>(),
-     .decomposition = kernel<&nll_parts>(),
+     .decomposition = kernel<&nll_decomposition>(),
      .saves = "self target weight reduction ignore_index result1",
      .grad = nll_grad<"aten::nll_loss_backward">,
      .differentiable_results = 1,
@@ -359,13 +334,13 @@ constexpr OpDef defs[] = {
     {.schema = "nll_loss_backward(Tensor grad_output, " NLL
                ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
      .meta = kernel<&nll_backward_meta>(),
-     .decomposition = kernel<&nll_backward_parts>(),
+     .decomposition = kernel<&nll_backward_decomposition>(),
      .saves = "target weight reduction ignore_index",
      .grad = nll_backward_grad<"aten::nll_loss_forward">,
      .hidden = true},
     {.schema = "nll_loss2d_forward(" NLL ", int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
      .meta = kernel<&nll_meta>(),
-     .decomposition = kernel<&nll_parts>(),
+     .decomposition = kernel<&nll_decomposition>(),
      .saves = "self target weight reduction ignore_index result1",
      .grad = nll_grad<"aten::nll_loss2d_backward">,
      .differentiable_results = 1,
@@ -373,7 +348,7 @@ constexpr OpDef defs[] = {
     {.schema = "nll_loss2d_backward(Tensor grad_output, " NLL
                ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
      .meta = kernel<&nll_backward_meta>(),
-     .decomposition = kernel<&nll_backward_parts>(),
+     .decomposition = kernel<&nll_backward_decomposition>(),
      .saves = "target weight reduction ignore_index",
      .grad = nll_backward_grad<"aten::nll_loss2d_forward">,
      .hidden = true},

@@ -2,97 +2,17 @@
 // Normalisations: layer, batch, group, instance, root mean square. The native_ operators return the statistics that
 // their backward operators need. When a backward is itself to be differentiated (create_graph), the gradient is
 // computed in ordinary operators instead of the fused backward, so that any order works.
-#include "ops/norm.h"
+#include "plan/norm.h"
 
 #include <cmath>
 #include <limits>
 
 #include "dispatch/checks.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
 
 namespace fc {
-
-int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
-  FC_CHECK(!shape.empty(),
-           "layer_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
-           "but got normalized_shape = ",
-           shape);
-  size_t nd = input.sizes().size(), k = shape.size();
-  bool fits = nd >= k && Dims::same(input.sizes().subspan(nd - k), shape);
-  FC_CHECK(fits, "layer_norm: Given normalized_shape=", shape, ", expected input with shape [*, ...", shape,
-           "], but got input of size ", input.sizes());
-  for (auto [t, name] : {std::pair(&weight, "weight"), std::pair(&bias, "bias")})
-    FC_CHECK(!t->defined() || Dims::same(t->sizes(), shape), "layer_norm: Expected ", name,
-             " to be of same shape as normalized_shape, but got ", name, " of shape ", t->sizes(),
-             " and normalized_shape = ", shape);
-  return checked_numel(input.sizes().first(nd - k));
-}
-
-Dims layer_norm_stat_sizes(const Tensor& input, IntSpan shape) {
-  Dims out(input.sizes());
-  for (size_t d = out.size() - shape.size(); d < out.size(); ++d) out[d] = 1;
-  return out;
-}
-
-void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                      const Tensor& running_var, bool training) {
-  FC_CHECK(input.dim() >= 2, "batch_norm: expected an input of at least 2 dimensions, got ", input.sizes());
-  FC_CHECK(running_mean.defined() == running_var.defined(),
-           "batch_norm: running_mean and running_var must both be given or both be None");
-  FC_CHECK(training || running_mean.defined(),
-           "batch_norm: Expected running_mean and running_var to be defined when training=False");
-  for (const Tensor* t : {&running_mean, &running_var})  // written, although PyTorch's schema does not say so
-    if (training && t->defined()) {
-      check_writable("batch_norm", *t);
-      check_written_once("batch_norm", *t);
-    }
-  int64_t c = input.size(1);
-  for (auto [t, name] : {std::pair(&running_mean, "running_mean"), std::pair(&running_var, "running_var"),
-                         std::pair(&weight, "weight"), std::pair(&bias, "bias")})
-    FC_CHECK(!t->defined() || t->numel() == c, "batch_norm: ", name, " should contain ", c, " elements not ",
-             t->numel());
-}
-
-void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
-                      int64_t group) {
-  FC_CHECK(group > 0, "group_norm: Expected num groups to be greater than 0, got ", group);
-  FC_CHECK(c > 0, "group_norm: Expected number of channels to be greater than 0, got ", c);
-  FC_CHECK(hxw > 0, "group_norm: Expected HxW to be greater than 0, got ", hxw);
-  FC_CHECK(c % group == 0,
-           "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-           input.sizes(), " and num_groups=", group);
-  // Every product of some of these fits, also where another of them is zero.
-  auto at_least_1 = [](int64_t v) { return std::max<int64_t>(v, 1); };
-  checked_numel(Dims{at_least_1(n), std::max(at_least_1(c), group), at_least_1(hxw)});
-  FC_CHECK(n >= 0 && c >= 0 && hxw >= 0 && input.numel() == n * c * hxw, "group_norm: Expected input of shape ",
-           input.sizes(), " to have N * C * HxW = ", n, " * ", c, " * ", hxw, " elements");
-  for (auto [t, name] : {std::pair(&weight, "weight"), std::pair(&bias, "bias")})
-    FC_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == c), "group_norm: Expected ", name,
-             " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
-             t->sizes(), " and input of shape ", input.sizes());
-}
-
-void check_norm_backward(const char* op, const Tensor& grad, const Tensor& input,
-                         std::initializer_list<const Tensor*> statistics, int64_t count, std::span<const bool> mask) {
-  FC_CHECK(mask.size() == 3, op, ": expected an output_mask of 3 elements, but got ", mask.size());
-  FC_CHECK(grad.defined() && Dims::same(grad.sizes(), input.sizes()), op, ": expected grad_out of shape ",
-           input.sizes(), ", as the input's, but got ", grad.defined() ? str(grad.sizes()) : "none");
-  for (const Tensor* t : statistics)
-    FC_CHECK(t->defined() && t->numel() == count, op, ": expected statistics of ", count, " elements, but got ",
-             t->defined() ? str(t->sizes()) : "none");
-}
-
-void check_batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                               const Tensor& running_mean, const Tensor& running_var, const Tensor& save_mean,
-                               const Tensor& save_invstd, bool training, std::span<const bool> mask) {
-  if (training) check_batch_norm(input, weight, Tensor(), Tensor(), Tensor(), true);
-  else check_batch_norm(input, weight, Tensor(), running_mean, running_var, false);
-  check_norm_backward("native_batch_norm_backward", grad, input,
-                      {training ? &save_mean : &running_mean, training ? &save_invstd : &running_var}, input.size(1),
-                      mask);
-}
 
 namespace {
 
@@ -145,7 +65,8 @@ Three layer_norm_meta(const Tensor& input, IntSpan shape, const Tensor& weight, 
   return {empty_tensor(input.sizes(), input.dtype(), input.device()), empty_tensor(stats, t, input.device()),
           empty_tensor(stats, t, input.device())};
 }
-Three layer_norm_parts(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias, double eps) {
+Three layer_norm_decomposition(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias,
+                               double eps) {
   check_layer_norm(input, shape, weight, bias);
   Tensor x = contiguous(to_dtype(input, compute_type(input.dtype())));
   Standardised s = standardise(x, last_dims(input.dim(), shape.size()), eps);
@@ -161,8 +82,8 @@ Three layer_norm_backward_meta(const Tensor& g, const Tensor& input, IntSpan sha
   return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()), empty_if(mask[1], shape, t, g.device()),
           empty_if(mask[2], shape, t, g.device())};
 }
-Three layer_norm_backward_parts(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& mean,
-                                const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
+Three layer_norm_backward_decomposition(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& mean,
+                                        const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
   const int64_t rows = check_layer_norm(input, shape, weight, Tensor());
   check_norm_backward("native_layer_norm_backward", g, input, {&mean, &rstd}, rows, mask);
   const Dims stats = layer_norm_stat_sizes(input, shape);
@@ -214,8 +135,9 @@ Three batch_norm_meta(const Tensor& input, const Tensor& weight, const Tensor& b
   return {empty_tensor(input.sizes(), input.dtype(), input.device(), suggest_memory_format(input)),
           empty_tensor(stats, t, input.device()), empty_tensor(stats, t, input.device())};
 }
-Three batch_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                       const Tensor& running_var, bool training, double momentum, double eps) {
+Three batch_norm_decomposition(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
+                               double eps) {
   check_batch_norm(input, weight, bias, running_mean, running_var, training);
   const int64_t nd = input.dim();
   DType t = compute_type(input.dtype());
@@ -267,9 +189,9 @@ Standardised fixed_stats(const Tensor& x, const Tensor& mean, const Tensor& rstd
   Tensor m = per_channel(mean, x.dim()), r = per_channel(rstd, x.dim());
   return {mul(sub(x, m), r), r, m};
 }
-Three batch_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
-                                const Tensor& running_var, const Tensor& mean, const Tensor& rstd, bool training,
-                                double eps, Mask mask) {
+Three batch_norm_backward_decomposition(const Tensor& g, const Tensor& input, const Tensor& weight,
+                                        const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
+                                        const Tensor& rstd, bool training, double eps, Mask mask) {
   check_batch_norm_backward(g, input, weight, running_mean, running_var, mean, rstd, training, mask);
   const DType t = compute_type(input.dtype()), weight_type = weight.defined() ? weight.dtype() : input.dtype();
   Tensor x = to_dtype(input, t);
@@ -340,8 +262,8 @@ Three group_norm_meta(const Tensor& input, const Tensor& weight, const Tensor& b
   return {empty_tensor(input.sizes(), input.dtype(), input.device()), empty_tensor(Dims{n, group}, t, input.device()),
           empty_tensor(Dims{n, group}, t, input.device())};
 }
-Three group_norm_parts(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t hxw,
-                       int64_t group, double eps) {
+Three group_norm_decomposition(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c,
+                               int64_t hxw, int64_t group, double eps) {
   check_group_norm(input, weight, bias, n, c, hxw, group);
   Standardised s =
       standardise(reshape(to_dtype(input, compute_type(input.dtype())), Dims{n, group, c / group * hxw}), Dims{2}, eps);
@@ -371,8 +293,9 @@ Three group_norm_grads(const Tensor& grad, const Standardised& s, IntSpan sizes,
   if (mask[2]) std::get<2>(out) = sum(g, Dims{0, 2});
   return out;
 }
-Three group_norm_backward_parts(const Tensor& g, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                                const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group, Mask mask) {
+Three group_norm_backward_decomposition(const Tensor& g, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                                        const Tensor& weight, int64_t n, int64_t c, int64_t hxw, int64_t group,
+                                        Mask mask) {
   check_group_norm(input, weight, Tensor(), n, c, hxw, group);
   check_norm_backward("native_group_norm_backward", g, input, {&mean, &rstd}, n * group, mask);
   const DType t = compute_type(input.dtype()), weight_type = weight.defined() ? weight.dtype() : input.dtype();
@@ -440,7 +363,7 @@ constexpr OpDef defs[] = {
     {.schema = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
                "(Tensor, Tensor, Tensor)",
      .meta = kernel<&layer_norm_meta>(),
-     .decomposition = kernel<&layer_norm_parts>(),
+     .decomposition = kernel<&layer_norm_decomposition>(),
      .saves = "input normalized_shape weight eps result1 result2",
      .grad = layer_norm_grad,
      .differentiable_results = 1},
@@ -448,7 +371,7 @@ constexpr OpDef defs[] = {
                "rstd, Tensor? weight, Tensor? bias, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&layer_norm_backward_meta>(),
-     .decomposition = kernel<&layer_norm_backward_parts>()},
+     .decomposition = kernel<&layer_norm_backward_decomposition>()},
     {.schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
                "training, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
@@ -457,7 +380,7 @@ constexpr OpDef defs[] = {
                "running_var, bool training, float momentum, float eps) "
                "-> (Tensor, Tensor, Tensor)",
      .meta = kernel<&batch_norm_meta>(),
-     .decomposition = kernel<&batch_norm_parts>(),
+     .decomposition = kernel<&batch_norm_decomposition>(),
      .saves = "input weight running_mean running_var training eps result1 result2",
      .grad = batch_norm_grad,
      .differentiable_results = 1},
@@ -465,7 +388,7 @@ constexpr OpDef defs[] = {
                "Tensor? running_var, Tensor? save_mean, "
                "Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&batch_norm_backward_meta>(),
-     .decomposition = kernel<&batch_norm_backward_parts>()},
+     .decomposition = kernel<&batch_norm_backward_decomposition>()},
     {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
                "bool use_input_stats, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
@@ -477,14 +400,14 @@ constexpr OpDef defs[] = {
     {.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float "
                "eps) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&group_norm_meta>(),
-     .decomposition = kernel<&group_norm_parts>(),
+     .decomposition = kernel<&group_norm_decomposition>(),
      .saves = "input weight N C HxW group eps result1 result2",
      .grad = group_norm_grad},
     {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
                "int N, int C, int HxW, int group, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&group_norm_backward_meta>(),
-     .decomposition = kernel<&group_norm_backward_parts>()},
+     .decomposition = kernel<&group_norm_backward_decomposition>()},
     {.schema = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
      .composite = kernel<&rms_norm>()},
 };

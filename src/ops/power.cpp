@@ -2,10 +2,10 @@
 // pow in its three forms, and float_power. Exponents with a formula of their own (0.5, 2, 3, -1, …) are computed with
 // it, as PyTorch does, so that squares are exact and fast.
 #include "facula/opcodes.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that draw random numbers. The recipes are docs/random.md's: for the same seed they give PyTorch's numbers.
-#include "ops/random.h"
+#include "plan/random.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 namespace {

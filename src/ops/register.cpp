@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mutex>
 
-#include "ops/families.h"
+#include "ops/register.h"
 
 namespace fc {
 

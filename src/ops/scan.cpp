@@ -2,10 +2,10 @@
 // Running sums, products and extremes along one dimension.
 #include <limits>
 
-#include "dispatch/families.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
+#include "dispatch/family_table.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
 
 namespace fc {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax and log_softmax along one dimension, with their backward operators.
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
 
 namespace fc {
 namespace {
@@ -29,19 +29,19 @@ Tensor shifted(const Tensor& x, int64_t dim) { return x.numel() ? sub(x, amax(x,
 // Contiguous, as the results are, and in the type that half types are computed in.
 Tensor widened(const Tensor& t) { return contiguous(to_dtype(t, compute_type(t.dtype()))); }
 
-Tensor softmax_parts(const Tensor& self, int64_t dim, bool) {
+Tensor softmax_decomposition(const Tensor& self, int64_t dim, bool) {
   Tensor e = exp(shifted(widened(self), dim));
   return to_dtype(div(e, sum(e, Dims{dim}, true)), self.dtype());
 }
-Tensor log_softmax_parts(const Tensor& self, int64_t dim, bool) {
+Tensor log_softmax_decomposition(const Tensor& self, int64_t dim, bool) {
   Tensor s = shifted(widened(self), dim);
   return to_dtype(sub(s, log(sum(exp(s), Dims{dim}, true))), self.dtype());
 }
-Tensor softmax_backward_parts(const Tensor& grad, const Tensor& result, int64_t dim, DType input_dtype) {
+Tensor softmax_backward_decomposition(const Tensor& grad, const Tensor& result, int64_t dim, DType input_dtype) {
   Tensor g = widened(grad), y = widened(result);
   return to_dtype(mul(sub(g, sum(mul(g, y), Dims{dim}, true)), y), input_dtype);
 }
-Tensor log_softmax_backward_parts(const Tensor& grad, const Tensor& result, int64_t dim, DType input_dtype) {
+Tensor log_softmax_backward_decomposition(const Tensor& grad, const Tensor& result, int64_t dim, DType input_dtype) {
   Tensor g = widened(grad), y = widened(result);
   return to_dtype(sub(g, mul(exp(y), sum(g, Dims{dim}, true))), input_dtype);
 }
@@ -80,7 +80,7 @@ constexpr OpDef defs[] = {
      .composite = kernel<&log_softmax_int>()},
     {.schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = kernel<&like_input>(),
-     .decomposition = kernel<&softmax_parts>(),
+     .decomposition = kernel<&softmax_decomposition>(),
      .saves = "dim result",
      .grad =
          [](Grad& g) {
@@ -88,7 +88,7 @@ constexpr OpDef defs[] = {
          }},
     {.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = kernel<&like_input>(),
-     .decomposition = kernel<&log_softmax_parts>(),
+     .decomposition = kernel<&log_softmax_decomposition>(),
      .saves = "dim result",
      .grad =
          [](Grad& g) {
@@ -97,13 +97,13 @@ constexpr OpDef defs[] = {
          }},
     {.schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = kernel<&like_gradient>(),
-     .decomposition = kernel<&softmax_backward_parts>(),
+     .decomposition = kernel<&softmax_backward_decomposition>(),
      .saves = "grad_output output dim",
      .grad = softmax_double_backward},
     {.schema =
          "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = kernel<&like_gradient>(),
-     .decomposition = kernel<&log_softmax_backward_parts>(),
+     .decomposition = kernel<&log_softmax_backward_decomposition>(),
      .saves = "grad_output output dim",
      .grad = log_softmax_double_backward},
 };

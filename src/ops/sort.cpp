@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting and what follows from order: topk, kthvalue, medians, mode, unique, searchsorted. NaN counts as the largest
 // number everywhere. Derivatives go back to the places that the elements came from.
-#include "dispatch/families.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
+#include "dispatch/family_table.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
 
 namespace fc {
 namespace {
@@ -89,7 +89,7 @@ Pair topk_meta(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
   Dims sizes = with_size(self.sizes(), dim, k);
   return {empty_tensor(sizes, self.dtype(), self.device()), empty_tensor(sizes, DType::Int64, self.device())};
 }
-Pair topk_parts(const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
+Pair topk_decomposition(const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
   dim = wrap_dim(dim, self.dim(), "topk");
   checked_k(self, k, dim);
   auto [values, indices] = sorted(self, dim, largest);
@@ -296,7 +296,7 @@ constexpr OpDef defs[] = {
     {.schema = "msort(Tensor self) -> Tensor", .composite = kernel<&msort>(), .out = true},
     {.schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" VALUES,
      .meta = kernel<&topk_meta>(),
-     .decomposition = kernel<&topk_parts>(),
+     .decomposition = kernel<&topk_decomposition>(),
      .saves = "dim result1",
      .grad = order_grad<2>,
      .out = true},

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/reduce.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/reduce.h"
 
 namespace fc {
 namespace {

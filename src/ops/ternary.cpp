@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise operators of three operands: where, clamp and its halves, lerp, addcmul, addcdiv.
 #include "facula/opcodes.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 

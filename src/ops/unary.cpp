@@ -2,10 +2,10 @@
 // Every fact about the unary pointwise operators: one row each. The formula itself is in kernels/scalar.h under the
 // same name. From a row follow `x(self)`, `x_(self)` and `x.out(self, *, out)`.
 #include "facula/opcodes.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
 
 namespace fc {
 namespace {

@@ -3,9 +3,9 @@
 // two neighbours. Places are computed as PyTorch does, in the type that the elements are computed in.
 #include <cmath>
 
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
 
 namespace fc {
 namespace {

@@ -3,10 +3,10 @@
 // device. What a view leaves out gets no gradient: the *_backward operators put a part back into zeros.
 #include <algorithm>
 
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/shapes.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/shape.h"
 
 namespace fc {
 namespace {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every decomposition against the CPU's own formula, to the accuracy that src/ops/decompose.cpp gives."""
+"""Every decomposition against the CPU's own formula, to the accuracy that src/plan/decompose.cpp gives."""
 import math
 
 import facula as torch

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator table on a tier-1 device (copy, map, reduce, matmul) against the CPU, and what still falls back there.
 
-Most operators reach the device as decompositions (src/ops/decompose.cpp, the functions *_parts): each must give the
+Most operators reach the device as decompositions (src/plan/decompose.cpp, the functions *_parts): each must give the
 CPU kernel's values, types, shapes and strides, and its gradients.
 """
 import importlib.util

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 
 namespace fc {
 

@@ -9,7 +9,7 @@
 
 #include "autograd/autograd.h"
 #include "dispatch/observe.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 #include "runtime.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which replace them too

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backends/cpu/isa.h"
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "facula/opcodes.h"
 
 namespace fc::math {

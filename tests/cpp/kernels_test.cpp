@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/cpu/isa.h"
-#include "core/cpu.h"
-#include "dispatch/families.h"
+#include "core/instruction_set.h"
+#include "dispatch/family_table.h"
 #include "facula/opcodes.h"
 
 using namespace fc;

@@ -8,8 +8,8 @@
 #include "autograd/autograd.h"
 #include "dispatch/call.h"
 #include "dispatch/observe.h"
-#include "ops/calls.h"
-#include "ops/define.h"
+#include "define/calls.h"
+#include "define/row.h"
 #include "runtime.h"
 
 namespace fc {

@@ -8,7 +8,7 @@
 #include "backends/cpu/cut.h"
 #include "backends/cpu/matmul.h"
 #include "core/threads.h"
-#include "ops/conv.h"
+#include "plan/conv.h"
 #include "runtime.h"
 
 namespace fc {

@@ -8,7 +8,7 @@
 #include "autograd/autograd.h"
 #include "core/half.h"
 #include "core/threads.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 #include "runtime.h"
 
 namespace fc {

@@ -7,7 +7,7 @@
 
 #if FC_HAVE_CBLAS
 #include "backends/cpu/library.h"
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #endif
 
 namespace fc::cpu {

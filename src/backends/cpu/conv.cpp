@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of convolution and convolution_backward: our own for depthwise ones, oneDNN where it is there and does the
 // type, else matrix products.
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 
 #include <algorithm>
 
 #include "backends/cpu/depthwise.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "core/threads.h"
-#include "ops/conv.h"
+#include "plan/conv.h"
 
 namespace fc::cpu {
 namespace {

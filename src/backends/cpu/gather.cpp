@@ -13,7 +13,7 @@
 #include "core/half.h"
 #include "core/tensor.h"
 #include "core/threads.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 
 namespace fc::cpu {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "core/threads.h"
-#include "ops/calls.h"
-#include "ops/index.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "plan/index.h"
+#include "plan/pointwise.h"
 
 namespace fc::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/isa.h"
 
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "core/error.h"
 #include "facula/opcodes.h"
 

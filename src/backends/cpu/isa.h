@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that are compiled once per instruction set (baseline, AVX2, AVX-512): the files in isa/. Each set fills one
-// KernelTable; core/cpu.h decides once which one is used.
+// KernelTable; core/instruction_set.h decides once which one is used.
 #pragma once
 #include "backends/cpu/walk.h"
 #include "facula/families.h"

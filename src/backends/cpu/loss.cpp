@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // nll_loss and its gradient, and mse_loss in one pass. Totals run in double, in the order of the targets or of blocks.
-#include "ops/loss.h"
+#include "plan/loss.h"
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/cpu/rows.h"
 #include "core/threads.h"
 #include "dispatch/call.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc::cpu {
 namespace {

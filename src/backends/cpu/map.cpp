@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/cpu/index.h"
 #include "backends/cpu/isa.h"
 #include "backends/cpu/matmul.h"
 #include "core/threads.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 #include "facula/opcodes.h"
 
 namespace fc::cpu {

@@ -9,9 +9,9 @@
 #include "backends/cpu/cut.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "core/threads.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 
 namespace fc::cpu {
 namespace {

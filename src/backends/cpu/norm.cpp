@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer, batch and group normalisation and their gradients, with the kernels of rows.h. Half types are widened first.
 // Sums over rows are cut into chunks by the shape alone and added up in order.
-#include "ops/norm.h"
+#include "plan/norm.h"
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/cpu/rows.h"
 #include "core/threads.h"
 #include "dispatch/call.h"
-#include "ops/calls.h"
-#include "ops/reduce.h"
+#include "define/calls.h"
+#include "plan/reduce.h"
 
 namespace fc::cpu {
 namespace {

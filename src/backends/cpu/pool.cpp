@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "core/half.h"
 #include "core/threads.h"
-#include "ops/pool.h"
+#include "plan/pool.h"
 
 namespace fc::cpu {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/cpu/isa.h"
 #include "core/tensor.h"
 #include "core/threads.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 
 namespace fc::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/cpu/index.h"
 #include "backends/cpu/random.h"
 

@@ -6,10 +6,10 @@
 #include <complex>
 #include <limits>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "core/tensor.h"
 #include "core/threads.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 #include "kernels/scalar.h"
 
 namespace fc::cpu {

@@ -2,12 +2,12 @@
 // softmax and log_softmax: rows when the dimension is the last one, columns otherwise. Half types are widened first.
 #include <algorithm>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/cpu/rows.h"
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 #include "core/threads.h"
 #include "dispatch/call.h"
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc::cpu {
 

@@ -8,13 +8,13 @@
 #include <memory>
 #include <vector>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/register.h"
 #include "backends/cpu/walk.h"
 #include "core/tensor.h"
 #include "core/threads.h"
 #include "dispatch/call.h"
-#include "dispatch/families.h"
-#include "ops/calls.h"
+#include "dispatch/family_table.h"
+#include "define/calls.h"
 
 namespace fc::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // Compute families of a backend: what it is asked (and how the answer is kept), and the calls themselves. Copies that
 // plain bytes can do never need the backend's copy family: same type and both contiguous, or a contiguous fill with
 // equal bytes.
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 
 #include <cmath>
 #include <cstring>

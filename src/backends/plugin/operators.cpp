@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "backends/plugin/backend.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 
 namespace fc::plugin {
 namespace {

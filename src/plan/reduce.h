@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning of reductions: dimensions, element types, the result; then one call of the device's `reduce` family.
 #pragma once
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 #include "dispatch/operator.h"
 
 namespace fc {

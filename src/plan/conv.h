@@ -2,7 +2,7 @@
 // Convolutions of any number of spatial dimensions, and their form in matrix products: what a device without a kernel
 // of its own runs, and what the CPU runs for types that its library does not do.
 #pragma once
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc {
 
@@ -30,9 +30,11 @@ using ConvGradients = std::tuple<Tensor, Tensor, Tensor>;  // of input, weight, 
 ConvGradients convolve_backward_by_products(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                             const Convolution& c, std::span<const bool> mask);
 
-// The pieces that unfold and fold use too. Lists have one entry per spatial dimension.
-int64_t kernel_reach(int64_t kernel, int64_t dilation);  // dilation * (kernel - 1) + 1, checked
-int64_t padded_size(int64_t size, int64_t padding);      // size + 2 * padding, checked
+// What the named forms, unfold and fold use too. Lists have one entry per spatial dimension.
+inline IntSpan spatial(const Tensor& t) { return t.sizes().subspan(2); }
+Dims expand_parameter(const char* name, IntSpan given, size_t n);  // one value stands for n; throws on another count
+int64_t kernel_reach(int64_t kernel, int64_t dilation);            // dilation * (kernel - 1) + 1, checked
+int64_t padded_size(int64_t size, int64_t padding);                // size + 2 * padding, checked
 Tensor pad_with_zeros(const Tensor& x, IntSpan padding);
 // The windows that a kernel sees, as a view of padded memory: [batch, groups, channels / groups, kernel…, places…].
 Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c);

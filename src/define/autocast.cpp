@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/autocast.h"
+#include "define/autocast.h"
 
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc {
 namespace {

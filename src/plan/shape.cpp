@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/shapes.h"
+#include "plan/shape.h"
 
 #include <algorithm>
 

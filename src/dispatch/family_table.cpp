@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 
 #include "facula/opcodes.h"
 

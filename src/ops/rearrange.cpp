@@ -3,12 +3,12 @@
 // the result, so they run on every device.
 #include <algorithm>
 
-#include "dispatch/families.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
-#include "ops/shapes.h"
+#include "dispatch/family_table.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
+#include "plan/shape.h"
 
 namespace fc {
 namespace {
@@ -149,7 +149,7 @@ Tensor flip_kernel(const Tensor& self, IntSpan dims) {
   f.copy(f.context, c);
   return out;
 }
-Tensor flip_parts(const Tensor& self, IntSpan dims) {
+Tensor flip_decomposition(const Tensor& self, IntSpan dims) {
   uint64_t flipped = dim_bits("flip", dims, self.dim());
   Tensor x = self;
   for (int64_t d = 0; d < self.dim(); ++d)
@@ -349,7 +349,7 @@ Tensor triangle_shape(const Tensor& self, int64_t) {
 }
 
 template <bool lower>
-Tensor triangle_parts(const Tensor& self, int64_t diagonal) {
+Tensor triangle_decomposition(const Tensor& self, int64_t diagonal) {
   Tensor out = triangle_shape<lower>(self, diagonal);
   if (out.numel() == 0) return out;
   auto numbers = [&](int64_t n) {
@@ -488,7 +488,7 @@ constexpr OpDef defs[] = {
     {.schema = "flip(Tensor self, int[] dims) -> Tensor",
      .cpu = kernel<&flip_kernel>(),
      .meta = kernel<&flip_kernel>(),
-     .decomposition = kernel<&flip_parts>(),
+     .decomposition = kernel<&flip_decomposition>(),
      .saves = "dims",
      .grad = [](Grad& g) { g.set(0, flip(G, g.arg(1).ints())); },
      .out = true},
@@ -544,14 +544,14 @@ constexpr OpDef defs[] = {
     {.schema = "diag(Tensor self, int diagonal=0) -> Tensor", .composite = kernel<&diag>(), .out = true},
     {.schema = "tril(Tensor self, int diagonal=0) -> Tensor",
      .meta = kernel<&triangle_shape<true>>(),
-     .decomposition = kernel<&triangle_parts<true>>(),
+     .decomposition = kernel<&triangle_decomposition<true>>(),
      .saves = "diagonal",
      .grad = [](Grad& g) { g.set(0, call<"aten::tril", Tensor>(G, g.arg(1).integer())); },
      .in_place = true,
      .out = true},
     {.schema = "triu(Tensor self, int diagonal=0) -> Tensor",
      .meta = kernel<&triangle_shape<false>>(),
-     .decomposition = kernel<&triangle_parts<false>>(),
+     .decomposition = kernel<&triangle_decomposition<false>>(),
      .saves = "diagonal",
      .grad = [](Grad& g) { g.set(0, call<"aten::triu", Tensor>(G, g.arg(1).integer())); },
      .in_place = true,

@@ -3,11 +3,11 @@
 // *_backward operators put a part back into zeros.
 #include <algorithm>
 
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/families.h"
-#include "ops/pointwise.h"
-#include "ops/shapes.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "ops/register.h"
+#include "plan/pointwise.h"
+#include "plan/shape.h"
 
 namespace fc {
 namespace {

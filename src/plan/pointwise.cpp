@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pointwise.h"
+#include "plan/pointwise.h"
 
 #include <algorithm>
 
 #include "facula/opcodes.h"
-#include "ops/define.h"
+#include "define/row.h"
 
 namespace fc {
 namespace {

@@ -4,7 +4,7 @@
 // shorter rows of their own and make OpDefs in a loop.
 #pragma once
 #include "dispatch/call.h"
-#include "ops/rule.h"
+#include "define/rule.h"
 
 namespace fc {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "ops/pool.h"
+#include "plan/pool.h"
 
 namespace fc {
 namespace {
@@ -83,8 +83,8 @@ void check_type(const char* op, DType t, bool known) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> max_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
-                                          IntSpan dilation, bool ceil_mode) {
+std::tuple<Tensor, Tensor> max_pool_decomposition(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
+                                                  IntSpan dilation, bool ceil_mode) {
   const Pool p = plan_pool("max_pool2d", self, kernel, stride, padding, dilation, ceil_mode);
   check_type("max_pool2d", self.dtype(), self.dtype() != DType::Bool && !is_complex(self.dtype()));
   Padded in(self, self.dtype(), p, lowest(self.dtype()));
@@ -106,8 +106,8 @@ std::tuple<Tensor, Tensor> max_pool_parts(const Tensor& self, IntSpan kernel, In
   return {contiguous(best, p.format), contiguous(index, p.format)};
 }
 
-Tensor max_pool_backward_parts(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
-                               IntSpan dilation, bool ceil_mode, const Tensor& indices) {
+Tensor max_pool_backward_decomposition(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride,
+                                       IntSpan padding, IntSpan dilation, bool ceil_mode, const Tensor& indices) {
   const Pool p = plan_pool("max_pool2d_with_indices_backward", self, kernel, stride, padding, dilation, ceil_mode);
   check_pool_backward("max_pool2d_with_indices_backward", p, self, grad, indices);
   const DType type = compute_type(self.dtype());
@@ -120,8 +120,8 @@ Tensor max_pool_backward_parts(const Tensor& grad, const Tensor& self, IntSpan k
   return to_dtype(contiguous(out.image, p.format), self.dtype());
 }
 
-Tensor avg_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode,
-                      bool include_pad, std::optional<int64_t> divisor) {
+Tensor avg_pool_decomposition(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode,
+                              bool include_pad, std::optional<int64_t> divisor) {
   const int64_t one[] = {1};
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d", self, kernel, stride, padding, one, ceil_mode);
@@ -135,8 +135,9 @@ Tensor avg_pool_parts(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpa
   return to_dtype(contiguous(sum, p.format), self.dtype());
 }
 
-Tensor avg_pool_backward_parts(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
-                               bool ceil_mode, bool include_pad, std::optional<int64_t> divisor) {
+Tensor avg_pool_backward_decomposition(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride,
+                                       IntSpan padding, bool ceil_mode, bool include_pad,
+                                       std::optional<int64_t> divisor) {
   const int64_t one[] = {1};
   FC_CHECK(!divisor || *divisor != 0, "avg_pool2d_backward: divisor must be not zero");
   const Pool p = plan_pool("avg_pool2d_backward", self, kernel, stride, padding, one, ceil_mode);
@@ -183,7 +184,7 @@ MemoryFormat format_of(const Tensor& t) { return t.dim() == 4 ? suggest_memory_f
 
 }  // namespace
 
-Tensor adaptive_parts(const Tensor& self, IntSpan size) {
+Tensor adaptive_decomposition(const Tensor& self, IntSpan size) {
   check_adaptive_pool("adaptive_avg_pool2d", self, size);
   check_type("adaptive_avg_pool2d", self.dtype(), is_floating(self.dtype()));
   const DType type = compute_type(self.dtype());
@@ -197,7 +198,7 @@ Tensor adaptive_parts(const Tensor& self, IntSpan size) {
   return to_dtype(contiguous(divide(sums, adaptive_areas(self, self.sizes().last(2), size, type)), format_of(self)),
                   self.dtype());
 }
-Tensor adaptive_backward_parts(const Tensor& grad, const Tensor& self) {
+Tensor adaptive_backward_decomposition(const Tensor& grad, const Tensor& self) {
   check_adaptive_pool_backward(grad, self);
   const DType type = compute_type(self.dtype());
   if (grad.numel() == 0) return zeros(self.sizes(), self.dtype(), self.device());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/cpu.h"
+#include "core/instruction_set.h"
 
 #include <strings.h>
 

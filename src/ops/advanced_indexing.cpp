@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "facula/opcodes.h"
-#include "ops/families.h"
-#include "ops/index.h"
-#include "ops/pointwise.h"
-#include "ops/shapes.h"
+#include "ops/register.h"
+#include "plan/index.h"
+#include "plan/pointwise.h"
+#include "plan/shape.h"
 
 namespace fc {
 #define G (g.out())

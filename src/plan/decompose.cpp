@@ -16,10 +16,10 @@
 #include <numbers>
 
 #include "facula/opcodes.h"
-#include "ops/calls.h"
-#include "ops/define.h"
-#include "ops/pointwise.h"
-#include "ops/reduce.h"
+#include "define/calls.h"
+#include "define/row.h"
+#include "plan/pointwise.h"
+#include "plan/reduce.h"
 
 namespace fc {
 namespace {

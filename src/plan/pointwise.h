@@ -3,9 +3,9 @@
 // device's `map` family. Kernels of unary, binary and ternary operators are all this function with another opcode.
 #pragma once
 #include "dispatch/checks.h"
-#include "dispatch/families.h"
+#include "dispatch/family_table.h"
 #include "dispatch/operator.h"
-#include "ops/rule.h"
+#include "define/rule.h"
 
 namespace fc {
 

@@ -3,8 +3,8 @@
 // a copy.
 #pragma once
 #include "facula/families.h"
-#include "ops/calls.h"
-#include "ops/define.h"
+#include "define/calls.h"
+#include "define/row.h"
 
 namespace fc {
 
@@ -18,6 +18,7 @@ void scatter_into(fc_scatter_opcode opcode, const Tensor& out, int64_t dim, cons
 
 Tensor at_least_1d(const Tensor& t);  // a view; 0-d tensors count as vectors of one element
 Tensor repeated_number(const Scalar& v, const Tensor& like, IntSpan sizes);  // of like's type, one element in memory
+Tensor int64_index(const char* op, const Tensor& index);                     // throws unless it holds int32 or int64
 // An index along one dimension, as an int64 vector on self's device.
 Tensor index_vector(const char* op, const Tensor& index, Device device);
 // A vector seen with these sizes, varying along dim only.

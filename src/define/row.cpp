@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/define.h"
+#include "define/row.h"
 
-#include "ops/calls.h"
-#include "ops/pointwise.h"
+#include "define/calls.h"
+#include "dispatch/checks.h"
 
 namespace fc {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/calls.h"
+#include "define/calls.h"
 
 namespace fc {
 
