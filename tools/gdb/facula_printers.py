@@ -133,22 +133,19 @@ class Boxed:
 
     def to_string(self):
         tag, u = enum_name(self.value["tag_"]), self.value["u_"]
-        fields = {f.name for f in u.type.strip_typedefs().fields()}
         if tag == "None":
             return "None"
+        if tag == "Tensor":  # an Arg borrows one, a Value holds it
+            tensor = u["tensor"]
+            return f"Tensor {Tensor(tensor if tensor.type.code != gdb.TYPE_CODE_PTR else tensor.dereference()).to_string()}"
+        if "plain" in {f.name for f in u.type.strip_typedefs().fields()}:
+            u = u["plain"]
         if tag in ("Bool", "Int"):
             return f"{tag} {int(u['i'])}"
         if tag == "Double":
             return f"Double {u['d']}"
         if tag == "Device":
             return f"Device {device_text(u['device'])}"
-        if tag == "Tensor":
-            if "tensor" in fields:
-                return f"Tensor {Tensor(u['tensor'].dereference()).to_string()}"
-            impl = u["ref"]
-            if not int(impl):
-                return "Tensor undefined"
-            return f"Tensor {tensor_text(impl.cast(gdb.lookup_type('fc::TensorImpl').pointer()).dereference())}"
         if "n_" in {f.name for f in self.value.type.strip_typedefs().fields()}:
             n = int(self.value["n_"])
             if tag == "IntList":
