@@ -8,7 +8,6 @@
 #include "backends/cpu/depthwise.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
-#include "core/instruction_set.h"
 #include "core/threads.h"
 #include "plan/conv.h"
 
@@ -33,18 +32,6 @@ bool convolve(OneDnnConvolution::Pass pass, const Tensor& x, const Tensor& w, co
 
 // --- depthwise
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-const DepthwiseKernels& depthwise_kernels() {
-  switch (cpu_level()) {
-#if defined(FC_HAVE_AVX512)
-    case CpuLevel::AVX512: return avx512::depthwise_table;
-#endif
-#if defined(FC_HAVE_AVX2)
-    case CpuLevel::AVX2: return avx2::depthwise_table;
-#endif
-    default: return baseline::depthwise_table;
-  }
-}
 
 constexpr int64_t kBand = 6144;          // floats of buffer that stay in the first cache
 constexpr int64_t kLargestBand = 65536;  // for one output row; beyond that the library is better
@@ -93,7 +80,7 @@ int64_t grain(const Depthwise& d) {  // bands per thread at least
 
 Tensor depthwise_forward(const Depthwise& d, const Tensor& x, const Tensor& w, const Tensor& b, IntSpan sizes) {
   Tensor y = empty_tensor(sizes, DType::Float32, Device{});
-  const DepthwiseKernels& k = depthwise_kernels();
+  const DepthwiseKernels& k = *FC_VARIANT(depthwise_table);
   const float *in = x.data_as<float>(), *weight = w.data_as<float>(),
               *bias = b.defined() ? b.data_as<float>() : nullptr;
   auto* out = y.data_as<float>();
@@ -128,7 +115,7 @@ Tensor depthwise_input_gradient(const Tensor& g, const Tensor& w, const Tensor& 
 }
 Tensor depthwise_weight_gradient(const Depthwise& d, const Tensor& g, const Tensor& x, IntSpan sizes) {
   Tensor dw = zeros(sizes, DType::Float32, Device{});
-  const DepthwiseKernels& k = depthwise_kernels();
+  const DepthwiseKernels& k = *FC_VARIANT(depthwise_table);
   const float *in = x.data_as<float>(), *grad = g.data_as<float>();
   auto* out = dw.data_as<float>();
   const int64_t channels = g.size(1), times = channels / x.size(1), in_plane = d.plane.y.in * d.plane.x.in,

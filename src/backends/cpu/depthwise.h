@@ -6,6 +6,8 @@
 #pragma once
 #include <cstdint>
 
+#include "backends/cpu/variants.h"
+
 namespace fc::cpu {
 
 inline constexpr int64_t kDepthwiseKernel = 64, kDepthwiseStride = 8;  // the largest, along x
@@ -33,14 +35,6 @@ struct DepthwiseKernels {
   void (*weights)(const DepthwisePlane& p, const float* grad, float* dw, float* buffer);
 };
 
-namespace baseline {
-extern const DepthwiseKernels depthwise_table;
-}
-namespace avx2 {
-extern const DepthwiseKernels depthwise_table;
-}
-namespace avx512 {
-extern const DepthwiseKernels depthwise_table;
-}
+FC_VARIANTS(extern const DepthwiseKernels depthwise_table;)
 
 }  // namespace fc::cpu

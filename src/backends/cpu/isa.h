@@ -2,6 +2,7 @@
 // Kernels that are compiled once per instruction set (baseline, AVX2, AVX-512): the files in isa/. Each set fills one
 // KernelTable; core/instruction_set.h decides once which one is used.
 #pragma once
+#include "backends/cpu/variants.h"
 #include "backends/cpu/walk.h"
 #include "facula/families.h"
 
@@ -61,23 +62,11 @@ struct KernelTable {
   RandomKernels random;
 };
 
-// Each is defined by one build of isa/*.cpp.
-#define FC_DECLARE(isa)               \
-  namespace isa {                     \
-  void fill_unary(KernelTable& t);    \
-  void fill_math(KernelTable& t);     \
-  void fill_binary(KernelTable& t);   \
-  void fill_compare(KernelTable& t);  \
-  void fill_ternary(KernelTable& t);  \
-  void fill_half(KernelTable& t);     \
-  void fill_cast(KernelTable& t);     \
-  void fill_reduce(KernelTable& t);   \
-  void fill_extremes(KernelTable& t); \
-  void fill_random(KernelTable& t);   \
-  }
-FC_DECLARE(baseline)
-FC_DECLARE(avx2)
-FC_DECLARE(avx512)
+// The files of isa/ that fill a part of the table, each with fill_NAME.
+#define FC_KERNEL_FILES(X) \
+  X(unary) X(math) X(binary) X(compare) X(ternary) X(half) X(cast) X(reduce) X(extremes) X(random)
+#define FC_DECLARE(name) FC_VARIANTS(void fill_##name(KernelTable& t);)
+FC_KERNEL_FILES(FC_DECLARE)
 #undef FC_DECLARE
 
 // Completes the table of conversions with those that take a step through another type (backends/cpu/cast.cpp).

@@ -9,7 +9,6 @@
 #include "backends/cpu/cut.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
-#include "core/instruction_set.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
 
@@ -144,17 +143,7 @@ void native_product(const ProductKernels& kernel, fc_matmul c) {
 const ProductKernels& product_kernels(DType type) {
   struct Table {
     ProductTable kernels;
-    Table() {
-      switch (cpu_level()) {
-#if defined(FC_HAVE_AVX512)
-        case CpuLevel::AVX512: avx512::fill_product(kernels); break;
-#endif
-#if defined(FC_HAVE_AVX2)
-        case CpuLevel::AVX2: avx2::fill_product(kernels); break;
-#endif
-        default: baseline::fill_product(kernels);
-      }
-    }
+    Table() { FC_VARIANT(fill_product)(kernels); }
   };
   static const Table table;
   return table.kernels[static_cast<int>(type)];

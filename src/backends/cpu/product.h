@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/variants.h"
 #include "core/dtype.h"
 
 namespace fc::cpu {
@@ -25,14 +26,6 @@ struct ProductKernels {
 void* product_workspace(size_t bytes);  // this thread's, until the next call; 64-byte aligned
 
 using ProductTable = ProductKernels[kDTypeSlots];
-namespace baseline {
-void fill_product(ProductTable& t);
-}
-namespace avx2 {
-void fill_product(ProductTable& t);
-}
-namespace avx512 {
-void fill_product(ProductTable& t);
-}
+FC_VARIANTS(void fill_product(ProductTable& t);)
 
 }  // namespace fc::cpu

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include "backends/cpu/variants.h"
 #include "core/dtype.h"
 
 namespace fc::cpu {
@@ -34,17 +35,10 @@ struct RowKernels {
                       const void* rstd, void* dw, void* db);
 };
 
-const RowKernels& row_kernels(DType t);  // Float32 or Float64
-
-// Each is defined by one build of isa/rows.cpp; index 0 for float32, 1 for float64.
-namespace baseline {
-extern const RowKernels row_table[2];
-}
-namespace avx2 {
-extern const RowKernels row_table[2];
-}
-namespace avx512 {
-extern const RowKernels row_table[2];
+FC_VARIANTS(extern const RowKernels row_table[2];)  // isa/rows.cpp; index 0 for float32, 1 for float64
+inline const RowKernels& row_kernels(DType t) {     // Float32 or Float64
+  static const RowKernels* const table = *FC_VARIANT(row_table);
+  return table[t == DType::Float64];
 }
 
 }  // namespace fc::cpu

@@ -4,29 +4,11 @@
 
 #include "backends/cpu/register.h"
 #include "backends/cpu/rows.h"
-#include "core/instruction_set.h"
 #include "core/threads.h"
 #include "dispatch/call.h"
 #include "define/calls.h"
 
 namespace fc::cpu {
-
-const RowKernels& row_kernels(DType t) {
-  static const RowKernels* table = [] {
-    switch (cpu_level()) {
-#if defined(__x86_64__)
-#if defined(FC_HAVE_AVX512)
-      case CpuLevel::AVX512: return avx512::row_table;
-#endif
-#if defined(FC_HAVE_AVX2)
-      case CpuLevel::AVX2: return avx2::row_table;
-#endif
-#endif
-      default: return baseline::row_table;
-    }
-  }();
-  return table[t == DType::Float64];
-}
 
 namespace {
 

@@ -6,60 +6,22 @@
 #include <complex>
 #include <type_traits>
 
+#include "backends/cpu/isa/vec.h"
 #include "backends/cpu/product.h"
 #include "core/half.h"
 #include "core/threads.h"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 namespace fc::cpu::FC_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kRows = 12, kComplexRows = 4;
+constexpr int kRows = 12, kComplexRows = 4;
 #elif defined(__AVX2__)
-constexpr int kVectorBytes = 32, kRows = 6, kComplexRows = 2;
+constexpr int kRows = 6, kComplexRows = 2;
 #else
-constexpr int kVectorBytes = 16, kRows = 4, kComplexRows = 2;
+constexpr int kRows = 4, kComplexRows = 2;
 #endif
 constexpr int kVectors = 2;  // of a tile's row
-
-template <class T>
-struct Vector {
-  typedef T type __attribute__((vector_size(kVectorBytes)));
-  typedef T loose __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
-  static constexpr int lanes = kVectorBytes / sizeof(T);
-};
-template <class T>
-using V = typename Vector<T>::type;
-
-template <class T>
-inline V<T> load(const T* p) {
-  return *reinterpret_cast<const typename Vector<T>::loose*>(p);
-}
-template <class T>
-inline void store(T* p, V<T> v) {
-  *reinterpret_cast<typename Vector<T>::loose*>(p) = v;
-}
-template <class T>
-inline V<T> splat(T x) {
-  return x - V<T>{};
-}  // compiles to a broadcast, and keeps -0.0
-template <class T>
-inline V<T> multiply_add(V<T> a, V<T> b, V<T> c) {
-#if defined(__AVX512F__)
-  if constexpr (std::is_same_v<T, float>) return _mm512_fmadd_ps(a, b, c);
-  else if constexpr (std::is_same_v<T, double>) return _mm512_fmadd_pd(a, b, c);
-  else
-#elif defined(__AVX2__)
-  if constexpr (std::is_same_v<T, float>) return _mm256_fmadd_ps(a, b, c);
-  else if constexpr (std::is_same_v<T, double>) return _mm256_fmadd_pd(a, b, c);
-  else
-#endif
-    return a * b + c;
-}
 
 // --- element types: how they are stored, what they are summed in
 template <class T, class N = T>
@@ -89,17 +51,17 @@ struct BFloat {
 // variables the vectors of b would not stay in registers.
 template <class N, bool packed>
 [[gnu::noinline]] void tile(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b_k, N* out) {
-  constexpr int lanes = Vector<N>::lanes;
-  V<N> sum[kRows][kVectors] = {};
+  constexpr int lanes = kWidth<N>;
+  Vec<N> sum[kRows][kVectors] = {};
   for (int64_t p = 0; p < k; ++p) {
-    V<N> y[kVectors];
+    Vec<N> y[kVectors];
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) y[j] = load(b + j * lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
-      V<N> x = splat<N>(packed ? a[i] : a[i * a_i]);
+      Vec<N> x = splat<N>(packed ? a[i] : a[i * a_i]);
 #pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) sum[i][j] = multiply_add<N>(x, y[j], sum[i][j]);
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = fma<N>(x, y[j], sum[i][j]);
     }
     a += packed ? kRows : a_k;
     b += b_k;
@@ -154,7 +116,7 @@ void product(const Product& p) {
   using T = typename S::Stored;
   using N = typename S::Number;
   constexpr int64_t item = sizeof(T);
-  constexpr int width = kVectors * Vector<N>::lanes;
+  constexpr int width = kVectors * kWidth<N>;
   // A half type must not be rounded between two parts of k.
   const Blocks block(p, !S::direct && !std::is_integral_v<N>, kRows, width, sizeof(N));
   auto* packed_b = static_cast<N*>(
@@ -246,17 +208,17 @@ void product(const Product& p) {
 // Complex numbers: real and imaginary parts are packed apart, so that the tile's loop has no shuffles.
 template <class N>
 [[gnu::noinline]] void complex_tile(int64_t k, const N* a, const N* b, N* out) {
-  constexpr int lanes = Vector<N>::lanes;
-  V<N> re[kComplexRows][kVectors] = {}, im[kComplexRows][kVectors] = {};
+  constexpr int lanes = kWidth<N>;
+  Vec<N> re[kComplexRows][kVectors] = {}, im[kComplexRows][kVectors] = {};
   for (int64_t p = 0; p < k; ++p, a += 2 * kComplexRows, b += 2 * kVectors * lanes) {
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) {
-      V<N> y_re = load(b + j * lanes), y_im = load(b + (kVectors + j) * lanes);
+      Vec<N> y_re = load(b + j * lanes), y_im = load(b + (kVectors + j) * lanes);
 #pragma GCC unroll 8
       for (int i = 0; i < kComplexRows; ++i) {
-        V<N> x_re = splat<N>(a[2 * i]), x_im = splat<N>(a[2 * i + 1]);
-        re[i][j] = multiply_add<N>(x_re, y_re, multiply_add<N>(-x_im, y_im, re[i][j]));
-        im[i][j] = multiply_add<N>(x_re, y_im, multiply_add<N>(x_im, y_re, im[i][j]));
+        Vec<N> x_re = splat<N>(a[2 * i]), x_im = splat<N>(a[2 * i + 1]);
+        re[i][j] = fma<N>(x_re, y_re, fma<N>(-x_im, y_im, re[i][j]));
+        im[i][j] = fma<N>(x_re, y_im, fma<N>(x_im, y_re, im[i][j]));
       }
     }
   }
@@ -270,7 +232,7 @@ template <class N>
 template <class N>
 void complex_product(const Product& p) {
   using T = std::complex<N>;
-  constexpr int width = kVectors * Vector<N>::lanes;
+  constexpr int width = kVectors * kWidth<N>;
   const Blocks block(p, false, kComplexRows, width, sizeof(T));
   auto* packed_b = static_cast<N*>(
       product_workspace(static_cast<size_t>((block.n + block.m) * std::max<int64_t>(block.k, 1)) * sizeof(T)));
@@ -343,12 +305,12 @@ typename S::Number dot_part(const char* a, int64_t a_step, const char* b, int64_
     const T* x = reinterpret_cast<const T*>(a);
     const T* y = reinterpret_cast<const T*>(b);
     if constexpr (S::direct && std::is_floating_point_v<N>) {
-      constexpr int lanes = Vector<N>::lanes, step = 4 * lanes;
-      V<N> v[4] = {};
+      constexpr int lanes = kWidth<N>, step = 4 * lanes;
+      Vec<N> v[4] = {};
       for (; q + step <= k; q += step)
 #pragma GCC unroll 4
-        for (int l = 0; l < 4; ++l) v[l] = multiply_add<N>(load(x + q + l * lanes), load(y + q + l * lanes), v[l]);
-      V<N> all = (v[0] + v[1]) + (v[2] + v[3]);
+        for (int l = 0; l < 4; ++l) v[l] = fma<N>(load(x + q + l * lanes), load(y + q + l * lanes), v[l]);
+      Vec<N> all = (v[0] + v[1]) + (v[2] + v[3]);
       for (int l = 0; l < lanes; ++l) sum[l] = all[l];
     } else {
       for (; q + 32 <= k; q += 32)

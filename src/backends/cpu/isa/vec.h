@@ -44,9 +44,7 @@ inline void store(T* p, const Vec<T>& v) {
 }
 template <class T>
 inline Vec<T> splat(T x) {
-  Vec<T> v{};
-  for (int i = 0; i < kWidth<T>; ++i) v[i] = x;
-  return v;
+  return x - Vec<T>{};  // compiles to a broadcast, and keeps -0.0
 }
 
 // Lanes before k are set.
@@ -94,14 +92,15 @@ inline void store_part(T* p, const Vec<T>& v, int64_t k) {
 template <class T>
 inline Vec<T> fma(const Vec<T>& a, const Vec<T>& b, const Vec<T>& c) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) return Vec<T>(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
-  else return Vec<T>(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
+  if constexpr (std::is_same_v<T, float>) return Vec<T>(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+  else if constexpr (std::is_same_v<T, double>) return Vec<T>(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
+  else
 #elif defined(__FMA__)
-  if constexpr (sizeof(T) == 4) return Vec<T>(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
-  else return Vec<T>(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c)));
-#else
-  return a * b + c;
+  if constexpr (std::is_same_v<T, float>) return Vec<T>(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+  else if constexpr (std::is_same_v<T, double>) return Vec<T>(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c)));
+  else
 #endif
+    return a * b + c;
 }
 
 // e^x within 1 ulp of float, 2 of double: x = n ln 2 + r, the Taylor polynomial of r, then 2^n, or twice half of it, so
