@@ -45,10 +45,10 @@ class Dims {
   const int64_t* end() const { return data_ + size_; }
   int64_t* data() { return data_; }
   const int64_t* data() const { return data_; }
-  int64_t& operator[](size_t i) { return data_[i]; }
-  int64_t operator[](size_t i) const { return data_[i]; }
-  int64_t& back() { return data_[size_ - 1]; }
-  int64_t back() const { return data_[size_ - 1]; }
+  int64_t& operator[](size_t i) { return std::span(data_, size_)[i]; }  // as a span: a sanitized build checks i
+  int64_t operator[](size_t i) const { return IntSpan(*this)[i]; }
+  int64_t& back() { return (*this)[size_ - 1]; }
+  int64_t back() const { return (*this)[size_ - 1]; }
 
   void resize(size_t n) {  // new entries are not initialised
     if (n > capacity_) grow(n);

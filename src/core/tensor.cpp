@@ -26,6 +26,13 @@ Device with_index(Device d) {
   return {d.type, std::max<int8_t>(d.index, 0)};
 }
 
+// A dimension that there is, unlike wrap_dim's 0 of a 0-d tensor.
+size_t own_dim(int64_t d, int64_t ndim) {
+  if (ndim == 0) [[unlikely]]
+    raise<IndexError>("Dimension specified as ", d, " but tensor has no dimensions");
+  return static_cast<size_t>(wrap_dim(d, ndim));
+}
+
 // Says what is wrong with sizes that no contiguous tensor can have.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(IntSpan sizes) {
   checked_numel(sizes);
@@ -160,8 +167,8 @@ AutogradMetaBase* TensorImpl::add_autograd(AutogradMetaBase* meta) {
   return before;
 }
 
-int64_t Tensor::size(int64_t d) const { return sizes()[static_cast<size_t>(wrap_dim(d, dim()))]; }
-int64_t Tensor::stride(int64_t d) const { return strides()[static_cast<size_t>(wrap_dim(d, dim()))]; }
+int64_t Tensor::size(int64_t d) const { return sizes()[own_dim(d, dim())]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[own_dim(d, dim())]; }
 
 bool Tensor::is_contiguous(MemoryFormat f) const {
   switch (f) {
