@@ -447,3 +447,22 @@ def test_fork_beside_threads(torch):
         stop.append(1)
         [t.join() for t in threads]
     """)
+
+
+@pytest.mark.skipif(SANITIZED == "thread", reason="ThreadSanitizer starts no thread in a forked child")
+@pytest.mark.parametrize("before", [True, False])
+def test_fork_of_a_process_that_chose_its_threads(torch, before):
+    """libgomp's threads do not survive a fork: the child of a process that had some works alone, and does not wait for them."""
+    program(torch, f"""
+        torch.set_num_threads(2)
+        if {before}:
+            torch.ones(400, 4000).exp().sum()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            torch.set_num_threads(2)
+            x = torch.ones(400, 4000)
+            right = torch.get_num_threads() == (1 if {before} else 2) and (x * 2).sum().item() == 3200000
+            os._exit(0 if right else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    """)

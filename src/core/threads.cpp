@@ -23,8 +23,9 @@
 namespace fc {
 namespace {
 
-int wanted = 0;  // 0: not decided yet
-bool forked = false;
+int wanted = 0;         // 0: not decided yet
+bool has_team = false;  // this process has started workers
+bool alone = false;     // the process that this is a fork of had
 bool deterministic = false;
 thread_local bool inside = false;
 thread_local int index_here = 0;
@@ -42,14 +43,21 @@ int initial_threads() {
   return available_cores();
 }
 
-// libgomp's workers do not survive a fork, and waiting for them hangs: the child works alone.
+void note_team() { __atomic_store_n(&has_team, true, __ATOMIC_RELAXED); }
+
+// libgomp's workers do not survive a fork, and waiting for them hangs: the child of a process that had some works alone.
 void after_fork_in_child() {
-  forked = true;
   inside = false;
+  if (!has_team) return;
+  alone = true;
   wanted = 1;
 #if defined(_OPENMP)
   omp_set_num_threads(1);
 #endif
+}
+void watch_forks_once() {
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, after_fork_in_child); });
 }
 
 struct FirstError {
@@ -138,10 +146,7 @@ int num_threads() {
   int n = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
   if (n == 0) {
     static std::once_flag once;
-    std::call_once(once, [] {
-      pthread_atfork(nullptr, nullptr, after_fork_in_child);
-      set_num_threads(initial_threads());
-    });
+    std::call_once(once, [] { set_num_threads(initial_threads()); });
     n = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
   }
   return n;
@@ -149,7 +154,8 @@ int num_threads() {
 
 void set_num_threads(int n) {
   FC_CHECK(n > 0, "set_num_threads expects a positive integer, got ", n);
-  if (forked) n = 1;
+  watch_forks_once();
+  if (alone) n = 1;
   __atomic_store_n(&wanted, n, __ATOMIC_RELAXED);
 #if defined(_OPENMP)
   omp_set_num_threads(n);
@@ -174,6 +180,7 @@ void set_deterministic_algorithms(bool on) { __atomic_store_n(&deterministic, on
 LibraryThreads::LibraryThreads(bool one)
     : count_(one || deterministic_algorithms() ? 1 : num_threads()), before_(omp_get_max_threads()) {
   if (count_ != before_) omp_set_num_threads(count_);
+  if (count_ > 1) note_team();
 }
 LibraryThreads::~LibraryThreads() {
   if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
@@ -191,6 +198,7 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*,
     body(context, begin, end);
     return;
   }
+  note_team();
   FirstError error;
   Job job{begin, end, (n + parts - 1) / parts, body, context, &error};
 #if defined(_OPENMP)
