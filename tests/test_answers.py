@@ -57,6 +57,11 @@ ANSWERS = {
     "ops.aten.__and__": (lambda t: t.ops.aten.__and__(t.tensor(6), 3), 2),
     "ops.aten.__or__": (lambda t: t.ops.aten.__or__.Tensor(t.tensor(6), t.tensor(3)), 7),
     "avg_pool2d of integers": (lambda t: t.nn.functional.avg_pool2d(t.full((1, 16, 16), 3), 16), [[[3]]]),
+    "bucketize of a fraction among integers": (lambda t: t.bucketize(3.5, t.tensor([1, 3, 5])), 2),
+    "searchsorted of a fraction among integers": (lambda t: t.searchsorted(t.tensor([1, 3, 5]), 3.5), 2),
+    "searchsorted of a fraction among truth values": (lambda t: t.searchsorted(t.tensor([False, True]), 0.5), 1),
+    "group_norm of one element each": (lambda t: t.nn.functional.group_norm(t.linspace(0.5, 2, 6).view(2, 3), 3), [[0, 0, 0], [0, 0, 0]]),
+    "std of equal elements that lie apart": (lambda t: t.full((2000,), -0.8580547)[::2].std() < 1e-6, True),
 }  # fmt: skip
 
 
@@ -88,6 +93,13 @@ ERRORS = {
     "adaptive_avg_pool2d of a matrix": (lambda t: t.nn.functional.adaptive_avg_pool2d(t.ones(2, 2), (2, 2)), ValueError, "dimension"),
     "linear interpolation of bytes": (lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4, dtype=t.uint8), size=3, mode="linear"), NotImplementedError, "Byte"),
     "type by a Python type": (lambda t: t.ones(2).type(int), ValueError, "int"),
+    "size of a number": (lambda t: t.tensor(1.0).size(0), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
+    "last size of a number": (lambda t: t.tensor(1.0).size(-1), IndexError, "Dimension specified as -1 but tensor has no dimensions"),
+    "stride of a number": (lambda t: t.tensor(1.0).stride(0), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
+    "unique of a number along a dimension": (lambda t: t.unique(t.tensor(1.0), dim=0), IndexError, "no dimensions"),
+    "unique_consecutive of a number along a dimension": (lambda t: t.unique_consecutive(t.tensor(1.0), dim=0), IndexError, "no dimensions"),
+    "huber_loss of no integers": (lambda t: t.nn.functional.huber_loss(t.ones(0).long(), t.ones(0).long(), reduction="sum"), NotImplementedError, "huber_cpu.*Long"),
+    "smooth_l1_loss of no bytes": (lambda t: t.nn.functional.smooth_l1_loss(t.ones(0).byte(), t.ones(0).byte()), NotImplementedError, "smooth_l1_cpu.*Byte"),
 }
 
 

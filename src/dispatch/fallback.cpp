@@ -29,6 +29,7 @@ Tensor to_device(const Tensor& t, Device device) {
   Tensor copy = t.impl().is_dense() ? empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device)
                                     : empty_tensor(t.sizes(), t.dtype(), device);
   call<"aten::copy_", Tensor>(copy, t, false);
+  if (t.impl().is_wrapped_number()) copy.impl().set_wrapped_number(true);
   return copy;
 }
 

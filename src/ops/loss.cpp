@@ -177,6 +177,7 @@ Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
 
 Tensor mapped(const char* op, int opcode, const Tensor& a, const Tensor& b, double parameter) {
   const MapInput in[] = {{&a, {}}, {&b, {}}};
+  check_kind(str(map_opcode(opcode).name, "_cpu").c_str(), "bic", result_type(in));  // also of no elements
   const Scalar params[] = {parameter};
   Tensor result;
   const MapRequest r{.op = op, .opcode = opcode, .inputs = in, .params = params};

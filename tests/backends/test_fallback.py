@@ -127,3 +127,9 @@ def test_memory(example):
         torch.empty(1 << 40, device="example:1", dtype=torch.uint8)
     backends.empty_cache("example:1")
     assert backends.memory_stats("example:1")["cached"] == 0
+
+
+def test_numbers_stay_numbers(bare):
+    """What promotes like a number on the device does so on the CPU, too."""
+    boundaries = torch.tensor([1, 3, 5], dtype=torch.int32)
+    assert torch.bucketize(3.5, boundaries.to(bare)).item() == torch.bucketize(3.5, boundaries).item() == 2

@@ -148,21 +148,21 @@ Tensor widen_as(const Tensor& t, DType type, MemoryFormat format) {
   return t.dtype() == type && t.is_contiguous(format) ? t : contiguous(to_dtype(t, type), format);
 }
 
-// y = x * a[c] + b[c], or with a second tensor y = g * a[c] + x * b[c] + c[c].
+// y = (g - b[c]) * a[c] + c[c], or with a second tensor y = g * a[c] + x * b[c] + c[c].
 void per_channel(const RowKernels& k, const Channels& l, const Tensor& g, const Tensor& x, const Tensor& y,
                  const Tensor& a, const Tensor& b, const Tensor& c) {
   if (l.last) {
     const int64_t rows = l.n * l.s;
     parallel_for(0, rows, grain(l.c), [&](int64_t from, int64_t to) {
       k.affine_columns(at(g, from * l.c), x.defined() ? at(x, from * l.c) : nullptr, at(y, from * l.c), to - from, l.c,
-                       l.c, a.data(), data_or_null(b), c.data());
+                       l.c, a.data(), b.data(), c.data());
     });
     return;
   }
   parallel_for(0, l.n * l.c, grain(l.s), [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) {
       int64_t j = i % l.c;
-      k.affine(at(g, i * l.s), x.defined() ? at(x, i * l.s) : nullptr, at(y, i * l.s), l.s, get(a, j), get_or(b, j, 0),
+      k.affine(at(g, i * l.s), x.defined() ? at(x, i * l.s) : nullptr, at(y, i * l.s), l.s, get(a, j), get(b, j),
                get(c, j), nullptr);
     }
   });
@@ -198,13 +198,8 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
     rstd = empty_tensor(Dims{l.c}, type, Device{});
     for (int64_t j = 0; j < l.c; ++j) set(rstd, j, 1 / std::sqrt(get(var, j) + eps));
   }
-  Tensor scale = empty_tensor(Dims{l.c}, type, Device{}), shift = empty_tensor(Dims{l.c}, type, Device{});
-  for (int64_t j = 0; j < l.c; ++j) {
-    double a = get(rstd, j) * get_or(w, j, 1);
-    set(scale, j, a);
-    set(shift, j, get_or(b, j, 0) - get(mean, j) * a);
-  }
-  if (x.numel()) per_channel(row_kernels(type), l, x, Tensor(), y, scale, Tensor(), shift);
+  const Tensor scale = w.defined() ? mul(rstd, w) : rstd, shift = b.defined() ? b : zeros(Dims{l.c}, type, Device{});
+  if (x.numel()) per_channel(row_kernels(type), l, x, Tensor(), y, scale, mean, shift);
   Tensor none = training ? Tensor() : empty_tensor(Dims{0}, type, Device{});
   return {narrow_to(y, input.dtype()), training ? mean : none, training ? rstd : none};
 }
@@ -290,7 +285,7 @@ Three group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
         for (int64_t i = 0; i < per; ++i) {
           const int64_t channel = r % group * per + i, start = r * size + i * hxw;
           const double scale = s * get_or(w, channel, 1);
-          k.affine(at(x, start), nullptr, at(y, start), hxw, scale, 0, get_or(b, channel, 0) - m * scale, nullptr);
+          k.affine(at(x, start), nullptr, at(y, start), hxw, scale, m, get_or(b, channel, 0), nullptr);
         }
       }
     });

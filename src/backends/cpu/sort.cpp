@@ -15,6 +15,7 @@
 #include "dispatch/call.h"
 #include "dispatch/family_table.h"
 #include "define/calls.h"
+#include "plan/pointwise.h"
 
 namespace fc::cpu {
 namespace {
@@ -252,7 +253,8 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
            "searchsorted(): torch.searchsorted(): boundary tensor should have same dtype as input value tensor, but "
            "got boundary tensor dtype ",
            sorted_sequence.dtype(), " and input value tensor dtype ", self.dtype());
-  DType type = compute_type(sorted_sequence.dtype());
+  const MapInput both[] = {{&sorted_sequence, {}}, {&self, {}}};  // 3.5 lies between 3 and 4
+  DType type = compute_type(result_type(both));
   if (type == DType::Bool) type = DType::UInt8;
   Tensor sequence = contiguous(to_dtype(sorted_sequence, type)), values = contiguous(to_dtype(self, type));
   Tensor order = sorter.defined() ? contiguous(sorter) : sorter;

@@ -103,6 +103,21 @@ T fold_complex_lanes(const T* x, int64_t n) {
   return {re[0], im[0]};
 }
 
+// The same of elements at(0), at(1), ... that lie apart, in the same order: long sums are as exact in any layout.
+template <class Fold, class T, class At>
+T fold_apart(int64_t n, const At& at) {
+  constexpr int L = kLanes<T>;
+  T lane[L];
+  for (int l = 0; l < L; ++l) lane[l] = at(l);
+  int64_t i = L;
+  for (; i + L <= n; i += L)
+    for (int l = 0; l < L; ++l) lane[l] = Fold::join(lane[l], at(i + l));
+  for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], at(i));
+  for (int w = L / 2; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) lane[l] = Fold::join(lane[l], lane[l + w]);
+  return lane[0];
+}
+
 template <class Fold, class T, class Source = Same<T>>
 T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
   using Stored = typename Source::Stored;
@@ -115,6 +130,7 @@ T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
       return fold_lanes<Fold, R, Same<R>, T>(reinterpret_cast<const R*>(x), 2 * n, R());
     else return fold_complex_lanes<Fold>(x, n);
   }
+  if (n >= 8 * kLanes<T>) return fold_apart<Fold, T>(n, at);  // shorter, joining the lanes costs more than it gives
   T a = at(0);
   if (n < 8) {
     for (int64_t i = 1; i < n; ++i) a = Fold::join(a, at(i));

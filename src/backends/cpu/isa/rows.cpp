@@ -262,7 +262,7 @@ void affine(const void* grad, const void* in, void* out, int64_t n, double a, do
   const T* w = static_cast<const T*>(weight);
   T* y = static_cast<T*>(out);
   const T p = static_cast<T>(a), q = static_cast<T>(b), r = static_cast<T>(c);
-  if (!x) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * p + r, k); });
+  if (!x) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, (get(g + i, k) - q) * p + r, k); });
   else if (!w) each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * p + get(x + i, k) * q + r, k); });
   else
     each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(g + i, k) * get(w + i, k) * p + get(x + i, k) * q + r, k); });
@@ -279,7 +279,7 @@ void affine_columns(const void* grad, const void* in, void* out, int64_t n, int6
       const T* x = static_cast<const T*>(in) + i * stride;
       for (int64_t j = 0; j < m; ++j) y[j] = g[j] * a[j] + x[j] * b[j] + c[j];
     } else {
-      for (int64_t j = 0; j < m; ++j) y[j] = g[j] * a[j] + c[j];
+      for (int64_t j = 0; j < m; ++j) y[j] = (g[j] - b[j]) * a[j] + c[j];
     }
   }
 }
