@@ -37,6 +37,7 @@ class Session:
         self.options, self.folder = options, options.folder
         os.makedirs(self.folder, exist_ok=True)
         torch.set_num_threads(1)  # a child of a process with threads would hang
+        torch.ones(300, 300).double().mm(torch.ones(300, 300).double())  # OpenBLAS waits forever if its buffers do not fit later
         self.devices, self.loading = ["cpu", "meta", "null"], ""
         if EXAMPLE.exists():
             self.devices.append(torch.load_backend(EXAMPLE))

@@ -54,6 +54,10 @@ RANDOM = ("rand", "bernoulli", "dropout", "normal", "multinomial", "poisson", "e
           "log_normal_", "random_", "empty", "rrelu", "resize", "new_empty")  # fmt: skip
 
 
+def is_random(name):
+    return any(word in name for word in RANDOM)
+
+
 def operators(torch):
     from facula import _C
     for name in sorted(_C._operator_names()):
@@ -67,7 +71,7 @@ def operators(torch):
             name, text, parameters,
             function=f"torch.{base}" if space == "aten" and base in _C._functions and hasattr(torch, base) else "",
             method=base if space == "aten" and base in _C._methods else "",
-            view=op.is_view, random=any(word in base for word in RANDOM) or any(p.type.startswith("Generator") for p in parameters),
+            view=op.is_view, random=is_random(base) or any(p.type.startswith("Generator") for p in parameters),
         )  # fmt: skip
 
 
@@ -127,7 +131,7 @@ def in_python(torch):
                 parameters = [Parameter("self", place.split(".")[1]), *parameters[:2]]
             if name in ("__getitem__", "__setitem__"):
                 parameters = [Parameter("self", "Tensor"), Parameter("index", "index"), Parameter("value", "any", default=True)][: 2 + (name == "__setitem__")]
-            yield Target(text, text, parameters)
+            yield Target(text, text, parameters, random=is_random(name))
 
 
 def observed(torch, targets):

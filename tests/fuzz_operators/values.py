@@ -26,6 +26,7 @@ HELPERS = {
              "    def __getitem__(self, i):\n        if not isinstance(i, int) or i > 9:\n            raise IndexError(i)\n        return 1\n",
     "Angry(": "class Mischief(Exception):\n    pass\nclass Angry:\n    def refuse(self, *_):\n        raise Mischief\n"
               "    __index__ = __len__ = __getitem__ = __float__ = __bool__ = __iter__ = __eq__ = __hash__ = refuse\n",
+    "nudged(": "def nudged(x, by):\n    return x * (1 + by * (torch.arange(x.numel()) % 2 * 2 - 1).reshape(x.shape).to(x.dtype))\n",
     "np.": "import numpy as np\n",
     "mmap.": "import mmap\n",
 }  # fmt: skip
@@ -97,6 +98,7 @@ class Tensor:
     device: str = "cpu"
     grad: str = ""           # "leaf", "inner" (a result that needs a gradient)
     wrap: str = ""           # "Sub": of a subclass; "inference"
+    nudge: float = 0.0       # every element is moved by so much of itself, up and down in turn
 
     @property
     def count(self):
@@ -160,7 +162,8 @@ class Tensor:
             device = self.device if self.count else "cpu"
             text = f"torch.empty({list(self.shape)}, dtype=torch.{self.dtype}, device='{device if self.count == 0 else 'meta'}')"
         else:
-            text = self.laid_out() + (f".to('{self.device}')" if self.device != "cpu" else "")
+            text = self.laid_out()
+            text = (f"nudged({text}, {self.nudge})" if self.nudge else text) + (f".to('{self.device}')" if self.device != "cpu" else "")
         if self.wrap == "Sub":
             text += ".as_subclass(Sub)"
         elif self.wrap == "inference":
