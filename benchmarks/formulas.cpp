@@ -16,7 +16,7 @@
 #include "backends/cpu/isa.h"
 #include "core/half.h"
 #include "dispatch/family_table.h"
-#include "facula/opcodes.h"
+#include "facula/opcodes/base.h"
 
 namespace {
 
@@ -90,7 +90,7 @@ struct Call {
 
 template <class F>
 void for_each_kernel(const std::string& only, F f) {
-  for (int code = 0; code < FC_MAP_COUNT; ++code)
+  for (int code = 0; code < map_opcode_count(); ++code)
     for (int t = 0; t < kDTypeSlots; ++t)
       if (cpu::kernels().map[code][t].fn && (only.empty() || only == map_opcode(code).name))
         f(code, static_cast<DType>(t));

@@ -27,7 +27,7 @@ set(internal_to ${header_to}/facula/internal)
 
 # ---- programs: Facula::facula, one folder of headers and one library --------------------------------
 install(TARGETS facula EXPORT FaculaTargets LIBRARY DESTINATION ${library_to} INCLUDES DESTINATION ${header_to})
-install(DIRECTORY include/ DESTINATION ${header_to} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY include/ DESTINATION ${header_to} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.def")
 install(FILES ${front_headers} DESTINATION ${header_to}/facula)
 
 # ---- operator libraries: Facula::operators, which sees the headers that operators and layers are written with

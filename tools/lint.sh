@@ -50,6 +50,7 @@ whitespace() { git diff --check "$(git hash-object -t tree /dev/null)" HEAD -- .
 if command -v clang-format > /dev/null; then check "clang-format" format; else echo "lint: clang-format: not installed"; fi
 check "ruff" "$python" -m ruff check --quiet .
 check "include directions" "$python" tools/check_includes.py
+check "formulas need no library" "$python" tools/check_formulas.py
 check "white space" whitespace
 check "line length" line_length
 if compgen -G "$build/CMakeFiles/facula_core.dir/**" > /dev/null; then

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "families.h"
-#include "opcodes.h"
+#include "opcodes/base.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -87,7 +87,7 @@ bool run_if_claimed(Device device, fc_family family, void (*Families::*member)(v
 }
 
 bool run_map(const Operands& o, int opcode, DType compute, const std::vector<Scalar>& params) {
-  FC_CHECK_AS(ValueError, opcode >= 0 && opcode < FC_MAP_COUNT, "_run_family: no map opcode ", opcode);
+  FC_CHECK_AS(ValueError, opcode >= 0 && opcode < map_opcode_count(), "_run_family: no map opcode ", opcode);
   const MapOpcode& code = map_opcode(opcode);
   FC_CHECK_AS(ValueError,
               o.tensors.size() == code.inputs + 1u && params.size() == code.params && o.tensors[0].defined(),
@@ -111,7 +111,7 @@ bool run_map(const Operands& o, int opcode, DType compute, const std::vector<Sca
 
 bool decompose(const Operands& o, int opcode, DType compute, const std::vector<Scalar>& params) {
   FC_CHECK_AS(ValueError,
-              opcode >= 0 && opcode < FC_MAP_COUNT && o.tensors[0].defined() &&
+              opcode >= 0 && opcode < map_opcode_count() && o.tensors[0].defined() &&
                   params.size() == map_opcode(opcode).params && o.tensors.size() == map_opcode(opcode).inputs + 1u,
               "_decompose: wrong operands");
   std::vector<MapInput> inputs;
@@ -333,7 +333,7 @@ void bind_backends(nb::module_& m) {
   // --- families
   m.def("_map_opcodes", [] {
     nb::list out;
-    for (int i = 0; i < FC_MAP_COUNT; ++i)
+    for (int i = 0; i < map_opcode_count(); ++i)
       out.append(nb::make_tuple(map_opcode(i).name, static_cast<int>(map_opcode(i).inputs),
                                 static_cast<int>(map_opcode(i).params)));
     return out;

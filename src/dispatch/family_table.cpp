@@ -1,17 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/family_table.h"
 
-#include "facula/opcodes.h"
+#include <algorithm>
+#include <array>
 
 namespace fc {
 namespace {
 
 constinit Families table[kMaxDeviceTypes];
 
-#define FC_ROW(number, name, inputs, params) {#name, inputs, params},
-constexpr MapOpcode opcodes[] = {FC_MAP_OPCODES(FC_ROW)};
-#undef FC_ROW
-static_assert(std::size(opcodes) == FC_MAP_COUNT, "opcodes are numbered without gaps, in order");
+struct NumberedOpcode {
+  int number;
+  MapOpcode opcode;
+};
+// clang-format off
+constexpr NumberedOpcode rows[] = {
+#define FC_OPCODE(number, name, inputs, params) {number, {#name, inputs, params}},
+#include "facula/formulas/rows.h"
+#include "facula/formulas/all.h"
+#include "facula/formulas/end.h"
+};
+// clang-format on
+constexpr int kCount = static_cast<int>(std::size(rows));
+constexpr auto opcodes = [] {
+  std::array<MapOpcode, kCount> by_number{};
+  for (const NumberedOpcode& row : rows)
+    if (row.number < kCount) by_number[static_cast<size_t>(row.number)] = row.opcode;
+  return by_number;
+}();
+static_assert(std::ranges::all_of(opcodes, [](const MapOpcode& o) { return o.name != nullptr; }),
+              "opcodes are numbered without gaps: a new formula takes the number that is one less than their count");
 
 }  // namespace
 
@@ -35,11 +53,12 @@ bool device_supports(const Families& f, fc_family family, const void* call) {
   return present() && (!f.supports || f.supports(f.context, family, call));
 }
 
-const MapOpcode& map_opcode(int code) { return opcodes[code]; }
+const MapOpcode& map_opcode(int code) { return opcodes[static_cast<size_t>(code)]; }
+int map_opcode_count() { return kCount; }
 
 int find_map_opcode(std::string_view name) {
-  for (int i = 0; i < FC_MAP_COUNT; ++i)
-    if (name == opcodes[i].name) return i;
+  for (int i = 0; i < kCount; ++i)
+    if (name == map_opcode(i).name) return i;
   return -1;
 }
 

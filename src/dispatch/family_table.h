@@ -31,7 +31,8 @@ struct MapOpcode {
   const char* name;
   uint8_t inputs, params;
 };
-const MapOpcode& map_opcode(int code);
+const MapOpcode& map_opcode(int code);  // code < map_opcode_count()
+int map_opcode_count();
 int find_map_opcode(std::string_view name);  // -1 if unknown
 
 fc_number to_number(const Scalar& s);

@@ -17,24 +17,26 @@ struct Constants<float> : Format<float> {
   static constexpr float exp_low = -104.0f, exp_high = 90.0f, expm1_low = -20.0f, expm1_high = 89.0f, sinh_high = 89.5f,
                          tanh_high = 10.0f;
   static constexpr float trig_limit = 1e5f;
-  static constexpr float ln2[2] = {0.693147182f, -1.90465421e-09f};
-  static constexpr float ln2_short[2] = {0.693115234f, 3.19461833e-05f};  // times an exponent, the first is exact
-  static constexpr float log10_2_short[2] = {0.301025391f, 4.60503907e-06f};
-  static constexpr float log2e[2] = {1.44269502f, 1.92596303e-08f};
-  static constexpr float log10e[2] = {0.434294492f, -1.010305e-08f};
-  static constexpr float half_pi[3] = {1.57079637f, -4.37113883e-08f, -1.71512451e-15f};
+  static constexpr float ln2 = 0.693147182f, ln2_low = -1.90465421e-09f;
+  static constexpr float ln2_short = 0.693115234f,
+                         ln2_short_low = 3.19461833e-05f;  // times an exponent, the first is exact
+  static constexpr float log10_2_short = 0.301025391f, log10_2_short_low = 4.60503907e-06f;
+  static constexpr float log2e = 1.44269502f, log2e_low = 1.92596303e-08f;
+  static constexpr float log10e = 0.434294492f, log10e_low = -1.010305e-08f;
+  static constexpr float half_pi = 1.57079637f, half_pi_low = -4.37113883e-08f, half_pi_lowest = -1.71512451e-15f;
 };
 template <>
 struct Constants<double> : Format<double> {
   static constexpr double exp_low = -746, exp_high = 711, expm1_low = -40, expm1_high = 710, sinh_high = 710.6,
                           tanh_high = 22;
   static constexpr double trig_limit = 1e9;
-  static constexpr double ln2[2] = {0.69314718055994529, 2.3190468138462996e-17};
-  static constexpr double ln2_short[2] = {0.69314718055966296, 2.8235290563031577e-13};
-  static constexpr double log10_2_short[2] = {0.30102999566383914, 1.4205023227266099e-13};
-  static constexpr double log2e[2] = {1.4426950408889634, 2.0355273740931033e-17};
-  static constexpr double log10e[2] = {0.43429448190325182, 1.0983196502167651e-17};
-  static constexpr double half_pi[3] = {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33};
+  static constexpr double ln2 = 0.69314718055994529, ln2_low = 2.3190468138462996e-17;
+  static constexpr double ln2_short = 0.69314718055966296, ln2_short_low = 2.8235290563031577e-13;
+  static constexpr double log10_2_short = 0.30102999566383914, log10_2_short_low = 1.4205023227266099e-13;
+  static constexpr double log2e = 1.4426950408889634, log2e_low = 2.0355273740931033e-17;
+  static constexpr double log10e = 0.43429448190325182, log10e_low = 1.0983196502167651e-17;
+  static constexpr double half_pi = 1.5707963267948966, half_pi_low = 6.123233995736766e-17,
+                          half_pi_lowest = -1.4973849048591698e-33;
 };
 template <class T>
 inline constexpr T trig_limit = Constants<T>::trig_limit;
@@ -59,8 +61,8 @@ struct Reduced {
 template <class V, class T = Element<V>>
 FC_INLINE Reduced<V> reduce_exp(V x) {
   using F = Constants<T>;
-  const V n = fma(x, F::log2e[0], F::magic) - F::magic;
-  return {n, fma(n, -F::ln2[1], fma(n, -F::ln2[0], x))};
+  const V n = fma(x, F::log2e, F::magic) - F::magic;
+  return {n, fma(n, -F::ln2_low, fma(n, -F::ln2, x))};
 }
 
 // exp(r) - 1
@@ -84,7 +86,7 @@ FC_INLINE V exp2(V x) {
   using F = Constants<T>;
   x = clamp(x, T(-F::bias - F::mantissa - 2), T(F::bias + 1));
   const V n = round_to_integer(x), f = x - n;
-  const V r = fma(f, F::ln2[0], f * F::ln2[1]);
+  const V r = fma(f, F::ln2, f * F::ln2_low);
   return times_power_of_two(small_expm1(r) + T(1), n);
 }
 // (exp(x) - 1) / 4 as a sum of two: a quarter, so that it holds wherever sinh does.
@@ -110,13 +112,13 @@ template <class V, class T = Element<V>>
 FC_INLINE V expm1(V x) {
   using F = Constants<T>;
   const auto [high, low] = quarter_expm1(clamp(x, F::expm1_low, F::expm1_high));
-  return fabs(x) < std::numeric_limits<T>::epsilon() / 4 ? x : T(4) * (high + low);
+  return fabs(x) < Limits<T>::epsilon / 4 ? x : T(4) * (high + low);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V tanh(V x) {
   const V a = fabs(x);
   const Pair<V> q = ratio(quarter_expm1(T(2) * at_most(Constants<T>::tanh_high, a)), T(0.5));
-  return a < std::numeric_limits<T>::epsilon() / 4 ? x : copysign(q.high + q.low, x);
+  return a < Limits<T>::epsilon / 4 ? x : copysign(q.high + q.low, x);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V cosh(V x) {
@@ -130,8 +132,8 @@ FC_INLINE V sinh(V x) {  // with m = exp(|x|) - 1: (m + m / (m + 1)) / 2
   const Pair<V> m = quarter_expm1(at_most(Constants<T>::sinh_high, a)), q = ratio(m, T(0.25));
   const V twice = T(2) * m.high, half = T(0.5) * q.high, sum = twice + half;
   const V y = sum + ((twice - sum) + half + (T(2) * m.low + T(0.5) * q.low));
-  const V either = sum > std::numeric_limits<T>::max() ? sum : y;
-  return a < std::numeric_limits<T>::epsilon() / 4 ? x : copysign(either, x);
+  const V either = sum > Limits<T>::max ? sum : y;
+  return a < Limits<T>::epsilon / 4 ? x : copysign(either, x);
 }
 
 // --- logarithms
@@ -165,8 +167,8 @@ template <class V, class T = Element<V>>
 FC_INLINE V log(V x) {
   using F = Constants<T>;
   const LogParts<V> p = log_parts(x);
-  const V low = fma(p.e, F::ln2_short[1], p.tail);
-  return log_edges(x, fma(p.e, F::ln2_short[0], p.f - (p.half_square - low)));
+  const V low = fma(p.e, F::ln2_short_low, p.tail);
+  return log_edges(x, fma(p.e, F::ln2_short, p.f - (p.half_square - low)));
 }
 
 // e * (a + b) + log(1 + f) * (c + d), where c + d is one over the logarithm of the base.
@@ -181,12 +183,12 @@ FC_INLINE V log_base(V x, T a, T b, T c, T d) {
 }
 template <class V, class T = Element<V>>
 FC_INLINE V log2(V x) {
-  return log_base(x, T(1), T(0), Constants<T>::log2e[0], Constants<T>::log2e[1]);
+  return log_base(x, T(1), T(0), Constants<T>::log2e, Constants<T>::log2e_low);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V log10(V x) {
   using F = Constants<T>;
-  return log_base(x, F::log10_2_short[0], F::log10_2_short[1], F::log10e[0], F::log10e[1]);
+  return log_base(x, F::log10_2_short, F::log10_2_short_low, F::log10e, F::log10e_low);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V log1p(V x) {
@@ -194,23 +196,23 @@ FC_INLINE V log1p(V x) {
   const V u = T(1) + x, v = u - x;
   const V lost = (T(1) - v) + (x - (u - v));  // 1 + x = u + lost, exactly
   const LogParts<V> p = log_parts(u);
-  const V low = fma(p.e, F::ln2_short[1], p.tail) + lost / u;
-  const V y = fma(p.e, F::ln2_short[0], p.f - (p.half_square - low));
+  const V low = fma(p.e, F::ln2_short_low, p.tail) + lost / u;
+  const V y = fma(p.e, F::ln2_short, p.f - (p.half_square - low));
   return copysign(log_edges(u, y), x);  // for -0
 }
 template <class V, class T = Element<V>>
 FC_INLINE V asinh(V x) {
   const V a = fabs(x);
   const V near = log1p(a + a * a / (T(1) + sqrt(fma(a, a, T(1)))));
-  const V far = log(a) + Constants<T>::ln2[0];
+  const V far = log(a) + Constants<T>::ln2;
   return copysign(a > T(0x1p30) ? far : near, x);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V acosh(V x) {
   const V t = x - T(1);
   const V near = log1p(t + sqrt(fma(t, t, T(2) * t)));
-  const V y = x > T(0x1p30) ? log(x) + Constants<T>::ln2[0] : near;
-  return x < T(1) ? std::numeric_limits<T>::quiet_NaN() : y;
+  const V y = x > T(0x1p30) ? log(x) + Constants<T>::ln2 : near;
+  return x < T(1) ? Limits<T>::nan : y;
 }
 template <class V, class T = Element<V>>
 FC_INLINE V atanh(V x) {
@@ -245,9 +247,9 @@ template <class V, class T = Element<V>>
 FC_INLINE SinCos<V> sin_cos(V x) {
   using F = Constants<T>;
   const V shifted = fma(x, T(0.63661977236758134308), F::magic), n = shifted - F::magic;
-  const V first = fma(n, -F::half_pi[0], x), second = n * F::half_pi[1], r = first - second, back = r - first;
+  const V first = fma(n, -F::half_pi, x), second = n * F::half_pi_low, r = first - second, back = r - first;
   // What r is too short for: the rounding errors of its difference and its product, and the next digits of pi / 2.
-  const V rest = ((first - (r - back)) - (second + back)) - fma(n, F::half_pi[2], fma(n, F::half_pi[1], -second));
+  const V rest = ((first - (r - back)) - (second + back)) - fma(n, F::half_pi_lowest, fma(n, F::half_pi_low, -second));
   const V z = r * r, h = T(0.5) * z, w = T(1) - h;
   const V sine = fma(z * r, sin_poly(z), rest);
   const V cosine = fma(z * z, cos_poly(z), fma(r, -rest, (T(1) - w) - h));
@@ -261,7 +263,7 @@ template <class V, class T = Element<V>>
 FC_INLINE V sin(V x) {
   const SinCos<V> s = sin_cos(x);
   const V y = negate_by((s.quarter & 1 ? s.cos : s.sin) + (s.quarter & 1 ? s.cos_low : s.sin_low), s.quarter);
-  return fabs(x) < std::numeric_limits<T>::epsilon() / 4 ? x : y;
+  return fabs(x) < Limits<T>::epsilon / 4 ? x : y;
 }
 template <class V, class T = Element<V>>
 FC_INLINE V cos(V x) {
@@ -276,7 +278,7 @@ FC_INLINE V tan(V x) {
   const V b = odd ? s.sin : s.cos, b_low = odd ? s.sin_low : s.cos_low;
   const V d = b + b_low, inverse = T(1) / d, q = (a + a_low) * inverse;
   const V y = q + (fma(-q, d, a) + (a_low - q * ((b - d) + b_low))) * inverse;
-  return fabs(x) < std::numeric_limits<T>::epsilon() / 4 ? x : negate_by(y, s.quarter << 1);
+  return fabs(x) < Limits<T>::epsilon / 4 ? x : negate_by(y, s.quarter << 1);
 }
 
 // --- their inverses
@@ -309,8 +311,8 @@ FC_INLINE V atan_positive(V a) {
   using F = Constants<T>;
   const auto low = a <= T(0.41421356237309504880), middle = a <= T(2.41421356237309504880);
   const V y = (low ? a : (middle ? a - T(1) : T(-1))) / (low ? T(1) : (middle ? a + T(1) : a));
-  const V base = low ? T(0) : (middle ? T(0.5) * F::half_pi[0] : F::half_pi[0]);
-  const V base_low = low ? T(0) : (middle ? T(0.5) * F::half_pi[1] : F::half_pi[1]);
+  const V base = low ? T(0) : (middle ? T(0.5) * F::half_pi : F::half_pi);
+  const V base_low = low ? T(0) : (middle ? T(0.5) * F::half_pi_low : F::half_pi_low);
   const V z = y * y;
   return base + (y + fma(y * z, atan_poly(z), base_low));
 }
@@ -321,15 +323,15 @@ FC_INLINE V atan(V x) {
 template <class V, class T = Element<V>>
 FC_INLINE V atan2(V y, V x) {
   using F = Constants<T>;
-  constexpr T inf = std::numeric_limits<T>::infinity();
+  constexpr T inf = Limits<T>::inf;
   const V a = fabs(x), b = fabs(y);
   const auto steep = b > a;
   const V small = steep ? a : b, large = steep ? b : a;
   V ratio = small / large;
   ratio = large == T(0) ? T(0) : (small == inf ? T(1) : ratio);
   V angle = atan_positive(ratio);
-  angle = steep ? F::half_pi[0] - (angle - F::half_pi[1]) : angle;
-  angle = copysign(spread<V>(T(1)), x) < T(0) ? T(2) * F::half_pi[0] - (angle - T(2) * F::half_pi[1]) : angle;
+  angle = steep ? F::half_pi - (angle - F::half_pi_low) : angle;
+  angle = copysign(spread<V>(T(1)), x) < T(0) ? T(2) * F::half_pi - (angle - T(2) * F::half_pi_low) : angle;
   return ((x != x) | (y != y)) ? x + y : copysign(angle, y);
 }
 // asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2))
@@ -344,14 +346,14 @@ template <class V, class T = Element<V>>
 FC_INLINE V asin(V x) {
   using F = Constants<T>;
   const V a = fabs(x), r = arc_sine(a);
-  return copysign(a > T(0.5) ? F::half_pi[0] - (T(2) * r - F::half_pi[1]) : r, x);
+  return copysign(a > T(0.5) ? F::half_pi - (T(2) * r - F::half_pi_low) : r, x);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V acos(V x) {
   using F = Constants<T>;
   const V a = fabs(x), r = arc_sine(a);
-  const V near = F::half_pi[0] - (copysign(r, x) - F::half_pi[1]);
-  const V far = x < T(0) ? T(2) * F::half_pi[0] - (T(2) * r - T(2) * F::half_pi[1]) : T(2) * r;
+  const V near = F::half_pi - (copysign(r, x) - F::half_pi_low);
+  const V far = x < T(0) ? T(2) * F::half_pi - (T(2) * r - T(2) * F::half_pi_low) : T(2) * r;
   return a > T(0.5) ? far : near;
 }
 
@@ -447,7 +449,7 @@ FC_INLINE V erfc(V x) {
 
 // --- gamma function of a positive float, in double: Stirling's series from 10 on. Below, 10 is added to x, which makes
 // x (x + 1) … (x + 9) a factor: with t = x (x + 9), it is t (t + 8) (t + 14) (t + 18) (t + 20).
-FC_INLINE bool positive(float x) { return x > 0 && x <= std::numeric_limits<float>::max(); }
+FC_INLINE bool positive(float x) { return x > 0 && x <= Limits<float>::max; }
 
 FC_INLINE float lgamma_of_positive(float value) {
   const double x = value, y = x < 10 ? x + 10 : x, inverse = 1 / y, z = inverse * inverse;
@@ -470,14 +472,14 @@ FC_INLINE float digamma_of_positive(float value) {
 // --- length of a vector: squares of floats fit into a double, those of doubles after moving the exponent
 FC_INLINE float hypot(float a, float b) {
   const double x = a, y = b;
-  const float r = static_cast<float>(std::sqrt(x * x + y * y)), inf = std::numeric_limits<float>::infinity();
-  return std::fabs(a) == inf || std::fabs(b) == inf ? inf : r;
+  const float r = static_cast<float>(target::sqrt(x * x + y * y)), inf = Limits<float>::inf;
+  return target::fabs(a) == inf || target::fabs(b) == inf ? inf : r;
 }
 FC_INLINE double hypot(double a, double b) {
-  const double x = std::fabs(a), y = std::fabs(b), large = x < y ? y : x, inf = std::numeric_limits<double>::infinity();
+  const double x = target::fabs(a), y = target::fabs(b), large = x < y ? y : x, inf = Limits<double>::inf;
   const double up = large > 0x1p500 ? 0x1p-600 : (large < 0x1p-400 ? 0x1p600 : 1.0);
   const double down = large > 0x1p500 ? 0x1p600 : (large < 0x1p-400 ? 0x1p-600 : 1.0);
-  const double s = a * up, t = b * up, high = s * s, sum = std::fma(t, t, high), root = std::sqrt(sum);
+  const double s = a * up, t = b * up, high = s * s, sum = target::fma(t, t, high), root = target::sqrt(sum);
   return x == inf || y == inf ? inf : root * down;
 }
 
@@ -495,26 +497,26 @@ FC_INLINE T nextafter(T a, T b) {
 // --- power: in double with series as long as a float needs
 FC_INLINE double log2_of_float(double x) {  // x >= 0; subnormal floats are ordinary doubles
   using F = Constants<double>;
-  constexpr uint64_t root = 0x3FE6A09E667F3BCD, one = uint64_t{F::bias} << F::mantissa;  // of sqrt(1/2) and 1
-  const uint64_t b = bits_of(x) + (one - root);
+  constexpr u64 root = 0x3FE6A09E667F3BCD, one = u64{F::bias} << F::mantissa;  // of sqrt(1/2) and 1
+  const u64 b = bits_of(x) + (one - root);
   const double wide = 0x1p52, e = from_bits<double>((b >> F::mantissa) | bits_of(wide)) - (wide + F::bias);
-  const double f = from_bits<double>((b & ((uint64_t{1} << F::mantissa) - 1)) + root) - 1, s = f / (2 + f), z = s * s;
+  const double f = from_bits<double>((b & ((u64{1} << F::mantissa) - 1)) + root) - 1, s = f / (2 + f), z = s * s;
   const double series = poly(z, 2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13);
-  return log_edges(x, std::fma(s * series, F::log2e[0], e));
+  return log_edges(x, target::fma(s * series, F::log2e, e));
 }
 FC_INLINE double exp2_for_float(double x) {
   x = clamp(x, -160.0, 130.0);
-  const double n = round_to_integer(x), r = (x - n) * Constants<double>::ln2[0];
+  const double n = round_to_integer(x), r = (x - n) * Constants<double>::ln2;
   return power_of_two(n) * poly(r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320);
 }
 FC_INLINE float pow(float a, float b) {
-  constexpr float inf = std::numeric_limits<float>::infinity();
-  const float x = std::fabs(a);
+  constexpr float inf = Limits<float>::inf;
+  const float x = target::fabs(a);
   float r = static_cast<float>(exp2_for_float(static_cast<double>(b) * log2_of_float(static_cast<double>(x))));
-  const bool whole = std::trunc(b) == b, odd = whole && std::trunc(b * 0.5f) != b * 0.5f;
-  r = a < 0 && !whole && x != inf ? std::numeric_limits<float>::quiet_NaN() : r;
-  r = odd ? std::copysign(r, a) : r;
-  r = x == 1 && std::fabs(b) == inf ? 1.0f : r;
+  const bool whole = target::trunc(b) == b, odd = whole && target::trunc(b * 0.5f) != b * 0.5f;
+  r = a < 0 && !whole && x != inf ? Limits<float>::nan : r;
+  r = odd ? target::copysign(r, a) : r;
+  r = x == 1 && target::fabs(b) == inf ? 1.0f : r;
   return a == 1 || b == 0 ? 1.0f : r;
 }
 

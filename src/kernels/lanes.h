@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The basic operations of elementary.h's formulas, on one number or on a vector of them (the compiler's own vector
+// The basic operations of elementary.h's functions, on one number or on a vector of them (the compiler's own vector
 // type, which has arithmetic, comparisons and `?:`, and takes scalars as operands).
 //
 // A formula is a template over V, its operands; T = Element<V> is the type of its constants. With AVX-512, V may be a
@@ -7,27 +7,14 @@
 // over numbers: scaling by a power of two, splitting into exponent and mantissa, special values by a table. Elsewhere V
 // is float or double, and the compiler makes vector code of loops.
 #pragma once
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
+#include "kernels/target.h"
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #include <immintrin.h>
 #define FC_WIDE 1
 #endif
 
-// Each instruction set needs its own copy, and only inlined code is sure to be its own.
-#define FC_INLINE [[gnu::always_inline]] inline
-
 namespace fc::math::own {
-
-#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__ARM_FEATURE_FMA)
-constexpr bool has_fma = true;
-#else
-constexpr bool has_fma = false;
-#endif
 
 template <class V>
 struct ElementOf {
@@ -52,22 +39,22 @@ struct ElementOf<Wide<double>> {
 template <class V>
 using Element = typename ElementOf<V>::type;
 template <class V>
-inline constexpr bool is_wide = !std::is_same_v<V, Element<V>>;
+inline constexpr bool is_wide = !is_same_v<V, Element<V>>;
 template <class V>
-inline constexpr bool is_single = std::is_same_v<Element<V>, float>;
+inline constexpr bool is_single = is_same_v<Element<V>, float>;
 
 template <class T>
 struct Format;
 template <>
 struct Format<float> {
-  using Bits = uint32_t;
+  using Bits = u32;
   static constexpr int mantissa = 23, bias = 127;
   static constexpr float magic = 0x1.8p23f;  // adding it rounds to an integer, which the low bits then hold
   static constexpr float smallest = 0x1p-126f;
 };
 template <>
 struct Format<double> {
-  using Bits = uint64_t;
+  using Bits = u64;
   static constexpr int mantissa = 52, bias = 1023;
   static constexpr double magic = 0x1.8p52;
   static constexpr double smallest = 0x1p-1022;
@@ -80,11 +67,11 @@ struct BitsOf {
 #if defined(FC_WIDE)
 template <>
 struct BitsOf<Wide<float>> {
-  using type = Wide<uint32_t>;
+  using type = Wide<u32>;
 };
 template <>
 struct BitsOf<Wide<double>> {
-  using type = Wide<uint64_t>;
+  using type = Wide<u64>;
 };
 #endif
 template <class V>
@@ -92,17 +79,17 @@ using Bits = typename BitsOf<V>::type;
 
 template <class V>
 FC_INLINE Bits<V> bits_of(V x) {
-  return std::bit_cast<Bits<V>>(x);
+  return target::bit_cast<Bits<V>>(x);
 }
 template <class V>
 FC_INLINE V from_bits(Bits<V> b) {
-  return std::bit_cast<V>(b);
+  return target::bit_cast<V>(b);
 }
 
 // x in all lanes. (Less zero, because adding it would change a sign.)
 template <class V, class T>
 FC_INLINE V spread(T x) {
-  if constexpr (std::is_same_v<V, T>) return x;
+  if constexpr (is_same_v<V, T>) return x;
   else return x - V{};
 }
 
@@ -139,17 +126,17 @@ template <class A, class B, class C>
 FC_INLINE auto fma(A a, B b, C c) {
   using V = decltype(a * b + c);
   if constexpr (is_wide<V>) return fused(spread<V>(a), spread<V>(b), spread<V>(c));
-  else return std::fma(a, b, c);
+  else return target::fma(a, b, c);
 }
 template <class V>
 FC_INLINE V sqrt(V x) {
   if constexpr (is_wide<V>) return root(x);
-  else return std::sqrt(x);
+  else return target::sqrt(x);
 }
 template <class V>
 FC_INLINE V fabs(V x) {
   if constexpr (is_wide<V>) return from_bits<V>(bits_of(x) & ~bits_of(Element<V>(-0.0)));
-  else return std::fabs(x);
+  else return target::fabs(x);
 }
 template <class V>
 FC_INLINE V copysign(V x, V sign) {
@@ -157,7 +144,7 @@ FC_INLINE V copysign(V x, V sign) {
     const auto mask = bits_of(Element<V>(-0.0));
     return from_bits<V>((bits_of(x) & ~mask) | (bits_of(sign) & mask));
   } else {
-    return std::copysign(x, sign);
+    return target::copysign(x, sign);
   }
 }
 
@@ -222,7 +209,7 @@ FC_INLINE Split<V> split(V x) {
     return {large ? e + T(1) : e, (large ? m * T(0.5) : m) - T(1)};
   } else {
     using B = Bits<T>;
-    const B low = std::bit_cast<B>(T(0.70710678118654752440)), one = std::bit_cast<B>(T(1));
+    const B low = target::bit_cast<B>(T(0.70710678118654752440)), one = target::bit_cast<B>(T(1));
     const bool subnormal = x < F::smallest;
     const T normal = subnormal ? x * from_bits<T>(B(F::bias + F::mantissa) << F::mantissa) : x;
     const B b = bits_of(normal) + (one - low);
@@ -240,9 +227,9 @@ FC_INLINE V log_edges(V x, V y) {
     // Four bits each for NaN (twice), 0, 1, -inf, inf, negative and positive x: 0 is y, 2 x, 3 NaN, 4 -inf, 5 inf.
     return by_class(x, y, 0x03530422);
   } else {
-    constexpr T inf = std::numeric_limits<T>::infinity();
+    constexpr T inf = Limits<T>::inf;
     y = x == inf ? inf : y;
-    return x > T(0) ? y : (x == T(0) ? -inf : std::numeric_limits<T>::quiet_NaN());
+    return x > T(0) ? y : (x == T(0) ? -inf : Limits<T>::nan);
   }
 }
 

@@ -2,28 +2,38 @@
 // Elementary functions for the formulas: our own where they vectorise (elementary.h), the C library's for complex
 // numbers and the rest, and some that it has not (erfinv, digamma, polygamma, Bessel i0).
 #pragma once
+#include "kernels/elementary.h"
+#if !defined(FC_BARE)
 #include <cmath>
 #include <complex>
-#include <limits>
-#include <type_traits>
+#endif
 
-#include "kernels/elementary.h"
+#if defined(__CUDACC__)
+#define FC_FUNCTION_OF_NUMBERS __host__ __device__ inline
+#else
+#define FC_FUNCTION_OF_NUMBERS inline
+#endif
 
 namespace fc::math {
 
 using own::Element;
 using own::fabs;
-template <class T>
-inline constexpr bool is_real = std::is_floating_point_v<Element<T>>;  // or a vector of them
+template <class V>
+inline constexpr bool is_real = is_same_v<Element<V>, float> || is_same_v<Element<V>, double>;  // or a vector of them
+inline constexpr double pi = 3.14159265358979323846;
 
 // Without fused multiply-add our own functions would be slow and less exact: the C library's do.
-using own::has_fma;
-
+#if defined(FC_BARE)
+#define FC_COMPLEX_FUNCTION(name)
+#else
+#define FC_COMPLEX_FUNCTION(name) else return std::name(x);
+#endif
 #define FC_FUNCTION(name)                                     \
   template <class T>                                          \
   FC_INLINE T name(T x) {                                     \
     if constexpr (is_real<T> && has_fma) return own::name(x); \
-    else return std::name(x);                                 \
+    else if constexpr (is_real<T>) return target::name(x);    \
+    FC_COMPLEX_FUNCTION(name)                                 \
   }
 FC_FUNCTION(exp)
 FC_FUNCTION(log)
@@ -37,94 +47,124 @@ FC_FUNCTION(asinh)
 FC_FUNCTION(acosh)
 FC_FUNCTION(atanh)
 FC_FUNCTION(log10)
-FC_FUNCTION(erf)
-FC_FUNCTION(erfc)
 #undef FC_FUNCTION
+template <class T>
+FC_INLINE T erf(T x) {
+  if constexpr (has_fma) return own::erf(x);
+  else return target::erf(x);
+}
+template <class T>
+FC_INLINE T erfc(T x) {
+  if constexpr (has_fma) return own::erfc(x);
+  else return target::erfc(x);
+}
+template <class T>
+FC_INLINE T sqrt(T x) {
+  if constexpr (is_real<T>) return own::sqrt(x);
+  FC_COMPLEX_FUNCTION(sqrt)
+}
 
 // Periodic functions of huge arguments need more digits of pi than a loop should carry: `exact` says whether our own
 // function will do for x; a kernel asks for a whole row first.
 template <class T>
 FC_INLINE bool exact(T x) {
-  return !(std::fabs(x) > own::trig_limit<T>);
+  return !(target::fabs(x) > own::trig_limit<T>);
 }
 template <class T>
 FC_INLINE bool exact_times_pi(T x) {
-  return exact(x * T(3.14159265358979323846));
+  return exact(x * T(pi));
 }
 template <class V, class T = Element<V>>
 FC_INLINE V sinc_of_exact(V x) {
-  const V y = x * T(3.14159265358979323846), r = own::sin(y) / y;
+  const V y = x * T(pi), r = own::sin(y) / y;
   return x == T(0) ? T(1) : r;
 }
-#define FC_PERIODIC(name)                                                               \
-  template <class T>                                                                    \
-  FC_INLINE T name(T x) {                                                               \
-    if constexpr (is_real<T> && has_fma) return exact(x) ? own::name(x) : std::name(x); \
-    else return std::name(x);                                                           \
+#define FC_PERIODIC(name)                                                                  \
+  template <class T>                                                                       \
+  FC_INLINE T name(T x) {                                                                  \
+    if constexpr (is_real<T> && has_fma) return exact(x) ? own::name(x) : target::name(x); \
+    else if constexpr (is_real<T>) return target::name(x);                                 \
+    FC_COMPLEX_FUNCTION(name)                                                              \
   }
 FC_PERIODIC(sin)
 FC_PERIODIC(cos)
 FC_PERIODIC(tan)
 #undef FC_PERIODIC
+#undef FC_COMPLEX_FUNCTION
 
 template <class T>
 FC_INLINE T exp2(T x) {
   if constexpr (is_real<T> && has_fma) return own::exp2(x);
-  else if constexpr (is_real<T>) return std::exp2(x);
-  else return std::exp(x * typename T::value_type(0.69314718055994530942));
+  else if constexpr (is_real<T>) return target::exp2(x);
+  else return math::exp(x * typename T::value_type(0.69314718055994530942));
 }
 template <class T>
 FC_INLINE T expm1(T x) {
   if constexpr (is_real<T> && has_fma) return own::expm1(x);
-  else if constexpr (is_real<T>) return std::expm1(x);
+  else if constexpr (is_real<T>) return target::expm1(x);
   else {
     using R = typename T::value_type;
-    R a = x.real(), b = x.imag(), s = std::sin(b / 2);
-    return {std::expm1(a) * std::cos(b) - 2 * s * s, std::exp(a) * std::sin(b)};
+    R a = x.real(), b = x.imag(), s = target::sin(b / 2);
+    return {target::expm1(a) * target::cos(b) - 2 * s * s, target::exp(a) * target::sin(b)};
   }
 }
 template <class T>
 FC_INLINE T log2(T x) {
   if constexpr (is_real<T> && has_fma) return own::log2(x);
-  else if constexpr (is_real<T>) return std::log2(x);
-  else return std::log(x) * typename T::value_type(1.44269504088896340736);
+  else if constexpr (is_real<T>) return target::log2(x);
+  else return math::log(x) * typename T::value_type(1.44269504088896340736);
 }
 template <class T>
 FC_INLINE T log1p(T x) {
   if constexpr (is_real<T> && has_fma) return own::log1p(x);
-  else if constexpr (is_real<T>) return std::log1p(x);
+  else if constexpr (is_real<T>) return target::log1p(x);
   else {
     using R = typename T::value_type;
     R a = x.real(), b = x.imag();
-    if (std::abs(x) < R(0.5)) return {std::log1p(a * (a + 2) + b * b) / 2, std::atan2(b, a + 1)};
-    return std::log(T(1) + x);
+    if (target::hypot(a, b) < R(0.5)) return {target::log1p(a * (a + 2) + b * b) / 2, target::atan2(b, a + 1)};
+    return math::log(T(1) + x);
   }
 }
 template <class T>
 FC_INLINE T pow(T a, T b) {
-  if constexpr (std::is_same_v<T, float> && has_fma) return own::pow(a, b);
+  if constexpr (is_same_v<T, float> && has_fma) return own::pow(a, b);
+  else if constexpr (is_real<T>) return target::pow(a, b);
+#if !defined(FC_BARE)
   else return std::pow(a, b);
+#endif
 }
 template <class T>
 FC_INLINE T hypot(T a, T b) {
   if constexpr (has_fma) return own::hypot(a, b);
-  else return std::hypot(a, b);
+  else return target::hypot(a, b);
 }
 template <class T>
 FC_INLINE T atan2(T a, T b) {
   if constexpr (has_fma) return own::atan2(a, b);
-  else return std::atan2(a, b);
+  else return target::atan2(a, b);
 }
 
 // lgamma without the C library's global sign, which is a data race.
-inline double lgamma(double x) {
+FC_FUNCTION_OF_NUMBERS double lgamma(double x) {
+#if defined(__CUDACC__)
+  return ::lgamma(x);
+#elif defined(FC_BARE)
+  return __builtin_lgamma(x);
+#else
   int sign;
   return ::lgamma_r(x, &sign);
+#endif
 }
-inline float lgamma(float x) {
+FC_FUNCTION_OF_NUMBERS float lgamma(float x) {
   if (has_fma && own::positive(x)) return own::lgamma_of_positive(x);
+#if defined(__CUDACC__)
+  return ::lgammaf(x);
+#elif defined(FC_BARE)
+  return __builtin_lgammaf(x);
+#else
   int sign;
   return ::lgammaf_r(x, &sign);
+#endif
 }
 
 // Inverse error function: x times a polynomial of w = -log(1 - x^2), and of its root beyond.
@@ -165,15 +205,14 @@ FC_INLINE V erfinv_factor(V w, V root) {
 }
 template <class V, class T = Element<V>>
 FC_INLINE V erfinv(V x) {
-  using Limits = std::numeric_limits<T>;
   const V a = own::fabs(x), w = -math::log((T(1) - a) * (T(1) + a));
-  const V outside = a == T(1) ? Limits::infinity() : Limits::quiet_NaN();
+  const V outside = a == T(1) ? Limits<T>::inf : Limits<T>::nan;
   return own::copysign(a < T(1) ? a * erfinv_factor(w, own::sqrt(w)) : outside, x);
 }
 // The same where w < 5.
 template <class T>
 FC_INLINE bool is_central(T x) {
-  return std::fabs(x) < T(0.9966);
+  return target::fabs(x) < T(0.9966);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V erfinv_of_central(V x) {
@@ -183,15 +222,14 @@ FC_INLINE V erfinv_of_central(V x) {
 
 // Reflection for negative x, upward recurrence to x >= 10, then the asymptotic series.
 template <class T>
-inline T digamma(T value) {
-  if constexpr (std::is_same_v<T, float> && has_fma)
+FC_FUNCTION_OF_NUMBERS T digamma(T value) {
+  if constexpr (is_same_v<T, float> && has_fma)
     if (own::positive(value)) return own::digamma_of_positive(value);
   double x = static_cast<double>(value), result = 0;
-  if (x == 0) return static_cast<T>(std::copysign(std::numeric_limits<double>::infinity(), -x));
+  if (x == 0) return static_cast<T>(target::copysign(Limits<double>::inf, -x));
   if (x < 0) {
-    if (x == std::trunc(x)) return std::numeric_limits<T>::quiet_NaN();
-    double whole, part = std::modf(x, &whole);
-    result = -3.14159265358979323846 / std::tan(3.14159265358979323846 * part);
+    if (x == target::trunc(x)) return Limits<T>::nan;
+    result = -pi / target::tan(pi * (x - target::trunc(x)));
     x = 1 - x;
   }
   while (x < 10) {
@@ -202,23 +240,23 @@ inline T digamma(T value) {
   double series =
       z *
       (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
-  return static_cast<T>(result + std::log(x) - 0.5 / x - series);
+  return static_cast<T>(result + target::log(x) - 0.5 / x - series);
 }
 
 // Hurwitz zeta by Euler-Maclaurin; polygamma(n, x) = (-1)^(n+1) n! zeta(n+1, x).
-inline double hurwitz(double s, double q) {
+FC_FUNCTION_OF_NUMBERS double hurwitz(double s, double q) {
   if (q <= 0) {
-    if (q == std::floor(q)) return std::numeric_limits<double>::infinity();
-    if (s != std::floor(s)) return std::numeric_limits<double>::quiet_NaN();
+    if (q == target::floor(q)) return Limits<double>::inf;
+    if (s != target::floor(s)) return Limits<double>::nan;
     // The terms below zero are those of another sum, however many they are.
-    const double part = -q - std::floor(-q), below = hurwitz(s, part) - hurwitz(s, 1 - q);
-    return hurwitz(s, 1 - part) + (std::fmod(s, 2) == 0 ? below : -below);
+    const double part = -q - target::floor(-q), below = hurwitz(s, part) - hurwitz(s, 1 - q);
+    return hurwitz(s, 1 - part) + (target::fmod(s, 2.0) == 0 ? below : -below);
   }
   double sum = 0;
-  for (int i = 0; i < 12 || q < 10; ++i, q += 1) sum += std::pow(q, -s);
-  sum += std::pow(q, 1 - s) / (s - 1) + 0.5 * std::pow(q, -s);
+  for (int i = 0; i < 12 || q < 10; ++i, q += 1) sum += target::pow(q, -s);
+  sum += target::pow(q, 1 - s) / (s - 1) + 0.5 * target::pow(q, -s);
   const double b[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160};
-  double term = s * std::pow(q, -s - 1);
+  double term = s * target::pow(q, -s - 1);
   for (int i = 0; i < 5; ++i) {
     sum += b[i] * term;
     term *= (s + 2 * i + 1) * (s + 2 * i + 2) / (q * q);
@@ -226,14 +264,14 @@ inline double hurwitz(double s, double q) {
   return sum;
 }
 template <class T>
-inline T polygamma(int n, T x) {
+FC_FUNCTION_OF_NUMBERS T polygamma(int n, T x) {
   if (n == 0) return digamma(x);
   double sign = n % 2 ? 1 : -1;
-  return static_cast<T>(sign * std::tgamma(n + 1.0) * hurwitz(n + 1.0, static_cast<double>(x)));
+  return static_cast<T>(sign * target::tgamma(n + 1.0) * hurwitz(n + 1.0, static_cast<double>(x)));
 }
 
 // Modified Bessel functions of order 0 and 1 of x >= 0: power series below 15, asymptotic series above.
-inline double bessel(int order, double x) {
+FC_FUNCTION_OF_NUMBERS double bessel(int order, double x) {
   double sum = 1, term = 1;
   if (x < 15) {
     const double q = x * x / 4;
@@ -242,18 +280,19 @@ inline double bessel(int order, double x) {
   }
   for (int k = 1; k < 25; ++k) {
     const double odd = 2 * k - 1, next = term * (odd * odd - 4 * order) / (8 * k * x);
-    if (std::fabs(next) > std::fabs(term)) break;
+    if (target::fabs(next) > target::fabs(term)) break;
     sum += term = next;
   }
-  return std::exp(x) / (2.50662827463100050242 * std::sqrt(x)) * sum;  // sqrt(2 pi)
+  return target::exp(x) / (2.50662827463100050242 * target::sqrt(x)) * sum;  // sqrt(2 pi)
 }
 template <class T>
-inline T i0(T x) {
-  return x != x ? x : static_cast<T>(bessel(0, std::fabs(static_cast<double>(x))));
+FC_FUNCTION_OF_NUMBERS T i0(T x) {
+  return x != x ? x : static_cast<T>(bessel(0, target::fabs(static_cast<double>(x))));
 }
 template <class T>
-inline T i1(T x) {
-  return x != x ? x : std::copysign(static_cast<T>(bessel(1, std::fabs(static_cast<double>(x)))), x);
+FC_FUNCTION_OF_NUMBERS T i1(T x) {
+  return x != x ? x : target::copysign(static_cast<T>(bessel(1, target::fabs(static_cast<double>(x)))), x);
 }
 
 }  // namespace fc::math
+#undef FC_FUNCTION_OF_NUMBERS

@@ -5,7 +5,7 @@
 // indices, each times its stride, add up to the place. Nothing is copied to bring dimensions together.
 #include <algorithm>
 
-#include "facula/opcodes.h"
+#include "facula/opcodes/base.h"
 #include "ops/register.h"
 #include "plan/index.h"
 #include "plan/pointwise.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every fact about the binary pointwise operators: one row each. From a row follow x.Tensor and x.Scalar, their
 // in-place forms and their out= forms.
-#include "facula/opcodes.h"
+#include "facula/opcodes/base.h"
+#include "facula/opcodes/binary.h"
+#include "facula/opcodes/common.h"
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"
@@ -272,7 +274,8 @@ void run_div_mode(void*, const Operator& op, const Arg* args, Value* results) {
     std::string_view mode = args[2].text();
     FC_CHECK(mode == "trunc" || mode == "floor",
              "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
-    r.opcode = mode == "trunc" ? FC_MAP_div_trunc : FC_MAP_div_floor;
+    r.opcode = FC_MAP_div_floor;
+    if (mode == "trunc") r.opcode = FC_MAP_div_trunc;
     r.promote = Promote::Same;
     check_kind(map_opcode(r.opcode).name, "bc", r.compute);
   }

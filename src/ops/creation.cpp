@@ -5,7 +5,7 @@
 #include <complex>
 
 #include "core/threads.h"
-#include "facula/opcodes.h"
+#include "facula/opcodes/binary.h"
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"

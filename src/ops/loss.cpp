@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "facula/opcodes.h"
+#include "facula/opcodes/binary.h"
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise operators of three operands: where, clamp and its halves, lerp, addcmul, addcdiv.
-#include "facula/opcodes.h"
+#include "facula/opcodes/base.h"
+#include "facula/opcodes/common.h"
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "facula/opcodes.h"
+#include "facula/opcodes/base.h"
 #include "define/row.h"
 
 namespace fc {

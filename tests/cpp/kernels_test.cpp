@@ -41,8 +41,10 @@ TEST(Kernels, NarrowTypesAreVectorCode) {
   if (cpu_level() == CpuLevel::Baseline) GTEST_SKIP() << "the baseline is built to be right, not fast";
   const double bytes = shortest_run(FC_MAP_bitwise_or, DType::Bool),
                pairs = shortest_run(FC_MAP_bitwise_or, DType::Int16);
-  for (int opcode : {FC_MAP_add, FC_MAP_sub, FC_MAP_rsub, FC_MAP_mul, FC_MAP_pow, FC_MAP_heaviside, FC_MAP_maximum,
-                     FC_MAP_logical_and, FC_MAP_logical_or, FC_MAP_logical_xor, FC_MAP_logical_not, FC_MAP_where})
+  const int of_bool[] = {FC_MAP_add,        FC_MAP_sub,         FC_MAP_rsub,        FC_MAP_mul,
+                         FC_MAP_pow,        FC_MAP_heaviside,   FC_MAP_maximum,     FC_MAP_logical_and,
+                         FC_MAP_logical_or, FC_MAP_logical_xor, FC_MAP_logical_not, FC_MAP_where};
+  for (int opcode : of_bool)
     EXPECT_LT(shortest_run(opcode, DType::Bool), 10 * bytes) << map_opcode(opcode).name << " of bool";
   for (DType type : {DType::Float16, DType::BFloat16, DType::Int16})
     EXPECT_LT(shortest_run(FC_MAP_where, type), 10 * pairs) << "where of " << info(type).name;

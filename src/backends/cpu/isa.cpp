@@ -2,14 +2,13 @@
 #include "backends/cpu/isa.h"
 
 #include "core/error.h"
-#include "facula/opcodes.h"
+#include "dispatch/family_table.h"
 
 namespace fc::cpu {
 
-static_assert(FC_MAP_COUNT <= kMapOpcodes);
-
 const KernelTable& kernels() {
   static const KernelTable& table = *[] {
+    FC_CHECK(map_opcode_count() <= kMapOpcodes, "more opcodes than kernel tables have room for");
     auto* t = new KernelTable{};
 #define FC_FILL(name) FC_VARIANT(fill_##name)(*t);
     FC_KERNEL_FILES(FC_FILL)

@@ -52,7 +52,7 @@ struct RandomKernels {
   void (*normal_double)(const uint32_t* words, double* out, int64_t n, double mean, double std_dev) = nullptr;
 };
 
-inline constexpr int kMapOpcodes = 256;  // room for FC_MAP_COUNT: a new opcode need not rebuild every kernel
+inline constexpr int kMapOpcodes = 256;  // room for map_opcode_count(): a new opcode need not rebuild every kernel
 struct KernelTable {
   // By opcode and compute type. float32 stands for half types, which have a few kernels of their own beside.
   MapKernel map[kMapOpcodes][kDTypeSlots];

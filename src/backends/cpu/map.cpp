@@ -11,7 +11,8 @@
 #include "backends/cpu/matmul.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
-#include "facula/opcodes.h"
+#include "facula/opcodes/base.h"
+#include "facula/opcodes/binary.h"
 
 namespace fc::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/tensor.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
-#include "kernels/scalar.h"
+#include "kernels/algebra.h"
 
 namespace fc::cpu {
 namespace {
@@ -35,7 +35,7 @@ struct Add {
 struct Multiply {
   template <class A>
   static A apply(A a, A b) {
-    return scalar::wrap_mul(a, b);
+    return math::times(a, b);
   }
 };
 struct LogAdd {  // log(e^a + e^b)

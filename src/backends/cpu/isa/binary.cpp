@@ -3,9 +3,22 @@
 #include <bit>
 
 #include "backends/cpu/isa/tile.h"
+#include "kernels/formulas/binary.h"
+#include "kernels/formulas/common.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
+
+// clang-format off
+using binary_ops = scalar::op_list<void
+#define FC_BINARY(number, name, ...) , scalar::name
+#include "facula/formulas/rest.h"
+#include "facula/formulas/base.def"
+#include "facula/formulas/common.def"
+#include "facula/formulas/binary.def"
+#include "facula/formulas/end.h"
+                               >;
+// clang-format on
 
 // Divisions with remainders: a chunk of operands that fit a quick way becomes vector code, another is left to the
 // formula.
@@ -34,25 +47,25 @@ void division_flat(char* const* ptr, int64_t n, const void* params) {
 struct SmallRatio {
   template <class T>
   FC_INLINE static bool fits(T a, T b) {
-    return scalar::has_small_ratio(a, b);
+    return math::has_small_ratio(a, b);
   }
 };
 struct Fmod : SmallRatio {
   template <class T>
   FC_INLINE static T apply(T a, T b) {
-    return scalar::fmod_of_small_ratio(a, b);
+    return math::fmod_of_small_ratio(a, b);
   }
 };
 struct Remainder : SmallRatio {
   template <class T>
   FC_INLINE static T apply(T a, T b) {
-    return scalar::remainder_from(b, Fmod::apply(a, b));
+    return math::remainder_from(b, Fmod::apply(a, b));
   }
 };
 struct FloorDivision : SmallRatio {
   template <class T>
   FC_INLINE static T apply(T a, T b) {
-    return scalar::floor_division_from(a, b, Fmod::apply(a, b));
+    return math::floor_quotient_from(a, b, Fmod::apply(a, b));
   }
 };
 
@@ -108,7 +121,7 @@ void add_constants(KernelTable& t, scalar::op_list<Op...>) {
 }  // namespace
 
 void fill_binary(KernelTable& t) {
-  add_ops(t, scalar::binary_ops{}, 1);
+  add_ops(t, binary_ops{}, 1);
   using frequent = scalar::op_list<scalar::add, scalar::sub, scalar::mul, scalar::div>;
   add_constants<float>(t, frequent{});
   add_constants<double>(t, frequent{});

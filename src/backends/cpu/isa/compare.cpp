@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "backends/cpu/isa/tile.h"
+#include "kernels/formulas/common.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {

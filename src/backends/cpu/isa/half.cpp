@@ -8,6 +8,9 @@
 
 #include "backends/cpu/isa/tile.h"
 #include "core/half.h"
+#include "facula/opcodes/base.h"
+#include "facula/opcodes/binary.h"
+#include "kernels/formulas/common.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>

@@ -2,9 +2,21 @@
 #include <algorithm>
 
 #include "backends/cpu/isa/tile.h"
+#include "kernels/formulas/base.h"
+#include "kernels/formulas/math.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
+
+// clang-format off
+using math_ops = scalar::op_list<void
+#define FC_MATH(number, name, ...) , scalar::name
+#include "facula/formulas/rest.h"
+#include "facula/formulas/base.def"
+#include "facula/formulas/math.def"
+#include "facula/formulas/end.h"
+                               >;
+// clang-format on
 
 // Formulas with an argument that our own function is not made for: a chunk without one needs no test per element, and
 // becomes vector code.
@@ -27,7 +39,7 @@ void limited_flat(char* const* ptr, int64_t n, const void* params) {
 // Formulas for arguments within the domain.
 #define FC_QUICK(name, types, function)                         \
   struct name {                                                 \
-    [[maybe_unused]] static constexpr int code = FC_MAP_##name; \
+    [[maybe_unused]] static constexpr int params = 0;           \
     [[maybe_unused]] static constexpr unsigned accepts = types; \
     template <class V, class T = math::Element<V>>              \
     FC_INLINE static V apply(V x, const T*) {                   \
@@ -62,7 +74,7 @@ void add_limited_of(KernelTable& t) {
 }  // namespace
 
 void fill_math(KernelTable& t) {
-  add_ops(t, scalar::math_ops{}, 8);
+  add_ops(t, math_ops{}, 8);
   if constexpr (math::has_fma) {
     add_limited_of<float>(t);
     add_limited_of<double>(t);

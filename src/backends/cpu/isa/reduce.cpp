@@ -16,7 +16,7 @@ struct SumFold : Plain {
 struct ProdFold : Plain {
   template <class V>
   static V join(V a, V b) {
-    if constexpr (scalar::is_complex_v<V>) return scalar::wrap_mul(a, b);
+    if constexpr (scalar::is_complex_v<V>) return math::times(a, b);
     else return a * b;
   }
 };

@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/isa/tile.h"
+#include "facula/opcodes/base.h"
+#include "kernels/formulas/common.h"
+#include "kernels/formulas/derivative.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
+
+// clang-format off
+using ternary_ops = scalar::op_list<void
+#define FC_TERNARY(number, name, ...) , scalar::name
+#include "facula/formulas/rest.h"
+#include "facula/formulas/common.def"
+#include "facula/formulas/end.h"
+                               >;
+using derivative_ops = scalar::op_list<void
+#define FC_DERIVATIVE(number, name, ...) , scalar::name
+#include "facula/formulas/rest.h"
+#include "facula/formulas/common.def"
+#include "facula/formulas/derivative.def"
+#include "facula/formulas/end.h"
+                               >;
+// clang-format on
 
 // where(condition, a, b): the condition is bool, and the values only move, so they are chosen by size.
 template <class T>
@@ -38,8 +57,8 @@ FlatFn where_of(size_t item) {
 }  // namespace
 
 void fill_ternary(KernelTable& t) {
-  add_ops(t, scalar::ternary_ops{}, 2);
-  add_ops(t, scalar::derivative_ops{}, 8);
+  add_ops(t, ternary_ops{}, 2);
+  add_ops(t, derivative_ops{}, 8);
   for (int i = 0; i < kDTypeSlots; ++i)
     if (DType type = static_cast<DType>(i); exists(type)) t.map[FC_MAP_where][i] = {where_of(item_size(type)), type, 1};
 }

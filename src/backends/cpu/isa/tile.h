@@ -4,7 +4,7 @@
 #pragma once
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/vec.h"
-#include "kernels/scalar.h"
+#include "kernels/formula.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
@@ -28,7 +28,7 @@ template <class Op, class T>
 struct Params {
   T p[FC_MAX_PARAMS] = {};
   explicit Params(const void* from) {
-    for (int i = 0; i < scalar::param_count[Op::code]; ++i) p[i] = static_cast<const T*>(from)[i];
+    for (int i = 0; i < Op::params; ++i) p[i] = static_cast<const T*>(from)[i];
   }
 };
 
@@ -136,8 +136,9 @@ void add_op(KernelTable& t, int16_t cost) {
   }
 }
 
+// Lists start with void, because the rows that make them start with commas.
 template <class... Op>
-void add_ops(KernelTable& t, scalar::op_list<Op...>, int16_t cost) {
+void add_ops(KernelTable& t, scalar::op_list<void, Op...>, int16_t cost) {
   (add_op<Op>(t, cost), ...);
 }
 
