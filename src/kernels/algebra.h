@@ -170,12 +170,12 @@ FC_INLINE T nextafter(T a, T b) {
 // NaN of either operand stays.
 template <class T>
 FC_INLINE T maximum(T a, T b) {
-  if constexpr (is_real_v<T>) return (a < b) | (b != b) ? b : a;
+  if constexpr (is_real_v<T>) return ((a < b) | (b != b)) ? b : a;
   else return a < b ? b : a;
 }
 template <class T>
 FC_INLINE T minimum(T a, T b) {
-  if constexpr (is_real_v<T>) return (b < a) | (b != b) ? b : a;
+  if constexpr (is_real_v<T>) return ((b < a) | (b != b)) ? b : a;
   else return b < a ? b : a;
 }
 // Of operands that are no NaN, or where it does not matter.
@@ -226,7 +226,7 @@ FC_INLINE T int_quotient(T a, T b) {
   if constexpr (sizeof(T) <
                 8) {  // vector code, and exact: a quotient that is not whole differs from it by 1 / b at least
     using F = choose_t<sizeof(T) < 4, float, double>;
-    const T q = static_cast<T>(static_cast<F>(a) / static_cast<F>((b == 0) | minus_one ? T(1) : b));
+    const T q = static_cast<T>(static_cast<F>(a) / static_cast<F>(((b == 0) | minus_one) ? T(1) : b));
     return b == 0 ? T(0) : (minus_one ? negative(a) : q);
   }
 #endif
@@ -240,7 +240,7 @@ FC_INLINE T int_remainder(T a, T b) {
 // fmod in one step, where a / b is small enough for a quotient within one of the true one and an exact remainder.
 template <class T>
 FC_INLINE bool has_small_ratio(T a, T b) {
-  return (target::fabs(a / b) < T(0.25) / Limits<T>::epsilon) & (target::fabs(b) <= Limits<T>::max);
+  return both(target::fabs(a / b) < T(0.25) / Limits<T>::epsilon, target::fabs(b) <= Limits<T>::max);
 }
 template <class T>
 FC_INLINE T fmod_of_small_ratio(T a, T b) {

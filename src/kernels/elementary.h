@@ -491,7 +491,7 @@ FC_INLINE T nextafter(T a, T b) {
   const T moved = from_bits<T>(bits + step), smallest = copysign(from_bits<T>(B(1)), b);
   const T next = a == T(0) ? smallest : moved;
   const T y = a == b ? b : next;
-  return (a != a) | (b != b) ? a + b : y;
+  return ((a != a) | (b != b)) ? a + b : y;
 }
 
 // --- power: in double with series as long as a float needs
