@@ -26,7 +26,7 @@ def arguments():
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="children at a time")
     parser.add_argument("--folder", default="build/fuzz_operators", help="where findings are written")
     parser.add_argument("--load", help="a Python file to run first, which may define operators")
-    parser.add_argument("--limit", type=float, help="seconds of one call before it counts as a hang")
+    parser.add_argument("--limit", type=float, help="processor seconds of one call before it counts as a hang")
     parser.add_argument("--replay", type=int, help="print the program of this trial (of --seed) and run it in this process")
     parser.add_argument("--list", action="store_true", help="list the targets")
     return parser.parse_args()

@@ -40,8 +40,9 @@ def changed(call, change):
 
 
 def draw(targets, seed, trial, devices):
-    target = targets[trial % len(targets)]
-    rng = random.Random(f"{seed}:{trial}:{target.name}:compare")
+    turn, at = divmod(trial, len(targets))
+    target = targets[at]
+    rng = random.Random(f"{seed}:{turn}:{target.name}:compare")
     args, kwargs = valid(rng, target)
     call = Call(target.text, args, kwargs)
     if rng.random() < 0.3:

@@ -151,9 +151,11 @@ def valid(rng, target):
 
 
 def draw(targets, seed, trial, devices):
-    """The call of a trial. Targets take turns, so that each gets its share of any number of trials."""
-    target = targets[trial % len(targets)]
-    rng = random.Random(f"{seed}:{trial}:{target.name}")
+    """The call of a trial. Targets take turns, so that each gets its share of any number of trials; a target's n-th call does
+    not depend on how many others there are."""
+    turn, at = divmod(trial, len(targets))
+    target = targets[at]
+    rng = random.Random(f"{seed}:{turn}:{target.name}")
     args, kwargs = valid(rng, target)
     needs_grad = rng.random() < 0.3
     if needs_grad:

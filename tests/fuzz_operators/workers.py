@@ -20,9 +20,10 @@ from fuzz_operators.judge import Finding
 
 SANITIZED = os.environ.get("FACULA_SANITIZED")
 MEMORY = 3 << 29          # what a child may take beside what it has mapped
-RESIDENT = 4 << 30
+RESIDENT = min(4 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
 SLOW = 8 if SANITIZED else 1
-SECONDS = 20 * SLOW       # of one trial, before it counts as a hang
+SECONDS = 20 * SLOW       # of one trial on a processor, before it counts as a hang
+ASLEEP = 20               # times as long if it waits: a busy machine is no hang
 SLOTS = struct.Struct("qqqq")  # trial, trials done, reached the end, calls that returned
 FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in ([^\s(]+(?:\([^)]*\))?)")
 # A sanitizer's operator new ends the process where ours throws std::bad_alloc: tried in the plain build only.
@@ -60,7 +61,7 @@ class Child:
         self.pid = os.fork()
         if self.pid == 0:
             self.serve(work)
-        self.seen, self.since = None, time.monotonic()
+        self.seen, self.since, self.since_busy = None, time.monotonic(), 0.0
 
     def write(self, *slots):
         SLOTS.pack_into(self.shared, 0, *slots)
@@ -104,14 +105,14 @@ class Child:
         trial = self.read()[0]
         hang = False
         if not pid:
-            now = time.monotonic()
+            now, busy = time.monotonic(), self.busy()
             if (trial, self.read()[1]) != self.seen:
-                self.seen, self.since = (trial, self.read()[1]), now
+                self.seen, self.since, self.since_busy = (trial, self.read()[1]), now, busy
             if SANITIZED and self.resident() > RESIDENT:  # no limit of the system's holds for a sanitized process
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
                 return trial + 1, self.noted()
-            if now - self.since < SECONDS:
+            if busy - self.since_busy < SECONDS and now - self.since < ASLEEP * SECONDS:
                 return None
             hang = True
             os.kill(self.pid, signal.SIGABRT)  # faulthandler or the sanitizer writes where it stands
@@ -126,6 +127,8 @@ class Child:
         found = self.noted()
         if not hang and status == 0:
             return self.trials.stop, found
+        if not hang and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:  # by the system, for memory
+            return trial + 1, found
         if not hang and os.WIFEXITED(status) and os.WEXITSTATUS(status) == 7:
             return trial + 1, found
         with open(self.errors, errors="replace") as errors:
@@ -133,6 +136,12 @@ class Child:
         if not (SANITIZED and NO_MEMORY.search(report)):
             found.append((trial, self.ending(hang, status, report)))
         return trial + 1, found
+
+    def busy(self):
+        """Seconds it has spent on processors."""
+        with open(f"/proc/{self.pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self):
         with open(f"/proc/{self.pid}/statm") as statm:
@@ -146,7 +155,7 @@ class Child:
     def ending(self, hang, status, report):
         place = stack_key(report)
         if hang:
-            return Finding("hang", f"hang {place}", f"no answer after {SECONDS} s\n{report[-3000:]}")
+            return Finding("hang", f"hang {place}", f"no answer after {SECONDS} s of computing or {ASLEEP * SECONDS} s\n{report[-3000:]}")
         if os.WIFSIGNALED(status):
             name = signal.Signals(os.WTERMSIG(status)).name
         else:
