@@ -273,3 +273,5 @@ def anomaly(t):
     with t.autograd.detect_anomaly():
         x = t.zeros(2, requires_grad=True)
         (t.sqrt(x) * 0).sum().backward()
+bad("disabled __torch_function__ without a tuple", "TypeError", ("tuple",), lambda t: t._C._disabled_torch_function_impl(t.add, (), 0), quirk="crashes")
+bad("disabled __torch_function__ without a dict", "TypeError", ("dict",), lambda t: t._C._disabled_torch_function_impl(t.add, (), (), 3), quirk="crashes")

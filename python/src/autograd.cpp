@@ -295,9 +295,11 @@ void bind_autograd(nb::module_& m) {
     else h.node->add_input(t);
   });
   m.def("_function_save", [](FunctionHandle& h, nb::handle tensors, nb::handle is_output) {
-    auto flags = nb::cast<std::vector<bool>>(is_output);
-    size_t i = 0;
-    for (const Tensor& t : tensors_of(tensors)) h.node->save(t, flags[i++]);
+    const auto flags = nb::cast<std::vector<bool>>(is_output);
+    const std::vector<Tensor> saved = tensors_of(tensors);
+    FC_CHECK(h.node && flags.size() == saved.size(), "_function_save: ", saved.size(), " tensors, but ", flags.size(),
+             " flags");
+    for (size_t i = 0; i < saved.size(); ++i) h.node->save(saved[i], flags[i]);
   });
   m.def("_function_saved", [](FunctionHandle& h) { return tuple_of(h.node->saved()); });
   m.def("_function_needs", [](FunctionHandle& h, size_t i) { return h.node->wants(i); });

@@ -140,8 +140,12 @@ void add_override_functions(PyObject* module) {
       {"_disabled_torch_function_impl",
        [](PyObject*, PyObject* args) -> PyObject* {
          PyObject *function, *types, *call_args, *kwargs = nullptr;
-         if (!PyArg_UnpackTuple(args, "_disabled_torch_function_impl", 3, 4, &function, &types, &call_args, &kwargs))
+         if (!PyArg_ParseTuple(args, "OOO!|O:_disabled_torch_function_impl", &function, &types, &PyTuple_Type,
+                               &call_args, &kwargs))
            return nullptr;
+         if (kwargs && kwargs != Py_None && !PyDict_Check(kwargs))
+           return PyErr_Format(PyExc_TypeError, "_disabled_torch_function_impl: kwargs must be a dict, not %s",
+                               Py_TYPE(kwargs)->tp_name);
          ++subclasses_disabled;
          PyObject* r = PyObject_Call(function, call_args, kwargs && kwargs != Py_None ? kwargs : nullptr);
          --subclasses_disabled;
