@@ -125,8 +125,8 @@ bool decompose(const Operands& o, int opcode, DType compute, const std::vector<S
   return decompose_map(r, result);
 }
 
-bool run_family(const std::string& family, int opcode, const nb::list& list, nb::handle compute_type, int dim,
-                const nb::list& param_list, bool descending) {
+bool run_named_family(const std::string& family, int opcode, const nb::list& list, nb::handle compute_type, int dim,
+                      const nb::list& param_list, bool descending) {
   Operands o(list);
   std::vector<Scalar> params;
   for (nb::handle h : param_list) params.push_back(py::to_scalar(h.ptr()));
@@ -339,7 +339,7 @@ void bind_backends(nb::module_& m) {
     return out;
   });
   m.attr("_last_base_opcode") = static_cast<int>(FC_MAP_where);
-  m.def("_run_family", &run_family, nb::arg("family"), nb::arg("opcode"), nb::arg("operands"), nb::arg("compute"),
+  m.def("_run_family", &run_named_family, nb::arg("family"), nb::arg("opcode"), nb::arg("operands"), nb::arg("compute"),
         nb::arg("dim") = -1, nb::arg("params") = nb::list(), nb::arg("descending") = false);
 }
 

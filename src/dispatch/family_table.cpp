@@ -53,6 +53,20 @@ bool device_supports(const Families& f, fc_family family, const void* call) {
   return present() && (!f.supports || f.supports(f.context, family, call));
 }
 
+#define FC_RUN(name, NAME)                                                 \
+  void run_family(Device device, const fc_##name& call) {                  \
+    const Families& f = families(device.type);                             \
+    if (!device_supports(f, FC_FAMILY_##NAME, &call)) throw Unsupported{}; \
+    f.name(f.context, call);                                               \
+  }
+FC_RUN(copy, COPY)
+FC_RUN(matmul, MATMUL)
+FC_RUN(gather, GATHER)
+FC_RUN(scatter, SCATTER)
+FC_RUN(scan, SCAN)
+FC_RUN(sort, SORT)
+#undef FC_RUN
+
 const MapOpcode& map_opcode(int code) { return opcodes[static_cast<size_t>(code)]; }
 int map_opcode_count() { return kCount; }
 

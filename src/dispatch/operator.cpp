@@ -7,6 +7,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "dispatch/family_table.h"
+
 namespace fc {
 namespace {
 
@@ -199,7 +201,17 @@ void Operator::run_kernel(const Arg* args, Value* results) const {
     }
   }
   ExcludeLayers inside(layer::ViewInPlace);
-  k->fn(k->context, *this, args, results);
+  try {
+    k->fn(k->context, *this, args, results);
+  } catch (const Unsupported&) { run_unsupported(args, results); }
+}
+
+void Operator::run_unsupported(const Arg* args, Value* results) const {
+  const int device = pick_device(args);
+  FC_CHECK_AS(NotImplementedError, device != Device::CPU && device != Device::Meta, "'", full_name_,
+              "' is not implemented for these arguments on the '", device_type_name(device), "' backend");
+  if (decomposition_) decomposition_.fn(decomposition_.context, *this, args, results);
+  else run_on_cpu(*this, device, args, results);
 }
 
 void Operator::run_without_kernel(int device, const Arg* args, Value* results) const {

@@ -337,7 +337,7 @@ Tensor isin_shape(const Tensor& elements, const Tensor&, bool, bool) {
 
 constexpr OpDef defs[] = {
     {.schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
-     .all = by_family<&index_kernel>(),
+     .all = kernel<&index_kernel>(),
      .saves = "indices",
      .grad =
          [](Grad& g) {
@@ -350,13 +350,13 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
                "unsafe=False) -> Tensor(a!)",
-     .all = by_family<&index_put_impl>(),
+     .all = kernel<&index_put_impl>(),
      .saves = "indices accumulate",
      .grad = index_put_grad,
      .devices = Devices::Any,
      .hidden = true},
     {.schema = "take(Tensor self, Tensor index) -> Tensor",
-     .all = by_family<&take_kernel>(),
+     .all = kernel<&take_kernel>(),
      .saves = "index",
      .grad =
          [](Grad& g) {
@@ -366,7 +366,7 @@ constexpr OpDef defs[] = {
 
     // A 0-d tensor is also a number: the overload that takes tensors must be found first.
     {.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-     .all = by_family<&masked_fill_copy<&masked_fill_tensor, const Tensor&>>(),
+     .all = kernel<&masked_fill_copy<&masked_fill_tensor, const Tensor&>>(),
      .saves = "mask",
      .grad =
          [](Grad& g) {
@@ -375,7 +375,7 @@ constexpr OpDef defs[] = {
          },
      .devices = Devices::Numbers},
     {.schema = "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
-     .all = by_family<&masked_fill_tensor>(),
+     .all = kernel<&masked_fill_tensor>(),
      .saves = "mask",
      .grad =
          [](Grad& g) {
@@ -385,11 +385,11 @@ constexpr OpDef defs[] = {
      .devices = Devices::Numbers,
      .writes = Writes::OneValue},
     {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-     .all = by_family<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(),
+     .all = kernel<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(),
      .saves = "mask",
      .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); }},
     {.schema = "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
-     .all = by_family<&masked_fill_scalar>(),
+     .all = kernel<&masked_fill_scalar>(),
      .saves = "mask",
      .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); },
      .writes = Writes::OneValue},

@@ -18,16 +18,7 @@ void copy_here(const Tensor& dst, const Tensor& src) {
   c.shape = dst.sizes().data();
   c.dst = operand(dst, ds);
   c.src = operand(src, ss);
-  const Families& f = families(dst.device().type);
-  if (device_supports(f, FC_FAMILY_COPY, &c)) {
-    f.copy(f.context, c);
-    return;
-  }
-  // The device only moves bytes: convert and lay out on the CPU.
-  count_fallback(get_operator("aten::copy_"), dst.device().type);
-  Tensor host = empty_strided_tensor(dst.sizes(), dst.strides(), dst.dtype(), Device{});
-  copy_(host, src);
-  copy_(dst, host);
+  run_family(dst.device(), c);
 }
 
 // Between devices only dense blocks of the same type travel; anything else is made so on its own device first.
@@ -156,15 +147,7 @@ void fill_with(const Tensor& self, const Scalar& value) {
   c.dst = operand(self, s);
   c.src.value = to_number(value);
   c.src.dtype = c.dst.dtype;
-  const Families& f = families(self.device().type);
-  if (device_supports(f, FC_FAMILY_COPY, &c)) {
-    f.copy(f.context, c);
-    return;
-  }
-  count_fallback(get_operator("aten::fill_.Scalar"), self.device().type);
-  Tensor host = empty_strided_tensor(self.sizes(), self.strides(), self.dtype(), Device{});
-  fill_with(host, value);
-  copy_(self, host);
+  run_family(self.device(), c);
 }
 
 Tensor fill_scalar(const Tensor& self, const Scalar& value) {

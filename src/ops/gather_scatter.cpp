@@ -372,7 +372,7 @@ void scatter_reduce_grad(Grad& g) {
 
 constexpr OpDef defs[] = {
     {.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-     .all = by_family<&gather_kernel>(),
+     .all = kernel<&gather_kernel>(),
      .saves = "dim index",
      .grad =
          [](Grad& g) {
@@ -381,7 +381,7 @@ constexpr OpDef defs[] = {
          },
      .out = true},
     {.schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
-     .all = by_family<&index_select_kernel>(),
+     .all = kernel<&index_select_kernel>(),
      .saves = "dim index",
      .grad =
          [](Grad& g) {
@@ -394,7 +394,7 @@ constexpr OpDef defs[] = {
      .out = true},
     {.schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
                "sparse=False) -> Tensor",
-     .all = by_family<&embedding_kernel>(),
+     .all = kernel<&embedding_kernel>(),
      .saves = "indices padding_idx scale_grad_by_freq",
      .grad =
          [](Grad& g) {

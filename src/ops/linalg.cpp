@@ -21,9 +21,9 @@ void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
            b.device(), "!");
 }
 
-// out = alpha * a @ b + beta * out for matrices or batches of them. False: the device does not do this call.
-bool multiply(const Tensor& a, const Tensor& b, const Tensor& out, double alpha = 1, double beta = 0) {
-  if (out.device().is_meta() || out.numel() == 0) return true;
+// out = alpha * a @ b + beta * out for matrices or batches of them.
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out, double alpha = 1, double beta = 0) {
+  if (out.device().is_meta() || out.numel() == 0) return;
   const auto item = static_cast<int64_t>(item_size(out.dtype()));
   const bool batched = out.dim() == 3;
   fc_matmul c{};
@@ -39,28 +39,20 @@ bool multiply(const Tensor& a, const Tensor& b, const Tensor& out, double alpha 
   c.c_batch = batched ? out.stride(0) * item : 0, c.c_row = out.stride(-2) * item, c.c_col = out.stride(-1) * item;
   c.alpha = alpha;
   c.beta = beta;
-  const Families& f = families(out.device().type);
-  if (device_supports(f, FC_FAMILY_MATMUL, &c)) {
-    f.matmul(f.context, c);
-    return true;
-  }
   // Half types are computed in float32, by those who do not know them too.
   const DType wide = compute_type(out.dtype());
-  if (wide == out.dtype()) return false;
+  if (wide == out.dtype() || device_supports(families(out.device().type), FC_FAMILY_MATMUL, &c)) {
+    run_family(out.device(), c);
+    return;
+  }
   Tensor total = beta == 0 ? empty_tensor(out.sizes(), wide, out.device()) : to_dtype(out, wide);
-  if (!multiply(to_dtype(a, wide), to_dtype(b, wide), total, alpha, beta)) return false;
+  multiply(to_dtype(a, wide), to_dtype(b, wide), total, alpha, beta);
   copy_(out, total);
-  return true;
 }
 
 // The same memory read as a matrix: a vector becomes one column or one row.
 Tensor column(const Tensor& v) { return make_view(v, Dims{v.numel(), 1}, Dims{v.stride(0), 1}, v.offset()); }
 Tensor row(const Tensor& v) { return make_view(v, Dims{1, v.numel()}, Dims{v.numel(), v.stride(0)}, v.offset()); }
-
-void finish(bool computed, Tensor result, const Operator& op, const Arg* args, Value* results) {
-  if (computed) results[0] = Value(std::move(result));
-  else run_on_cpu(op, op.pick_device(args), args, results);
-}
 
 // --- shape rules
 void check_mm(const char* op, const Tensor& a, const Tensor& b) {
@@ -93,28 +85,28 @@ void check_mv(const char* op, int64_t self_dim, int64_t self_size, const Tensor&
 }
 
 // --- plain products
-void mm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void mm_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[0].tensor(), &b = args[1].tensor();
   check_mm("mm", a, b);
   Tensor out = empty_tensor(Dims{a.size(0), b.size(1)}, a.dtype(), a.device());
-  bool computed = multiply(a, b, out);
-  finish(computed, std::move(out), op, args, results);
+  multiply(a, b, out);
+  results[0] = Value(std::move(out));
 }
-void bmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void bmm_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[0].tensor(), &b = args[1].tensor();
   check_bmm("bmm", a, b);
   Tensor out = empty_tensor(Dims{a.size(0), a.size(1), b.size(2)}, a.dtype(), a.device());
-  bool computed = multiply(a, b, out);
-  finish(computed, std::move(out), op, args, results);
+  multiply(a, b, out);
+  results[0] = Value(std::move(out));
 }
-void mv_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void mv_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[0].tensor(), &v = args[1].tensor();
   check_mv("mv", 1, a.dim() == 2 ? a.size(0) : 1, a, v);
   Tensor out = empty_tensor(Dims{a.size(0)}, a.dtype(), a.device());
-  bool computed = multiply(a, column(v), column(out));
-  finish(computed, std::move(out), op, args, results);
+  multiply(a, column(v), column(out));
+  results[0] = Value(std::move(out));
 }
-void dot_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void dot_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[0].tensor(), &b = args[1].tensor();
   FC_CHECK(a.dim() == 1 && b.dim() == 1, "dot: 1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
   FC_CHECK(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found ", info(a.dtype()).legacy,
@@ -125,8 +117,8 @@ void dot_kernel(void*, const Operator& op, const Arg* args, Value* results) {
   check_same_device("dot", a, b);
   FC_CHECK_AS(NotImplementedError, a.dtype() != DType::Bool, "\"dot\" not implemented for 'Bool'");
   Tensor out = empty_tensor(Dims{}, a.dtype(), a.device());
-  bool computed = multiply(row(a), column(b), make_view(out, Dims{1, 1}, Dims{1, 1}, 0));
-  finish(computed, std::move(out), op, args, results);
+  multiply(row(a), column(b), make_view(out, Dims{1, 1}, Dims{1, 1}, 0));
+  results[0] = Value(std::move(out));
 }
 
 // --- adding forms: beta * self + alpha * a @ b
@@ -160,7 +152,7 @@ void check_expands(const char* name, IntSpan from, IntSpan to) {
 }
 
 void add_product(const char* name, const Tensor& self, const Tensor& a, const Tensor& b, IntSpan shape, const Arg* args,
-                 const Operator& op, Value* results) {
+                 Value* results) {
   FC_CHECK(self.dtype() == a.dtype(), name, ": self and mat2 must have the same dtype, but got ",
            info(self.dtype()).legacy, " and ", info(a.dtype()).legacy);
   check_same_device(name, self, a);
@@ -170,39 +162,36 @@ void add_product(const char* name, const Tensor& self, const Tensor& a, const Te
   Tensor out = empty_tensor(shape, self.dtype(), self.device());
   Tensor matrix = out.dim() == 1 ? column(out) : out;
   double x, y;
-  bool computed;
   if (factor(alpha, out.dtype(), x) && factor(beta, out.dtype(), y)) {
     if (y != 0) copy_(out, start);
-    computed = multiply(a, b, matrix, x, y);
+    multiply(a, b, matrix, x, y);
   } else {
-    computed = multiply(a, b, matrix);
-    if (computed) {
-      out = mul(out, alpha);
-      if (!beta.is_zero()) out = add(out, start, beta);
-    }
+    multiply(a, b, matrix);
+    out = mul(out, alpha);
+    if (!beta.is_zero()) out = add(out, start, beta);
   }
-  finish(computed, std::move(out), op, args, results);
+  results[0] = Value(std::move(out));
 }
 
-void addmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void addmm_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[1].tensor(), &b = args[2].tensor();
   check_mm("addmm", a, b);
   const int64_t shape[] = {a.size(0), b.size(1)};
-  add_product("addmm", args[0].tensor(), a, b, shape, args, op, results);
+  add_product("addmm", args[0].tensor(), a, b, shape, args, results);
 }
-void baddbmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void baddbmm_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[1].tensor(), &b = args[2].tensor();
   check_bmm("baddbmm", a, b);
   const int64_t shape[] = {a.size(0), a.size(1), b.size(2)};
-  add_product("baddbmm", args[0].tensor(), a, b, shape, args, op, results);
+  add_product("baddbmm", args[0].tensor(), a, b, shape, args, results);
 }
-void addmv_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void addmv_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &self = args[0].tensor(), &a = args[1].tensor(), &v = args[2].tensor();
   check_mv("addmv", self.dim(), self.dim() == 1 ? self.size(0) : 1, a, v);
   const int64_t shape[] = {a.size(0)};
-  add_product("addmv", self, a, column(v), shape, args, op, results);
+  add_product("addmv", self, a, column(v), shape, args, results);
 }
-void addr_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void addr_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[1].tensor(), &b = args[2].tensor();
   FC_CHECK(a.dim() == 1, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
   FC_CHECK(b.dim() == 1, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
@@ -218,9 +207,9 @@ void addr_kernel(void*, const Operator& op, const Arg* args, Value* results) {
     results[0] = Value(std::move(out));
     return;
   }
-  add_product("addr", args[0].tensor(), column(a), row(b), shape, args, op, results);
+  add_product("addr", args[0].tensor(), column(a), row(b), shape, args, results);
 }
-void addbmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
+void addbmm_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[1].tensor(), &b = args[2].tensor();
   FC_CHECK(a.dim() == 3 && b.dim() == 3, "addbmm: batch1 and batch2 must be 3D tensors, got ", a.dim(), "D and ",
            b.dim(), "D");
@@ -232,7 +221,7 @@ void addbmm_kernel(void*, const Operator& op, const Arg* args, Value* results) {
            info(b.dtype()).legacy);
   const int64_t k = a.size(0) * a.size(2), shape[] = {a.size(1), b.size(2)};
   add_product("addbmm", args[0].tensor(), reshape(transpose(a, 0, 1), Dims{a.size(1), k}),
-              reshape(b, Dims{k, b.size(2)}), shape, args, op, results);
+              reshape(b, Dims{k, b.size(2)}), shape, args, results);
 }
 
 // --- written in other operators

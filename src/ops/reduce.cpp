@@ -204,10 +204,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     r.dims = 1;
     r.keepdim = false;
   }
-  if (!try_reduce(r, values)) {
-    run_on_cpu(op, op.pick_device(args), args, results);
-    return;
-  }
+  if (!try_reduce(r, values)) throw Unsupported{};
   if (arg_only && !kept_sizes.empty()) indices = make_view(indices, kept_sizes, contiguous_strides(kept_sizes), 0);
   size_t at = 0;
   if (r.values) results[at++] = Value(std::move(values));

@@ -12,8 +12,8 @@ namespace {
 
 using OptType = std::optional<DType>;
 
-// Runs the device's scan into a new tensor of type `type`; false: the device does not do it.
-bool try_scan(int opcode, const Tensor& self, int64_t dim, DType type, Tensor& result, Tensor* indices) {
+// Runs the device's scan into a new tensor of type `type`.
+Tensor scan(int opcode, const Tensor& self, int64_t dim, DType type, Tensor* indices = nullptr) {
   const Device device = self.device();
   const bool extreme = opcode == FC_SCAN_MAX || opcode == FC_SCAN_MIN;
   // Narrow floats accumulate wide and are rounded at the end; integers of sums and products are int64 or wrap.
@@ -31,17 +31,14 @@ bool try_scan(int opcode, const Tensor& self, int64_t dim, DType type, Tensor& r
     c.in = operand(x, xs);
     c.out = operand(y, ys);
     if (indices) c.indices = operand(*indices, is);
-    const Families& f = families(device.type);
-    if (!device_supports(f, FC_FAMILY_SCAN, &c)) return false;
     if (x.dim() == 0) {
       copy_(y, x);
       if (indices) zero_(*indices);
     } else if (x.numel() > 0) {
-      f.scan(f.context, c);
+      run_family(device, c);
     }
   }
-  result = y.dtype() == type ? y : to_dtype(y, type);
-  return true;
+  return y.dtype() == type ? y : to_dtype(y, type);
 }
 
 template <int opcode>
@@ -51,30 +48,22 @@ void sum_like(void*, const Operator& op, const Arg* args, Value* results) {  // 
   DType type = self.dtype();
   if (op.num_args() > 2 && !args[2].is_none()) type = args[2].dtype();
   else if (is_integral(type, true)) type = DType::Int64;
-  Tensor result;
-  if (try_scan(opcode, self, dim, type, result, nullptr)) results[0] = Value(std::move(result));
-  else run_on_cpu(op, op.pick_device(args), args, results);
+  results[0] = Value(scan(opcode, self, dim, type));
 }
 template <int opcode>
 void extreme(void*, const Operator& op, const Arg* args, Value* results) {  // (self, dim)
   const Tensor& self = args[0].tensor();
   int64_t dim = wrap_dim(args[1].integer(), self.dim(), op.schema().name.c_str());
-  Tensor values, indices;
-  if (!try_scan(opcode, self, dim, self.dtype(), values, &indices)) {
-    run_on_cpu(op, op.pick_device(args), args, results);
-    return;
-  }
-  results[0] = Value(std::move(values));
+  Tensor indices;
+  results[0] = Value(scan(opcode, self, dim, self.dtype(), &indices));
   results[1] = Value(std::move(indices));
 }
-void logcumsumexp(void*, const Operator& op, const Arg* args, Value* results) {
+void logcumsumexp(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor& self = args[0].tensor();
   int64_t dim = wrap_dim(args[1].integer(), self.dim(), "logcumsumexp");
   FC_CHECK_AS(NotImplementedError, is_floating(self.dtype()) || is_complex(self.dtype()),
               "\"logcumsumexp\" not implemented for '", info(self.dtype()).legacy, "'");
-  Tensor result;
-  if (try_scan(FC_SCAN_LOGSUMEXP, self, dim, self.dtype(), result, nullptr)) results[0] = Value(std::move(result));
-  else run_on_cpu(op, op.pick_device(args), args, results);
+  results[0] = Value(scan(FC_SCAN_LOGSUMEXP, self, dim, self.dtype()));
 }
 
 Tensor cumsum(const Tensor& x, int64_t dim) { return call<"aten::cumsum", Tensor>(x, dim, OptType()); }

@@ -13,7 +13,7 @@ using Pair = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 // --- sort
-void sort_into(const Operator& op, const Arg* args, Value* results, const Tensor& self, int64_t dim, bool descending) {
+void sort_into(Value* results, const Tensor& self, int64_t dim, bool descending) {
   dim = wrap_dim(dim, self.dim(), "sort");
   FC_CHECK_AS(TypeError, !is_complex(self.dtype()), "sort: sorting of complex tensors is not supported, got ",
               self.dtype(), " (complex)");
@@ -33,26 +33,21 @@ void sort_into(const Operator& op, const Arg* args, Value* results, const Tensor
     c.in = operand(self, in);
     c.out = operand(values, out);
     c.indices = operand(indices, places);
-    const Families& f = families(self.device().type);
-    if (!device_supports(f, FC_FAMILY_SORT, &c)) {
-      run_on_cpu(op, op.pick_device(args), args, results);
-      return;
-    }
     if (self.dim() == 0) {
       copy_(values, self);
       zero_(indices);
     } else if (self.numel() > 0) {
-      f.sort(f.context, c);
+      run_family(self.device(), c);
     }
   }
   results[0] = Value(std::move(values));
   results[1] = Value(std::move(indices));
 }
-void sort_stable(void*, const Operator& op, const Arg* args, Value* results) {  // (self, *, stable, dim, descending)
-  sort_into(op, args, results, args[0].tensor(), args[2].integer(), args[3].boolean());
+void sort_stable(void*, const Operator&, const Arg* args, Value* results) {  // (self, *, stable, dim, descending)
+  sort_into(results, args[0].tensor(), args[2].integer(), args[3].boolean());
 }
-void sort_plain(void*, const Operator& op, const Arg* args, Value* results) {  // (self, dim, descending)
-  sort_into(op, args, results, args[0].tensor(), args[1].integer(), args[2].boolean());
+void sort_plain(void*, const Operator&, const Arg* args, Value* results) {  // (self, dim, descending)
+  sort_into(results, args[0].tensor(), args[1].integer(), args[2].boolean());
 }
 Pair sorted(const Tensor& self, int64_t dim, bool descending) {
   return call<"aten::sort.stable", Pair>(self, std::optional<bool>(true), dim, descending);

@@ -23,9 +23,7 @@ void gather_into(const Tensor& out, const Tensor& in, int64_t dim, const Tensor&
   c.index = operand(index, x);
   c.dim = static_cast<int32_t>(dim);
   c.in_size = in.size(dim);
-  const Families& f = families(out.device().type);
-  if (!device_supports(f, FC_FAMILY_GATHER, &c)) throw Unsupported{};
-  f.gather(f.context, c);
+  run_family(out.device(), c);
 }
 
 void scatter_into(fc_scatter_opcode opcode, const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -43,9 +41,7 @@ void scatter_into(fc_scatter_opcode opcode, const Tensor& out, int64_t dim, cons
   c.src = operand(from, s);
   c.index = operand(at, x);
   c.out_size = out.size(dim);
-  const Families& f = families(out.device().type);
-  if (!device_supports(f, FC_FAMILY_SCATTER, &c)) throw Unsupported{};
-  f.scatter(f.context, c);
+  run_family(out.device(), c);
 }
 
 Tensor at_least_1d(const Tensor& t) { return t.dim() ? t : make_view(t, Dims{1}, Dims{1}, t.offset()); }

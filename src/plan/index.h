@@ -8,8 +8,6 @@
 
 namespace fc {
 
-struct Unsupported {};  // the device does not do this call; thrown before anything is written
-
 // out[i] = in[i with coordinate dim replaced by index[i]]; index has out's sizes and may repeat (strides 0). Throws
 // IndexError when an index is out of bounds, and Unsupported.
 void gather_into(const Tensor& out, const Tensor& in, int64_t dim, const Tensor& index);
@@ -27,13 +25,6 @@ Tensor along(const Tensor& vector, int64_t dim, IntSpan sizes);
 void check_masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source);
 
 namespace detail {
-template <auto F>
-void family_or_cpu(void*, const Operator& op, const Arg* args, Value* results) {
-  try {
-    Unboxed<F>::run(nullptr, op, args, results);
-  } catch (const Unsupported&) { run_on_cpu(op, op.pick_device(args), args, results); }
-}
-
 template <auto F, MemoryFormat format>
 struct IntoCopy;
 template <class... A, Tensor (*F)(const Tensor&, A...), MemoryFormat format>
@@ -46,12 +37,6 @@ struct IntoCopy<F, format> {
 };
 }  // namespace detail
 
-// A kernel that uses these families: on a device without them the whole operator runs on the CPU.
-template <auto F>
-constexpr Kernel by_family() {
-  return {detail::family_or_cpu<F>, nullptr};
-}
-
 // An operator that writes into its first argument: `name_` is F itself, `name` runs F on a copy, `name.out` follows.
 struct WriteDef {
   const char* schema;  // of the functional form
@@ -63,7 +48,7 @@ struct WriteDef {
 template <auto F, MemoryFormat format = MemoryFormat::Contiguous>
 constexpr WriteDef writes(const char* schema, const char* saves = "", GradFormula grad = nullptr,
                           Devices devices = Devices::Same) {
-  return {schema, by_family<F>(), by_family<&detail::IntoCopy<F, format>::run>(), saves, grad, devices};
+  return {schema, kernel<F>(), kernel<&detail::IntoCopy<F, format>::run>(), saves, grad, devices};
 }
 void define_write(const WriteDef& def);
 
