@@ -7,9 +7,9 @@
 #include "backends/cpu/register.h"
 #include "backends/plugin/plugin.h"
 #include "core/use.h"
+#include "define/autocast.h"
 #include "dispatch/checks.h"
 #include "dispatch/observe.h"
-#include "define/autocast.h"
 #include "ops/register.h"
 
 namespace fc {

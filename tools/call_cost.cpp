@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "dispatch/call.h"
 #include "define/calls.h"
+#include "dispatch/call.h"
 #include "runtime.h"
 
 using namespace fc;

@@ -13,8 +13,8 @@
 
 #include "autograd/autograd.h"
 #include "call.h"
-#include "dispatch/operator.h"
 #include "define/calls.h"
+#include "dispatch/operator.h"
 #include "overload.h"
 
 namespace fc::py {

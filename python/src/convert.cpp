@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "core/half.h"
-#include "dispatch/operator.h"
 #include "define/calls.h"
+#include "dispatch/operator.h"
 #include "py.h"
 
 namespace fc::py {

@@ -10,13 +10,13 @@
 #include "autograd/autograd.h"
 #include "backends/plugin/library_file.h"
 #include "bind.h"
-#include "casters.h"
 #include "call.h"
+#include "casters.h"
+#include "define/autocast.h"
+#include "define/rule.h"
 #include "dispatch/observe.h"
 #include "dispatch/operator.h"
 #include "dispatch/snapshot.h"
-#include "define/autocast.h"
-#include "define/rule.h"
 
 namespace nb = nanobind;
 

@@ -8,8 +8,8 @@
 
 #include "autograd/saved.h"
 #include "call.h"
-#include "dispatch/layers.h"
 #include "define/autocast.h"
+#include "dispatch/layers.h"
 
 namespace fc::py {
 namespace {

@@ -2,9 +2,9 @@
 // Functions around tensors that are no operators: making them from Python data, threads, memory, default types.
 #include <nanobind/nanobind.h>
 
+#include "backends/cpu/matmul.h"
 #include "bind.h"
 #include "casters.h"
-#include "backends/cpu/matmul.h"
 #include "core/threads.h"
 #include "plan/pointwise.h"
 

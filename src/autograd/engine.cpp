@@ -15,8 +15,8 @@
 #include "autograd/workers.h"
 #include "core/error.h"
 #include "core/use.h"
-#include "dispatch/snapshot.h"
 #include "define/calls.h"
+#include "dispatch/snapshot.h"
 
 namespace fc::autograd {
 namespace {

@@ -4,9 +4,9 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "autograd/saved.h"
-#include "dispatch/checks.h"
 #include "define/calls.h"
 #include "define/rule.h"
+#include "dispatch/checks.h"
 
 namespace fc::autograd {
 namespace {

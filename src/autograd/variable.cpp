@@ -3,8 +3,8 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "core/error.h"
-#include "dispatch/layers.h"
 #include "define/calls.h"
+#include "dispatch/layers.h"
 
 namespace fc::autograd {
 namespace {

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <utility>
 
-#include "core/instruction_set.h"
 #include "core/error.h"
+#include "core/instruction_set.h"
 
 #if defined(_OPENMP)
 #include <omp.h>

@@ -3,8 +3,8 @@
 // function that defines them all; ops/register.cpp calls these functions. Regular families (unary, binary) have
 // shorter rows of their own and make OpDefs in a loop.
 #pragma once
-#include "dispatch/call.h"
 #include "define/rule.h"
+#include "dispatch/call.h"
 
 namespace fc {
 

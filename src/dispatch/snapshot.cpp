@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/snapshot.h"
 
-#include "core/instruction_set.h"
 #include "core/error.h"
+#include "core/instruction_set.h"
 
 namespace fc {
 namespace {

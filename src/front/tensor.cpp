@@ -6,8 +6,8 @@
 #include "core/config.h"
 #include "core/generator.h"
 #include "core/threads.h"
-#include "dispatch/layers.h"
 #include "define/calls.h"
+#include "dispatch/layers.h"
 #include "ops/subscript.h"
 #include "runtime.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations with parameters, and the backward operators of all activations. A fused backward is an operator like any
 // other: its own derivative, written in ordinary operators, gives second derivatives.
+#include "define/calls.h"
+#include "define/row.h"
 #include "facula/opcodes/binary.h"
 #include "facula/opcodes/common.h"
 #include "facula/opcodes/derivative.h"
 #include "facula/opcodes/math.h"
 #include "facula/opcodes/unary.h"
-#include "define/calls.h"
-#include "define/row.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

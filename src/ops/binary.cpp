@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every fact about the binary pointwise operators: one row each. From a row follow x.Tensor and x.Scalar, their
 // in-place forms and their out= forms.
+#include "define/calls.h"
+#include "define/row.h"
 #include "facula/opcodes/base.h"
 #include "facula/opcodes/binary.h"
 #include "facula/opcodes/common.h"
-#include "define/calls.h"
-#include "define/row.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "dispatch/family_table.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/family_table.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

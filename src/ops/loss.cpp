@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "facula/opcodes/binary.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "facula/opcodes/binary.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

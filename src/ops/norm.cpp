@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "dispatch/checks.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/checks.h"
 #include "ops/register.h"
 
 namespace fc {

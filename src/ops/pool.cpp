@@ -2,9 +2,9 @@
 // Pooling, and unfold and fold (im2col, col2im).
 #include "plan/pool.h"
 
-#include "plan/conv.h"
 #include "define/row.h"
 #include "ops/register.h"
+#include "plan/conv.h"
 
 namespace fc {
 namespace {

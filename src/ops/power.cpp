@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pow in its three forms, and float_power. Exponents with a formula of their own (0.5, 2, 3, -1, …) are computed with
 // it, as PyTorch does, so that squares are exact and fast.
+#include "define/calls.h"
+#include "define/row.h"
 #include "facula/opcodes/base.h"
 #include "facula/opcodes/common.h"
 #include "facula/opcodes/unary.h"
-#include "define/calls.h"
-#include "define/row.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

@@ -3,9 +3,9 @@
 // the result, so they run on every device.
 #include <algorithm>
 
-#include "dispatch/family_table.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/family_table.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 #include "plan/shape.h"

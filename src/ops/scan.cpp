@@ -2,9 +2,9 @@
 // Running sums, products and extremes along one dimension.
 #include <limits>
 
-#include "dispatch/family_table.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/family_table.h"
 #include "ops/register.h"
 
 namespace fc {

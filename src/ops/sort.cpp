@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting and what follows from order: topk, kthvalue, medians, mode, unique, searchsorted. NaN counts as the largest
 // number everywhere. Derivatives go back to the places that the elements came from.
-#include "dispatch/family_table.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/family_table.h"
 #include "ops/register.h"
 
 namespace fc {

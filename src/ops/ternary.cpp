@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise operators of three operands: where, clamp and its halves, lerp, addcmul, addcdiv.
-#include "facula/opcodes/base.h"
-#include "facula/opcodes/common.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "facula/opcodes/base.h"
+#include "facula/opcodes/common.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

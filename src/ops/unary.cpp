@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every fact about the unary pointwise operators: one row each. The formula itself is in facula/formulas under the
 // same name. From a row follow `x(self)`, `x_(self)` and `x.out(self, *, out)`.
+#include "define/calls.h"
+#include "define/row.h"
 #include "facula/opcodes/base.h"
 #include "facula/opcodes/common.h"
 #include "facula/opcodes/math.h"
 #include "facula/opcodes/unary.h"
-#include "define/calls.h"
-#include "define/row.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

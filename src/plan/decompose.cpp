@@ -10,10 +10,10 @@
 //
 // Complex numbers are decomposed where the formula is plain arithmetic; what takes them apart (real, imag, angle …) is left
 // to the CPU.
-#include "facula/opcodes/common.h"
-#include "facula/opcodes/math.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "facula/opcodes/common.h"
+#include "facula/opcodes/math.h"
 #include "plan/expression.h"
 #include "plan/pointwise.h"
 #include "plan/reduce.h"

@@ -2,9 +2,9 @@
 // How operators use a device's gather and scatter families, and the two ways of writing by index: in place, and into
 // a copy.
 #pragma once
-#include "facula/families.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "facula/families.h"
 
 namespace fc {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "facula/opcodes/base.h"
 #include "define/row.h"
+#include "facula/opcodes/base.h"
 
 namespace fc {
 namespace {

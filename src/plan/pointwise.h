@@ -2,10 +2,10 @@
 // Planning of pointwise operators: broadcasting, type promotion, the layout of the result; then one call of the
 // device's `map` family. Kernels of unary, binary and ternary operators are all this function with another opcode.
 #pragma once
+#include "define/rule.h"
 #include "dispatch/checks.h"
 #include "dispatch/family_table.h"
 #include "dispatch/operator.h"
-#include "define/rule.h"
 
 namespace fc {
 

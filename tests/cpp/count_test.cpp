@@ -8,8 +8,8 @@
 #include <new>
 
 #include "autograd/autograd.h"
-#include "dispatch/observe.h"
 #include "define/calls.h"
+#include "dispatch/observe.h"
 #include "runtime.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which replace them too

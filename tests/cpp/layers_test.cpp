@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "autograd/autograd.h"
-#include "dispatch/call.h"
-#include "dispatch/observe.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/call.h"
+#include "dispatch/observe.h"
 #include "runtime.h"
 
 namespace fc {

@@ -5,8 +5,8 @@
 #include "backends/cpu/register.h"
 #include "backends/cpu/rows.h"
 #include "core/threads.h"
-#include "dispatch/call.h"
 #include "define/calls.h"
+#include "dispatch/call.h"
 
 namespace fc::cpu {
 namespace {

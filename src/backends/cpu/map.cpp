@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/cpu/register.h"
 #include "backends/cpu/index.h"
 #include "backends/cpu/isa.h"
 #include "backends/cpu/matmul.h"
+#include "backends/cpu/register.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
 #include "facula/opcodes/base.h"

@@ -11,8 +11,8 @@
 #include "backends/cpu/register.h"
 #include "backends/cpu/rows.h"
 #include "core/threads.h"
-#include "dispatch/call.h"
 #include "define/calls.h"
+#include "dispatch/call.h"
 #include "plan/reduce.h"
 
 namespace fc::cpu {

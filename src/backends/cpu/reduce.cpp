@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "backends/cpu/register.h"
 #include "backends/cpu/isa.h"
+#include "backends/cpu/register.h"
 #include "core/tensor.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/register.h"
 #include "backends/cpu/index.h"
 #include "backends/cpu/random.h"
+#include "backends/cpu/register.h"
 
 namespace fc::cpu {
 

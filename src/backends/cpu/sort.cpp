@@ -12,9 +12,9 @@
 #include "backends/cpu/walk.h"
 #include "core/tensor.h"
 #include "core/threads.h"
+#include "define/calls.h"
 #include "dispatch/call.h"
 #include "dispatch/family_table.h"
-#include "define/calls.h"
 #include "plan/pointwise.h"
 
 namespace fc::cpu {
