@@ -56,6 +56,10 @@ ANSWERS = {
     "type by a class of integers": (lambda t: t.ones(2).type(t.LongTensor), [1, 1]),
     "ops.aten.__and__": (lambda t: t.ops.aten.__and__(t.tensor(6), 3), 2),
     "ops.aten.__or__": (lambda t: t.ops.aten.__or__.Tensor(t.tensor(6), t.tensor(3)), 7),
+    "embedding_renorm_ of two rows, one named twice": (
+        lambda t: t.embedding_renorm_(t.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]]), t.tensor([0, 0, 1]), 1.0, 2.0).mul(10).round(), [[6, 8], [3, 4], [60, 80]]),
+    "embedding scales its rows down": (
+        lambda t: t.nn.functional.embedding(t.tensor([[2, 0]]), t.tensor([[3.0, -4.0], [5.0, 5.0], [0.25, 0.5]]), max_norm=1.0, norm_type=1.0).mul(7).round(decimals=4), [[[1.75, 3.5], [3.0, -4.0]]]),
     "avg_pool2d of integers": (lambda t: t.nn.functional.avg_pool2d(t.full((1, 16, 16), 3), 16), [[[3]]]),
     "bucketize of a fraction among integers": (lambda t: t.bucketize(3.5, t.tensor([1, 3, 5])), 2),
     "searchsorted of a fraction among integers": (lambda t: t.searchsorted(t.tensor([1, 3, 5]), 3.5), 2),
@@ -186,3 +190,13 @@ def test_the_derivative_of_nextafter(torch):
 def test_the_count_of_a_norm_needs_no_gradient(torch):
     x = torch.ones(3, requires_grad=True)
     assert torch.autograd.grad(torch.norm(x, 0), x, allow_unused=True) == (None,)
+
+
+def test_embedding_changes_its_weight_and_has_a_gradient(torch):
+    w = torch.tensor([[3.0, 4.0], [6.0, 8.0]], dtype=torch.float64, requires_grad=True)
+    y = torch.nn.functional.embedding(torch.tensor([1, 1], dtype=torch.int32), w, max_norm=5.0)
+    y.sum().backward()
+    assert w.detach()[0].tolist() == [3, 4] and (w.detach()[1] - torch.tensor([3.0, 4.0])).abs().max() < 1e-6
+    assert w.grad.tolist() == [[0, 0], [2, 2]]
+    with pytest.raises(RuntimeError, match="Long, Int"):
+        torch.embedding_renorm_(w.detach(), torch.tensor([0.0]), 1.0, 2.0)

@@ -112,6 +112,7 @@ dstack              The tensors joined along the third dimension.
 einsum              Sums of products of tensors, by index letters: 'ij,jk->ik' is a matrix product.
 elu                 x where it is positive, alpha * (exp(x) - 1) elsewhere.
 embedding           The rows of a table that the indices name.
+embedding_renorm_   Scales the rows that the indices name down to max_norm where they are longer.
 empty               A tensor of the given sizes, its memory not set.
 empty_like          A tensor of the same sizes, its memory not set.
 empty_strided       A tensor of the given sizes and strides, its memory not set.

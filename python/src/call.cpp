@@ -69,6 +69,8 @@ struct Scratch {
   int n_ints = 0, made_ints = 0, n_lists = 0;  // n_lists: of all other kinds together
   bool big = false;                            // worth giving other Python threads a turn
   bool requires_grad = false;                  // of a factory
+  std::optional<DType> out_dtype;              // given beside a factory's out=
+  std::optional<Device> out_device;
 };
 
 struct FunctionObject {
@@ -260,12 +262,34 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
 }
 
 // --- one overload
+// Options of a factory that is given out=, which has them already.
+bool convert_option(PyObject* key, PyObject* value, Scratch& s) {
+  auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
+  if (is("requires_grad") && PyBool_Check(value)) s.requires_grad = value == Py_True;
+  else if (is("dtype") && (value == Py_None || is_dtype(value))) {
+    if (value != Py_None) s.out_dtype = to_dtype(value);
+  } else if (is("device") && (value == Py_None || is_device(value))) {
+    if (value != Py_None) s.out_device = to_device(value);
+  } else {
+    return (is("layout") && (value == Py_None || is_layout(value))) ||
+           (is("pin_memory") && (value == Py_None || PyBool_Check(value)));
+  }
+  return true;
+}
+void check_options(const Tensor& out, const Scratch& s) {
+  FC_CHECK(!s.out_dtype || *s.out_dtype == out.dtype(), "dtype ", info(*s.out_dtype).legacy,
+           " does not match dtype of out parameter (", info(out.dtype()).legacy, ")");
+  FC_CHECK(!s.out_device || *s.out_device == out.device(), "device ", *s.out_device,
+           " does not match device of out parameter (", out.device(), ")");
+}
+
 bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s,
            Misfit* why) {
   const ParameterInfo* params = o.parameters.data();
   const size_t total = o.op->num_args();
   s.n_ints = s.n_lists = 0;
   s.requires_grad = false;
+  if (o.factory_out) s.out_dtype = {}, s.out_device = {};
   uint64_t filled = 0;
   size_t given = n;
   bool varargs = method ? o.varargs_method : o.varargs_function;
@@ -317,6 +341,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
           s.requires_grad = value == Py_True;
           continue;
         }
+        if (o.factory_out && convert_option(key, value, s)) continue;
         if (value == Py_None && PyUnicode_CompareWithASCIIString(key, "out") == 0) continue;
         // out=(a, b): the results of an operator that has several.
         const size_t outs = o.op->is_out ? o.op->num_results() : 0;
@@ -356,6 +381,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
     }
     s.args[i] = params[i].default_value;
   }
+  if (o.factory_out) check_options(s.args[total - 1].tensor(), s);
   return true;
 }
 
@@ -541,12 +567,17 @@ PyMemberDef function_members[] = {
 
 bool is_int_list(const Parameter& p) { return p.type.kind == Kind::Int && p.type.list && !p.keyword_only; }
 
+bool is_factory(const Operator& op) {
+  return op.schema().find("dtype") >= 0 && op.schema().find("layout") >= 0 && op.schema().find("pin_memory") >= 0;
+}
+
 OverloadInfo describe(const Operator& op) {
-  OverloadInfo o{&op, op.schema().positional(), false, false, false, {}};
+  OverloadInfo o{&op, op.schema().positional(), false, false, is_factory(op), false, {}};
+  o.factory_out = op.is_out && op.num_results() == 1 &&
+                  std::ranges::any_of(overloads(op.schema().base_name()), [](Operator* f) { return is_factory(*f); });
   const auto& params = op.schema().parameters;
   o.varargs_function = o.positional == 1 && is_int_list(params[0]);
   o.varargs_method = o.positional == 2 && is_int_list(params[1]) && params[0].type.kind == Kind::Tensor;
-  o.factory = op.schema().find("dtype") >= 0 && op.schema().find("layout") >= 0 && op.schema().find("pin_memory") >= 0;
   for (const Parameter& p : params)
     o.parameters.push_back({p.type, p.has_default,
                             PyUnicode_InternFromString(p.name == "self" ? "input" : p.name.c_str()),

@@ -25,6 +25,7 @@ struct OverloadInfo {
   bool varargs_function;  // torch.zeros(2, 3)
   bool varargs_method;    // x.view(2, 3)
   bool factory;           // takes requires_grad
+  bool factory_out;       // its out= form, which takes dtype, device and their like, too, if they are those of out
   std::vector<ParameterInfo> parameters;
 };
 

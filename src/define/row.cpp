@@ -28,11 +28,21 @@ void run_in_place(void* functional, const Operator&, const Arg* args, Value* res
 void run_out(void* functional, const Operator& out_op, const Arg* args, Value* results) {
   const auto& op = *static_cast<const Operator*>(functional);
   const size_t n = op.num_args();
+  const char* name = out_op.schema().name.c_str();
+  std::vector<Arg> chosen;
+  if (out_op.out_type == OutType::Chosen) {
+    const auto dtype = static_cast<size_t>(op.schema().find("dtype"));
+    chosen.assign(args, args + out_op.num_args());
+    const DType type = args[n].tensor().dtype();
+    if (args[dtype].is_none() && type != DType::Bool) chosen[dtype] = type;
+    args = chosen.data();
+  }
   std::vector<Value> computed(op.num_results());
   op.run_kernel(args, computed.data());
   for (size_t i = 0; i < computed.size(); ++i) {
     const Tensor& out = args[n + i].tensor();
-    write_out(out_op.schema().name.c_str(), out, computed[i].tensor());
+    check_out_type(name, out, computed[i].tensor().dtype(), out_op.out_type);
+    write_out(name, out, computed[i].tensor());
     results[i] = Value(Tensor(out));
   }
 }
@@ -75,6 +85,7 @@ Operator& define(const OpDef& def) {
       schema.overload = op.schema().overload + "_out";  // clamp.out is taken: clamp.Tensor_out
     Operator& form = define(to_string(schema));
     form.set_all_devices(def.own_forms ? def.all : Kernel{run_out, &op});
+    form.out_type = def.out_type.value_or(def.own_forms ? OutType::Castable : OutType::Exact);
     form.functional = &op;
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
@@ -107,9 +118,15 @@ Schema out_schema(const Schema& f) {
   return s;
 }
 
-void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_dtype) {
-  FC_CHECK(can_cast(result_dtype, out.dtype()), op, ": result type ", info(result_dtype).legacy,
+void check_out_type(const char* op, const Tensor& out, DType result_dtype, OutType allowed) {
+  if (out.dtype() == result_dtype) return;
+  FC_CHECK(allowed == OutType::Castable, op, ": Expected out tensor to have dtype ", result_dtype, ", but got ",
+           out.dtype(), " instead");
+  FC_CHECK(can_cast(result_dtype, out.dtype()), "result type ", info(result_dtype).legacy,
            " can't be cast to the desired output type ", info(out.dtype()).legacy);
+}
+
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes) {
   if (Dims::same(out.sizes(), sizes)) return;
   if (out.numel() != 0)
     warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
@@ -120,7 +137,7 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_
 
 void write_out(const char* op, const Tensor& out, const Tensor& result) {
   FC_CHECK(out.device() == result.device(), op, ": expected out on ", result.device(), ", but it is on ", out.device());
-  prepare_out(op, out, result.sizes(), result.dtype());
+  prepare_out(op, out, result.sizes());
   copy_(out, result);
 }
 

@@ -3,6 +3,8 @@
 // function that defines them all; ops/register.cpp calls these functions. Regular families (unary, binary) have
 // shorter rows of their own and make OpDefs in a loop.
 #pragma once
+#include <optional>
+
 #include "define/rule.h"
 #include "dispatch/call.h"
 
@@ -23,7 +25,8 @@ struct OpDef {
   size_t differentiable_results = SIZE_MAX;  // of several only the first so many do
   // Forms made from this one: `name_` writing into the first argument, `name.out` with keyword-only out arguments.
   bool in_place = false, out = false;
-  bool own_forms = false;  // `all` looks at the operator's form and writes into its target itself
+  bool own_forms = false;             // `all` looks at the operator's form and writes into its target itself
+  std::optional<OutType> out_type{};  // unless given: Castable with forms of its own, else Exact
   Autocast autocast = Autocast::None;
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;
@@ -41,9 +44,11 @@ inline void define_all(std::span<const OpDef> defs) {
 Schema in_place_schema(const Schema& functional);
 Schema out_schema(const Schema& functional);
 
-// Writes a computed result into a caller's `out`: checks the type can hold it, resizes, copies.
+// Throws unless `out` may be given for a result of this type.
+void check_out_type(const char* op, const Tensor& out, DType result_dtype, OutType allowed);
+// Writes a computed result, whose type was checked, into a caller's `out`: resizes, copies.
 void write_out(const char* op, const Tensor& out, const Tensor& result);
-// Prepares `out` before computing into it: same checks, then out has these sizes. Warns when it had other elements.
-void prepare_out(const char* op, const Tensor& out, IntSpan sizes, DType result_dtype);
+// Gives `out` these sizes before something is computed into it. Warns when it had other elements.
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes);
 
 }  // namespace fc

@@ -39,6 +39,13 @@ enum class Writes : uint8_t {
   Geometry,  // nothing: only sizes, strides or the storage change
 };
 
+// What type out= may have; as in PyTorch, where it depends on how the operator is built.
+enum class OutType : uint8_t {
+  Exact,     // the result's own
+  Castable,  // one that the result can be cast to
+  Chosen,    // any but bool: unless dtype= says another, the operator computes in it
+};
+
 class Operator {
  public:
   explicit Operator(Schema schema);
@@ -100,6 +107,7 @@ class Operator {
   bool random = false;                       // draws random numbers
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;
+  OutType out_type = OutType::Castable;  // of an out= form
   Autocast autocast = Autocast::None;
   bool python_hidden = false;            // no torch.xxx function or method, only torch.ops.aten.xxx
   const Operator* functional = nullptr;  // of an in-place or out= form: the operator without side effect

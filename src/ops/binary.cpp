@@ -28,7 +28,7 @@ struct BinaryRow {
   const char* tensor = "Tensor";       // name of the overload with two tensors
   const char* scalar = "Scalar";       // of the one with a number second; null: none
   const char* number_first = nullptr;  // of the one with a number first
-  const char* forms = "io";            // i in-place, o out=
+  const char* forms = "io";            // i in-place, o out=, e out= of the result's type only
 };
 
 constexpr const char* both = "other:self self:other";
@@ -150,7 +150,7 @@ constexpr BinaryRow rows[] = {
        if (g.needs(1)) g.set(1, mul(G, conj(mul(mul(A, p), 0.69314718055994530942))));
      },
      false, "Tensor", nullptr},
-    {"heaviside", FC_MAP_heaviside, Promote::Same, "c", "", nullptr, false, "", nullptr},
+    {"heaviside", FC_MAP_heaviside, Promote::Same, "c", "", nullptr, false, "", nullptr, nullptr, "ie"},
     {"gcd", FC_MAP_gcd, Promote::Same, "bfc", "", nullptr, false, "", nullptr},
     {"lcm", FC_MAP_lcm, Promote::Same, "bfc", "", nullptr, false, "", nullptr},
     // --- comparisons and logic
@@ -259,7 +259,10 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   if (made.defined()) {
     FC_CHECK(!op.is_in_place || Dims::same(made.sizes(), r.out->sizes()), row.name, "_: output with shape ",
              r.out->sizes(), " doesn't match the broadcast shape ", made.sizes());
-    if (r.out) write_out(row.name, *r.out, made);
+    if (r.out) {
+      check_out_type(row.name, *r.out, made.dtype(), r.out_type);
+      write_out(row.name, *r.out, made);
+    }
     results[0] = Value(r.out ? *r.out : made);
     return;
   }
@@ -327,8 +330,9 @@ void define_form(const BinaryRow& row, const char* overload, const char* first, 
           .grad = row.grad,
           .differentiable = row.grad != nullptr,
           .in_place = *first == 'T' && has('i'),
-          .out = has('o'),
+          .out = has('o') || has('e'),
           .own_forms = true,
+          .out_type = has('e') ? OutType::Exact : OutType::Castable,
           .autocast = Autocast::Promote,
           .devices = Devices::Numbers});
 }

@@ -86,7 +86,7 @@ Tensor ones_like_kernel(const Tensor& self, OptType dtype, OptLayout, OptDevice 
 // --- out= forms: the memory is the caller's
 
 Tensor resized(const Tensor& out, IntSpan size, const char* op) {
-  prepare_out(op, out, size, out.dtype());
+  prepare_out(op, out, size);
   return out;
 }
 Tensor empty_out(IntSpan size, OptFormat, const Tensor& out) { return resized(out, size, "empty"); }

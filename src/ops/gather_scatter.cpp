@@ -289,6 +289,19 @@ Tensor embedding_dense_backward(const Tensor& grad, const Tensor& indices, int64
   return out;
 }
 
+// Rows that are longer than max_norm are scaled to it; of rows that are named several times all copies are equal.
+Tensor embedding_renorm(const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
+  FC_CHECK(self.dim() == 2, "embedding_renorm_: 'weight' must be 2-D, got ", self.dim(), "-D");
+  check_embedding_index(indices);
+  Tensor at = reshape(to_dtype(indices, DType::Int64), Dims{-1});
+  Tensor rows = call<"aten::index_select", Tensor>(self, 0, at);
+  Tensor norms =
+      call<"aten::linalg_vector_norm", Tensor>(rows, Scalar(norm_type), Dims{1}, true, std::optional<DType>());
+  Tensor scale = where(gt(norms, max_norm), mul(reciprocal(add(norms, 1e-7)), max_norm), 1);
+  call<"aten::index_copy_", Tensor>(self, 0, at, mul(rows, scale));
+  return self;
+}
+
 Tensor one_hot(const Tensor& self, int64_t classes) {
   FC_CHECK(self.dtype() == DType::Int64, "one_hot is only applicable to index tensor of type LongTensor, got ",
            info(self.dtype()).legacy);
@@ -414,6 +427,9 @@ constexpr OpDef defs[] = {
            g.set(0, padding < 0 ? flow : masked_fill(flow, unsqueeze(eq(g.in(1), Scalar(padding)), -1), 0));
          },
      .hidden = true},
+    {.schema = "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
+     .all = kernel<&embedding_renorm>(),
+     .differentiable = false},
     {.schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor", .composite = kernel<&one_hot>()},
     {.schema = "_linear_index(Tensor[] indices, int[] dims, int[] sizes, int[] strides) -> Tensor",
      .differentiable = false,

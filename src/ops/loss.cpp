@@ -373,6 +373,7 @@ constexpr OpDef defs[] = {
      .saves = "self target reduction",
      .grad = [](Grad& g) { set_both(g, mse_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer())); },
      .out = true,
+     .out_type = OutType::Castable,
      .autocast = Autocast::Float32,
      .hidden = true},
     {.schema = "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
@@ -390,6 +391,7 @@ constexpr OpDef defs[] = {
            set_both(g, smooth_l1_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer(), g.arg(3).real()));
          },
      .out = true,
+     .out_type = OutType::Castable,
      .autocast = Autocast::Float32,
      .hidden = true},
     {.schema =
@@ -402,6 +404,7 @@ constexpr OpDef defs[] = {
      .grad =
          [](Grad& g) { set_both(g, huber_backward(g.out(), g.in(0), g.in(1), g.arg(2).integer(), g.arg(3).real())); },
      .out = true,
+     .out_type = OutType::Castable,
      .autocast = Autocast::Float32,
      .hidden = true},
     {.schema =

@@ -215,8 +215,14 @@ Tensor max_other(const Tensor& a, const Tensor& b) { return call<"aten::maximum"
 Tensor min_other(const Tensor& a, const Tensor& b) { return call<"aten::minimum", Tensor>(a, b); }
 
 constexpr OpDef defs[] = {
-    {.schema = "max.other(Tensor self, Tensor other) -> Tensor", .composite = kernel<&max_other>(), .out = true},
-    {.schema = "min.other(Tensor self, Tensor other) -> Tensor", .composite = kernel<&min_other>(), .out = true},
+    {.schema = "max.other(Tensor self, Tensor other) -> Tensor",
+     .composite = kernel<&max_other>(),
+     .out = true,
+     .out_type = OutType::Castable},
+    {.schema = "min.other(Tensor self, Tensor other) -> Tensor",
+     .composite = kernel<&min_other>(),
+     .out = true,
+     .out_type = OutType::Castable},
 };
 
 }  // namespace
@@ -229,7 +235,10 @@ void define_reduce() {
             .saves = row.saves,
             .grad = row.grad,
             .differentiable = row.grad != nullptr,
-            .out = row.out});
+            .out = row.out,
+            .out_type = row.dtype >= 0                ? OutType::Chosen
+                        : row.result == Result::Truth ? OutType::Castable
+                                                      : OutType::Exact});
 }
 
 }  // namespace fc

@@ -155,6 +155,7 @@ constexpr OpDef defs[] = {
      .grad = [](Grad& g) { g.set(0, reverse_cumsum(g.out(), g.arg(1).integer())); },
      .in_place = true,
      .out = true,
+     .out_type = OutType::Chosen,
      .autocast = Autocast::Float32},
     {.schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .all = {sum_like<FC_SCAN_PROD>},
@@ -162,6 +163,7 @@ constexpr OpDef defs[] = {
      .grad = cumprod_grad,
      .in_place = true,
      .out = true,
+     .out_type = OutType::Chosen,
      .autocast = Autocast::Float32},
     {.schema = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
      .all = {extreme<FC_SCAN_MAX>},
@@ -180,7 +182,8 @@ constexpr OpDef defs[] = {
      .out = true},
     {.schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
      .composite = kernel<&diff>(),
-     .out = true},
+     .out = true,
+     .out_type = OutType::Castable},
 };
 
 }  // namespace

@@ -235,7 +235,7 @@ Tensor nanmean(const Tensor& self, OptDims dim, bool keepdim, OptType dtype) {
   {                                                                                                      \
     .schema = name ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " results, \
     .composite = kernel<&Unbiased<"aten::" name ".correction", ResultOf<sizeof(results)>>::dims>(),      \
-    .out = sizeof(results) == sizeof("Tensor")                                                           \
+    .out = sizeof(results) == sizeof("Tensor"), .out_type = OutType::Castable                            \
   }
 template <size_t n>
 using ResultOf = std::conditional_t<n == sizeof("Tensor"), Tensor, Pair>;
@@ -247,14 +247,16 @@ constexpr OpDef defs[] = {
      .all = kernel<&var_kernel>(),
      .saves = "self dim correction keepdim",
      .grad = [](Grad& g) { g.set(0, var_grad(g, g.out())); },
-     .out = true},
+     .out = true,
+     .out_type = OutType::Castable},
     VAR_ROWS("std", "Tensor"),
     {.schema =
          "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
      .all = kernel<&std_kernel>(),
      .saves = "self dim correction keepdim result",
      .grad = [](Grad& g) { g.set(0, var_grad(g, var_grad_of_std(g))); },
-     .out = true},
+     .out = true,
+     .out_type = OutType::Castable},
     VAR_ROWS("var_mean", "(Tensor, Tensor)"),
     {.schema = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
                "(Tensor, Tensor)",
@@ -276,6 +278,7 @@ constexpr OpDef defs[] = {
            g.set(0, mul(restore_dims(g.out(), g.arg(1), flag(g, 2), rank(g)), conj(exp(sub(g.in(0), y)))));
          },
      .out = true,
+     .out_type = OutType::Castable,
      .autocast = Autocast::Float32},
     {.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
                "dtype=None) -> Tensor",
@@ -299,7 +302,8 @@ constexpr OpDef defs[] = {
      .out = true},
     {.schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .composite = kernel<&nanmean>(),
-     .out = true},
+     .out = true,
+     .out_type = OutType::Castable},
 };
 #undef VAR_ROWS
 

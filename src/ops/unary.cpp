@@ -26,7 +26,9 @@ struct UnaryRow {
   const char* saves = "";
   GradFormula grad = nullptr;  // null: no derivative flows (steps, tests)
   Autocast autocast = Autocast::None;
-  const char* forms = "io";  // besides x(self): i in-place, o out=
+  // Besides x(self): i in-place, o out=. What becomes float takes an out= that the result can be cast to, what does not
+  // one of the result's type, unless c says that it is cast as well.
+  const char* forms = "io";
 };
 
 constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };
@@ -55,7 +57,7 @@ constexpr UnaryRow rows[] = {
     // --- arithmetic
     {"neg", FC_MAP_neg, Promote::Same, "b", "", [](Grad& g) { g.set(0, neg(G)); }},
     {"abs", FC_MAP_abs, Promote::Real, "b", "self", [](Grad& g) { g.set(0, mul(G, sgn(X))); }},
-    {"square", FC_MAP_square, Promote::Same, "", "self", [](Grad& g) { g.set(0, mul(G, mul(conj(X), 2.0))); }},
+    {"square", FC_MAP_square, Promote::Same, "", "self", [](Grad& g) { g.set(0, mul(G, mul(conj(X), 2.0))); }, Autocast::None, "ioc"},
     {"reciprocal", FC_MAP_reciprocal, Promote::Float, "", "result", [](Grad& g) { g.set(0, neg(mul(G, conj(mul(Y, Y))))); }, Autocast::Float32},
     {"sqrt", FC_MAP_sqrt, Promote::Float, "", "result", [](Grad& g) { g.set(0, div(G, conj(mul(Y, 2)))); }},
     {"rsqrt", FC_MAP_rsqrt, Promote::Float, "", "result", [](Grad& g) { g.set(0, mul(mul(G, -0.5), conj(mul(Y, mul(Y, Y))))); }, Autocast::Float32},
@@ -106,7 +108,7 @@ constexpr UnaryRow rows[] = {
        g.set(0, mul(G, sub(call<"aten::i0", Tensor>(x), ratio)));
      }, Autocast::None, "o"},
     // --- tests and bits
-    {"logical_not", FC_MAP_logical_not, Promote::Predicate},
+    {"logical_not", FC_MAP_logical_not, Promote::Predicate, "", "", nullptr, Autocast::None, "ioc"},
     {"isnan", FC_MAP_isnan, Promote::Predicate, "", "", nullptr, Autocast::None, ""},
     {"isinf", FC_MAP_isinf, Promote::Predicate, "", "", nullptr, Autocast::None, ""},
     {"isfinite", FC_MAP_isfinite, Promote::Predicate, "", "", nullptr, Autocast::None, ""},
@@ -173,6 +175,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   if (row.opcode == FC_MAP_logical_not) r.compute = DType::Bool;
   if (row.opcode == FC_MAP_square && type == DType::Bool) r.compute = DType::Int64;  // it is pow(self, 2)
   set_target(r, op, args);
+  if (row.promote == Promote::Real && is_complex(type)) r.out_type = OutType::Castable;  // it is cast anyway
   map_or_fall_back(r, op, args, results);
 }
 
@@ -185,6 +188,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
 void define_unary() {
   for (const UnaryRow& row : rows) {
     auto has = [&](char form) { return std::string_view(row.forms).find(form) != std::string_view::npos; };
+    const bool floats = row.promote == Promote::Float || row.promote == Promote::RealFloat;
     std::string schema = str(row.name, "(Tensor self) -> Tensor");
     define({.schema = schema.c_str(),
             .all = {run, const_cast<UnaryRow*>(&row)},
@@ -194,6 +198,7 @@ void define_unary() {
             .in_place = has('i'),
             .out = has('o'),
             .own_forms = true,
+            .out_type = floats || has('c') ? OutType::Castable : OutType::Exact,
             .autocast = row.autocast});
   }
 }

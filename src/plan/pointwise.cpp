@@ -218,8 +218,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
   const bool resized = r.out && !Dims::same(r.out->sizes(), shape);
   if (r.out) {
     const Tensor& out = *r.out;
-    FC_CHECK(can_cast(natural, out.dtype()), "result type ", info(natural).legacy,
-             " can't be cast to the desired output type ", info(out.dtype()).legacy);
+    check_out_type(r.op, out, natural, r.out_type);
     const bool keeps_shape = r.in_place || std::ranges::any_of(r.inputs, [&](const MapInput& in) {
                                return in.tensor && in.tensor->same(out);
                              });
@@ -229,7 +228,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
   if (resized) {
     broadcast = shape;
     shape = broadcast;
-    prepare_out(r.op, *r.out, shape, natural);
+    prepare_out(r.op, *r.out, shape);
     check_written_once(r.op, *r.out);
     for (const MapInput& in : r.inputs)
       if (in.tensor) check_overlap(r.op, *r.out, *in.tensor);
@@ -324,6 +323,7 @@ void set_target(MapRequest& r, const Operator& op, const Arg* args) {
   r.in_place = op.is_in_place;
   if (op.is_in_place) r.out = &args[0].tensor();
   else if (op.is_out) r.out = &args[op.num_args() - 1].tensor();
+  r.out_type = op.out_type;
 }
 
 namespace {
@@ -360,6 +360,7 @@ void define_map_rows(std::span<const MapRow> rows) {
             .in_place = row.in_place,
             .out = row.out,
             .own_forms = true,
+            .out_type = row.out_type,
             .devices = Devices::Numbers,
             .hidden = row.hidden});
 }

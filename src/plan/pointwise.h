@@ -30,8 +30,9 @@ struct MapRequest {
   Promote promote = Promote::Same;
   std::span<const MapInput> inputs;
   std::span<const Scalar> params = {};
-  const Tensor* out = nullptr;       // write here (in-place or out=); its shape is checked or resized
-  bool in_place = false;             // out is the first input and must not change shape
+  const Tensor* out = nullptr;  // write here (in-place or out=); its shape is checked or resized
+  bool in_place = false;        // out is the first input and must not change shape
+  OutType out_type = OutType::Castable;
   DType compute = DType::Undefined;  // overrides promotion when set
 };
 
@@ -61,6 +62,7 @@ struct MapRow {
   GradFormula grad = nullptr;  // null: no derivative flows
   bool in_place = false, out = false;
   bool hidden = false;  // only as torch.ops.aten.x
+  OutType out_type = OutType::Castable;
 };
 void define_map_rows(std::span<const MapRow> rows);
 

@@ -219,7 +219,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
 @_overridable
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """Rows of weight picked by input."""
+    """Rows of weight picked by input, which are first scaled down to max_norm, in weight itself, where they are longer."""
     _need_tensor("embedding", "weight", 2, weight)
     if padding_idx is None:
         padding_idx = -1
@@ -228,7 +228,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     elif padding_idx < 0:
         padding_idx += weight.size(0)
     if max_norm is not None:
-        raise NotImplementedError("embedding(): max_norm does not exist here (yet)")
+        _op("embedding_renorm_")(weight.detach(), input, max_norm, norm_type)
     return _op("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 

@@ -54,8 +54,8 @@ bool worth_library_threads(int64_t batch, int64_t m, int64_t n, int64_t k, int t
   const double cells = static_cast<double>(m) * static_cast<double>(n) / threads;
   if (batch >= threads || cells * static_cast<double>(k) < (batch == 1 ? 1 : 4) * kLibraryWork) return false;
   if (cells < kBlockCells) return true;
-  // The library's threads share what they pack, which pays where there are many of them. It shares badly where there are
-  // few rows or columns and where k is long (docs/performance.md has the times).
+  // The library's threads share what they pack, which pays where there are many of them. It shares badly where there
+  // are few rows or columns and where k is long (docs/performance.md has the times).
   return threads > 4 && std::min(m, n) > 128 && k < 2 * std::max(m, n);
 }
 

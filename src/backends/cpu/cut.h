@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a batch of matrix products is spread over threads: c is cut into blocks, each one serial call, dealt out to the
-// whole team. A library's own threads get what they do better: large products on many threads, and sums too long for the
-// number of results. For small ones a library takes as many threads as it likes for each shape, and teams of changing size
-// are dear (core/threads.h).
+// whole team. A library's own threads get what they do better: large products on many threads, and sums too long for
+// the number of results. For small ones a library takes as many threads as it likes for each shape, and teams of
+// changing size are dear (core/threads.h).
 #pragma once
 #include <cstdint>
 
