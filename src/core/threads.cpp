@@ -45,7 +45,8 @@ int initial_threads() {
 
 void note_team() { __atomic_store_n(&has_team, true, __ATOMIC_RELAXED); }
 
-// libgomp's workers do not survive a fork, and waiting for them hangs: the child of a process that had some works alone.
+// libgomp's workers do not survive a fork, and waiting for them hangs: the child of a process that had some works
+// alone.
 void after_fork_in_child() {
   inside = false;
   if (!has_team) return;

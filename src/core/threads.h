@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one thread pool. Kernels and the libraries they call share it: with OpenMP it is the OpenMP team, so BLAS and
 // oneDNN use the same threads; without (sanitizer builds) it is a small pool of our own. The forked child of a
-// process that used several runs on one thread. parallel_for cuts [begin, end) into chunks of at least `grain`; the cut depends only on the range and the
-// number of threads, and a nested call runs serially.
+// process that used several runs on one thread. parallel_for cuts [begin, end) into chunks of at least `grain`; the cut
+// depends only on the range and the number of threads, and a nested call runs serially.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -27,8 +27,9 @@ const Families& families(int device_type);  // all null for a device that has no
 void set_families(int device_type, const Families& f);
 bool device_supports(const Families& f, fc_family family, const void* call);  // function present and claimed
 
-// How everything says that a device does not do a call: thrown before anything is written, and let through by kernels for
-// all devices. Operator::run_kernel then runs the operator's decomposition, or the CPU's kernel (dispatch/fallback.cpp).
+// How everything says that a device does not do a call: thrown before anything is written, and let through by kernels
+// for all devices. Operator::run_kernel then runs the operator's decomposition, or the CPU's kernel
+// (dispatch/fallback.cpp).
 struct Unsupported {};
 void run_family(Device device, const fc_copy& call);  // throw Unsupported
 void run_family(Device device, const fc_matmul& call);

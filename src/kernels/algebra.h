@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What formulas are written in, on numbers: bool, integers, float, double, complex numbers, and vectors of floats or
-// doubles. A formula names these as math::x, and uses operators; it has no branch or loop that depends on an operand, so
-// that kernels of it become vector code and tensors can take the place of numbers (plan/expression.h).
+// doubles. A formula names these as math::x, and uses operators; it has no branch or loop that depends on an operand,
+// so that kernels of it become vector code and tensors can take the place of numbers (plan/expression.h).
 #pragma once
 #include "kernels/math.h"
 
@@ -217,8 +217,8 @@ FC_INLINE Complex<T> make_complex(T re, T im) {
   return {re, im};
 }
 
-// --- division with remainders. Integer division by zero is reported by the kernel; here it must only not trap. The least
-// integer divided by -1 wraps.
+// --- division with remainders. Integer division by zero is reported by the kernel; here it must only not trap. The
+// least integer divided by -1 wraps.
 template <class T>
 FC_INLINE T int_quotient(T a, T b) {
   const bool minus_one = is_signed_v<T> && b == static_cast<T>(-1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a row of facula/formulas to a struct: the opcode it implements, its numbers of operands and parameters, the element
-// types it is made for, and `apply` on one element (or a vector, or a tensor: facula/formulas/README.md says how bodies are
-// written). Half types never appear here: they are computed in float. Needs no library.
+// From a row of facula/formulas to a struct: the opcode it implements, its numbers of operands and parameters, the
+// element types it is made for, and `apply` on one element (or a vector, or a tensor: facula/formulas/README.md says
+// how bodies are written). Half types never appear here: they are computed in float. Needs no library.
 //
 // A header of kernels/formulas has the structs of one .def.
 #pragma once

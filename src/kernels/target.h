@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the formulas need of a compiler, and nothing of a library: sized integers, traits, limits, and the operations on one
-// float or double that are an instruction or a call of the C library. GCC and Clang for any processor, nvcc and NVRTC take
-// it; FC_BARE says that there is no C++ library (a GPU, a bare RISC-V core), where complex numbers have arithmetic only.
+// What the formulas need of a compiler, and nothing of a library: sized integers, traits, limits, and the operations on
+// one float or double that are an instruction or a call of the C library. GCC and Clang for any processor, nvcc and
+// NVRTC take it; FC_BARE says that there is no C++ library (a GPU, a bare RISC-V core), where complex numbers have
+// arithmetic only.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs on a device that lacks an opcode, before the CPU is asked: every pointwise formula applied to expressions, which
-// are put together from the base set (opcodes up to `where`), and every reduction beyond FC_REDUCE_ALL in simpler ones.
-// tests/backends/test_decompose.py holds each formula to the accuracy given here against the CPU's own:
+// What runs on a device that lacks an opcode, before the CPU is asked: every pointwise formula applied to expressions,
+// which are put together from the base set (opcodes up to `where`), and every reduction beyond FC_REDUCE_ALL in simpler
+// ones. tests/backends/test_decompose.py holds each formula to the accuracy given here against the CPU's own:
 //
 //   exact or the CPU's own expression   comparisons, rounding, signs, logic, bits, fmod, clamp, piecewise activations
 //   8 ulp   expm1 log1p tanh sinh cosh asinh acosh atanh tan asin acos atan atan2 hypot erf erfc special_erfcx, and
 //           the activations made of them (gelu, mish, softplus, elu …); 32 ulp gelu_tanh_backward, mish_backward
 //   1e-12 (float64) or 1e-5 (float32) of 1 + |result|   lgamma digamma polygamma erfinv i0
 //
-// Complex numbers are decomposed where the formula is plain arithmetic; what takes them apart (real, imag, angle …) is left
-// to the CPU.
+// Complex numbers are decomposed where the formula is plain arithmetic; what takes them apart (real, imag, angle …) is
+// left to the CPU.
 #include "define/calls.h"
 #include "define/row.h"
 #include "facula/opcodes/common.h"

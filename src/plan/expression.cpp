@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that a device without their opcode puts together from the base set. tests/backends/test_decompose.py holds each
-// to the accuracy that plan/decompose.cpp gives. erf and its relatives use W. J. Cody's rational approximations (Math. Comp.
-// 23, 1969).
+// Functions that a device without their opcode puts together from the base set. tests/backends/test_decompose.py holds
+// each to the accuracy that plan/decompose.cpp gives. erf and its relatives use W. J. Cody's rational approximations
+// (Math. Comp. 23, 1969).
 #include "plan/expression.h"
 
 #include <algorithm>

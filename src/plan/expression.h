@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in the place of a formula's numbers: what kernels/algebra.h has for numbers, for tensors of a device that does the
-// base opcodes. Every operator calls the device at once; when it does not do one of them, the program has failed and
-// everything after it does nothing.
+// Tensors in the place of a formula's numbers: what kernels/algebra.h has for numbers, for tensors of a device that
+// does the base opcodes. Every operator calls the device at once; when it does not do one of them, the program has
+// failed and everything after it does nothing.
 //
-// To be included before the formulas, which name what is here as math::x. An expression belongs to the thread's Program.
+// To be included before the formulas, which name what is here as math::x. An expression belongs to the thread's
+// Program.
 #pragma once
 #include "facula/opcodes/base.h"
 #include "kernels/algebra.h"

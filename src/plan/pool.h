@@ -16,7 +16,8 @@ struct Pool {
   MemoryFormat format = MemoryFormat::Contiguous;
 };
 
-// Of one dimension; rounds down, or up with ceil_mode unless the last window would start outside. Throws as PyTorch does.
+// Of one dimension; rounds down, or up with ceil_mode unless the last window would start outside. Throws as PyTorch
+// does.
 int64_t pooled_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation, bool ceil_mode);
 
 // Throws as PyTorch does. `op` is the operator's name in messages.

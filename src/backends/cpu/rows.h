@@ -25,8 +25,8 @@ struct RowKernels {
   void (*pair_sums)(const void* g, const void* x, int64_t n, double mean, const void* weight, double* sums);
   // The sum of (a[i] - b[i])^2.
   double (*squared_distance)(const void* a, const void* b, int64_t n);
-  // y[i] = a * g[i] * w[i] + b * x[i] + c, w may be null; without x y[i] = a * (g[i] - b) + c, in which a mean b far from
-  // 0 costs no digits
+  // y[i] = a * g[i] * w[i] + b * x[i] + c, w may be null; without x y[i] = a * (g[i] - b) + c, in which a mean b far
+  // from 0 costs no digits
   void (*affine)(const void* g, const void* x, void* y, int64_t n, double a, double b, double c, const void* weight);
   // the same with a, b, c per column, over rows of m columns; x may be null
   void (*affine_columns)(const void* g, const void* x, void* y, int64_t n, int64_t stride, int64_t m, const void* a,

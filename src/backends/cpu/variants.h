@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is compiled once per instruction set: the files in isa/. Each variant is a namespace (baseline, avx2, avx512);
-// FC_VARIANTS declares something in all of them, FC_VARIANT(name) is the address of the one that this machine uses.
+// Code that is compiled once per instruction set: the files in isa/. Each variant is a namespace (baseline, avx2,
+// avx512); FC_VARIANTS declares something in all of them, FC_VARIANT(name) is the address of the one that this machine
+// uses.
 #pragma once
 #include "core/instruction_set.h"
 
