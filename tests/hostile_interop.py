@@ -89,6 +89,7 @@ bad("DLPack unknown device", "RuntimeError|ValueError|BufferError", ("77",), lam
 bad("DLPack wrong capsule name", "RuntimeError|ValueError|TypeError", (), lambda t: consume(t, name=b"other"))
 bad("DLPack of a string", "AttributeError|TypeError|RuntimeError", (), lambda t: t.from_dlpack("text"))
 bad("DLPack export with gradient", "BufferError|RuntimeError", ("grad",), lambda t: leaf(t).__dlpack__())
+bad("DLPack export of a version that is none", "TypeError", ("max_version",), lambda t: t.ones(2).__dlpack__(max_version={}))
 
 
 class WrongPack:

@@ -101,6 +101,7 @@ ERRORS = {
     "last size of a number": (lambda t: t.tensor(1.0).size(-1), IndexError, "Dimension specified as -1 but tensor has no dimensions"),
     "stride of a number": (lambda t: t.tensor(1.0).stride(0), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
     "unique of a number along a dimension": (lambda t: t.unique(t.tensor(1.0), dim=0), IndexError, "no dimensions"),
+    "unique along a dimension without values": (lambda t: t.ops.aten.unique_dim(t.empty(1 << 31, 3, 4, device="meta"), 2), NotImplementedError, "depends on values"),
     "unique_consecutive of a number along a dimension": (lambda t: t.unique_consecutive(t.tensor(1.0), dim=0), IndexError, "no dimensions"),
     "huber_loss of no integers": (lambda t: t.nn.functional.huber_loss(t.ones(0).long(), t.ones(0).long(), reduction="sum"), NotImplementedError, "huber_cpu.*Long"),
     "smooth_l1_loss of no bytes": (lambda t: t.nn.functional.smooth_l1_loss(t.ones(0).byte(), t.ones(0).byte()), NotImplementedError, "smooth_l1_cpu.*Byte"),

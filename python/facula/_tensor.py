@@ -218,6 +218,8 @@ class Tensor(_C.TensorBase):
             raise TypeError("stream must be None for memory of the CPU")
         if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
             raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)} from {self.__dlpack_device__()}")
+        if max_version is not None and not (isinstance(max_version, (tuple, list)) and len(max_version) == 2):
+            raise TypeError(f"__dlpack__: max_version must be None or (major, minor), got {max_version!r}")
         source = self.clone() if copy else self
         return _C._to_dlpack(source, versioned=max_version is not None and max_version[0] >= 1, copied=bool(copy))
 

@@ -246,6 +246,7 @@ Pair unique1(const Tensor& self, bool sorted, bool return_inverse) {
 // Rows are compared column by column: a stable sort by the last column, then the one before, …
 Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
   dim = wrap_dim(dim, self.dim(), "unique_dim");
+  FC_CHECK_AS(NotImplementedError, !self.device().is_meta(), "unique_dim: the size of the result depends on values");
   FC_CHECK(self.numel() > 0 || self.size(dim) == 0,
            "unique_dim: there are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
   Tensor rows = contiguous(transpose(self, dim, 0));
