@@ -33,22 +33,26 @@ enum fc_dtype {
   FC_UINT64 = 29
 };
 
-enum fc_reduce_opcode {
-  FC_REDUCE_SUM,
-  FC_REDUCE_PROD,
-  FC_REDUCE_MAX,
-  FC_REDUCE_MIN,
-  FC_REDUCE_ARGMAX,
-  FC_REDUCE_ARGMIN,
-  FC_REDUCE_ANY,
-  FC_REDUCE_ALL,
-  FC_REDUCE_MEAN,
-  FC_REDUCE_NANSUM,
-  FC_REDUCE_SUM_ABS,
-  FC_REDUCE_SUM_SQUARES,
-  FC_REDUCE_SUM_DEVIATIONS, /* of (in - shift) squared */
-  FC_REDUCE_COUNT
-};
+/* X(enumerator, name): the base, from which the others can be decomposed, then those. */
+#define FC_BASE_REDUCTIONS(X) \
+  X(SUM, sum)                 \
+  X(PROD, prod)               \
+  X(MAX, max)                 \
+  X(MIN, min)                 \
+  X(ARGMAX, argmax)           \
+  X(ARGMIN, argmin)           \
+  X(ANY, any)                 \
+  X(ALL, all)
+#define FC_REDUCTIONS(X)      \
+  FC_BASE_REDUCTIONS(X)       \
+  X(MEAN, mean)               \
+  X(NANSUM, nansum)           \
+  X(SUM_ABS, sum_abs)         \
+  X(SUM_SQUARES, sum_squares) \
+  X(SUM_DEVIATIONS, sum_deviations) /* of (in - shift) squared */
+#define FC_ENUMERATE(enumerator, name) FC_REDUCE_##enumerator,
+enum fc_reduce_opcode { FC_REDUCTIONS(FC_ENUMERATE) FC_REDUCE_COUNT };
+#undef FC_ENUMERATE
 enum fc_scan_opcode { FC_SCAN_SUM, FC_SCAN_PROD, FC_SCAN_MAX, FC_SCAN_MIN, FC_SCAN_LOGSUMEXP };
 enum fc_scatter_opcode { FC_SCATTER_SET, FC_SCATTER_ADD, FC_SCATTER_MUL, FC_SCATTER_MAX, FC_SCATTER_MIN };
 

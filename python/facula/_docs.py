@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sentence per operator: what help(torch.add), the type stubs and editors show above the signatures; and the
-signatures that inspect.signature(torch.add) gives.
+"""One sentence per operator, unless its row in C++ has one: what help(torch.add), the type stubs and editors show above the
+signatures; and the signatures that inspect.signature(torch.add) gives.
 
 Read when the first __doc__ is asked for. An operator that works in place (`add_`) or under a second name needs no
 entry of its own here.
 """
 
 _SENTENCES = """
-abs                 Absolute value of each element.
-acos                Arc cosine of each element, in radians.
-acosh               Inverse hyperbolic cosine of each element.
 adaptive_avg_pool1d Averages over windows chosen so that the result has the given length.
 adaptive_avg_pool2d Averages over windows chosen so that the result has the given height and width.
-add                 input + alpha * other, element by element.
 addbmm              beta * input plus alpha times the sum of the products of two batches of matrices.
 addcdiv             input + value * tensor1 / tensor2, element by element.
 addcmul             input + value * tensor1 * tensor2, element by element.
@@ -26,7 +22,6 @@ alpha_dropout       Dropout that keeps mean and variance of a SELU network's act
 amax                The largest element along dimensions; ties share the gradient.
 amin                The smallest element along dimensions; ties share the gradient.
 aminmax             The smallest and the largest element, in one pass.
-angle               The angle of each complex number in radians; 0 or pi for real ones.
 any                 Whether any element is true, of the whole tensor or along dimensions.
 arange              Numbers from start (inclusive) to end (exclusive) in steps of step.
 argmax              The index of the largest element, of the flattened tensor or along a dimension.
@@ -34,11 +29,6 @@ argmin              The index of the smallest element, of the flattened tensor o
 argsort             The indices that sort the tensor along a dimension.
 argwhere            The indices of all elements that are not zero, one row each.
 as_strided          A view of the same storage with the given sizes, strides and offset.
-asin                Arc sine of each element, in radians.
-asinh               Inverse hyperbolic sine of each element.
-atan                Arc tangent of each element, in radians.
-atan2               The angle of the point (other, input), between -pi and pi.
-atanh               Inverse hyperbolic tangent of each element.
 atleast_1d          The tensor with at least one dimension.
 atleast_2d          The tensor with at least two dimensions.
 atleast_3d          The tensor with at least three dimensions.
@@ -50,12 +40,6 @@ bernoulli           0 or 1 for each element, drawn with the element (or p) as pr
 bilinear            A bilinear form of two inputs, plus a bias.
 binary_cross_entropy_with_logits  Cross entropy between targets and the sigmoid of the input, computed without overflow.
 bincount            How often each non-negative integer occurs, or the sum of its weights.
-bitwise_and         Bitwise AND of integers, logical AND of bools.
-bitwise_left_shift  Integers shifted left by other bits.
-bitwise_not         Bitwise complement of integers, logical NOT of bools.
-bitwise_or          Bitwise OR of integers, logical OR of bools.
-bitwise_right_shift Integers shifted right by other bits, keeping the sign.
-bitwise_xor         Bitwise exclusive OR of integers, logical exclusive OR of bools.
 bmm                 The products of two batches of matrices.
 broadcast_tensors   The tensors expanded to their common shape, as views.
 broadcast_to        A view of the tensor expanded to a shape.
@@ -63,7 +47,6 @@ bucketize           The index of the bucket between sorted boundaries that each 
 cartesian_prod      All combinations of the elements of vectors, one row each.
 cat                 The tensors joined along an existing dimension.
 cauchy_             Fills the tensor with draws from a Cauchy distribution.
-ceil                The smallest integer not below each element.
 celu                max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), element by element.
 chain_matmul        The product of several matrices, in the cheapest order.
 chunk               The tensor cut into at most the given number of parts, as views.
@@ -86,9 +69,6 @@ conv_transpose2d    The gradient of conv2d with respect to its input, used as an
 conv_transpose3d    The gradient of conv3d with respect to its input, used as an operator.
 convolution         All convolutions in one operator; conv1d to conv_transpose3d call it.
 copy_               Copies the elements of another tensor into this one, converting type and device.
-copysign            The magnitude of input with the sign of other.
-cos                 Cosine of each element, in radians.
-cosh                Hyperbolic cosine of each element.
 cosine_embedding_loss  Pulls pairs of vectors together or apart by the cosine of their angle.
 cosine_similarity   The cosine of the angle between vectors along a dimension.
 count_nonzero       How many elements are not zero.
@@ -96,15 +76,12 @@ cummax              The largest element so far along a dimension, and its index.
 cummin              The smallest element so far along a dimension, and its index.
 cumprod             The product of the elements so far along a dimension.
 cumsum              The sum of the elements so far along a dimension.
-deg2rad             Degrees to radians.
 detach              A view of the tensor that no gradient flows through.
 diag                The diagonal of a matrix, or a matrix with a vector on its diagonal.
 diag_embed          Matrices with the last dimension on their diagonal.
 diagonal            A view of the diagonal between two dimensions.
 diff                Differences of neighbours along a dimension, n times.
-digamma             The logarithmic derivative of the gamma function.
 dist                The p-norm of input - other.
-div                 input / other, element by element; rounded if rounding_mode says how.
 dot                 The sum of the products of two vectors.
 dropout             Zeroes elements with probability p while training and scales the others up.
 dsplit              The tensor cut along its third dimension, as views.
@@ -116,16 +93,9 @@ embedding_renorm_   Scales the rows that the indices name down to max_norm where
 empty               A tensor of the given sizes, its memory not set.
 empty_like          A tensor of the same sizes, its memory not set.
 empty_strided       A tensor of the given sizes and strides, its memory not set.
-eq                  Whether input == other, element by element.
 equal               Whether two tensors have the same sizes and the same elements.
-erf                 The error function.
-erfc                One minus the error function, without cancellation.
-erfinv              The inverse of the error function.
-exp                 e to the power of each element.
-exp2                2 to the power of each element.
 expand              A view in which dimensions of size 1 repeat.
 expand_as           A view expanded to the sizes of another tensor.
-expm1               exp(x) - 1, precise near zero.
 exponential_        Fills the tensor with draws from an exponential distribution.
 eye                 A matrix with ones on the diagonal and zeros elsewhere.
 feature_alpha_dropout  alpha_dropout of whole channels.
@@ -137,32 +107,18 @@ flip                The tensor with the order along dimensions reversed.
 fliplr              The tensor with the order of columns reversed.
 flipud              The tensor with the order of rows reversed.
 float_power         input to the power of exponent, computed in double precision.
-floor               The largest integer not above each element.
-floor_divide        input / other rounded down.
-fmax                The larger element; a NaN loses to a number.
-fmin                The smaller element; a NaN loses to a number.
-fmod                The remainder of division with the sign of input.
-frac                The part of each element behind the point.
 full                A tensor of the given sizes in which every element is the value.
 full_like           A tensor of the same sizes in which every element is the value.
 gather              Elements picked along a dimension by an index tensor.
-gcd                 The greatest common divisor.
-ge                  Whether input >= other, element by element.
 gelu                x times the normal distribution function of x, exactly or by a tanh formula.
 geometric_          Fills the tensor with draws from a geometric distribution.
 glu                 The first half of a dimension times the sigmoid of the second.
 group_norm          Normalises groups of channels of each sample by their mean and variance.
-gt                  Whether input > other, element by element.
 hardshrink          x where it is further than lambd from zero, zero elsewhere.
-hardsigmoid         A sigmoid of straight lines.
-hardswish           x times a sigmoid of straight lines.
 hardtanh            Each element limited to the range from min_val to max_val.
-heaviside           0 for negative, 1 for positive elements, the given value at zero.
 hinge_embedding_loss  The element itself for target 1, its hinge to the margin for target -1.
 hsplit              The tensor cut into parts side by side, as views.
 hstack              The tensors joined side by side.
-hypot               The hypotenuse of a right triangle, without overflow.
-i0                  The modified Bessel function of the first kind of order 0.
 im2col              Sliding blocks of images as columns.
 imag                A view of the imaginary parts.
 index_add           Adds rows of source to the rows that the index names.
@@ -174,46 +130,25 @@ inner               Sums of products over the last dimensions of both tensors.
 instance_norm       Normalises each channel of each sample by its mean and variance.
 is_nonzero          Whether the one element of the tensor is not zero.
 isclose             Whether elements are equal within rtol and atol.
-isfinite            Whether each element is neither infinite nor NaN.
 isin                Whether each element occurs among the test elements.
-isinf               Whether each element is infinite.
-isnan               Whether each element is NaN.
-isneginf            Whether each element is minus infinity.
-isposinf            Whether each element is plus infinity.
 isreal              Whether the imaginary part of each element is zero.
 kl_div              The Kullback-Leibler divergence of targets from log probabilities, element by element or reduced.
 kron                The Kronecker product.
 kthvalue            The k-th smallest element along a dimension, and its index.
 layer_norm          Normalises the last dimensions of each sample by their mean and variance.
-lcm                 The least common multiple.
-ldexp               input * 2 ** other.
-le                  Whether input <= other, element by element.
 leaky_relu          x where it is positive, a small multiple of it elsewhere.
 lerp                start + weight * (end - start), element by element.
-lgamma              The logarithm of the gamma function's magnitude.
 linalg_multi_dot    The product of several matrices, in the cheapest order.
 linalg_vector_norm  The p-norm of the elements, over all or some dimensions.
 linalg_vander       The rising powers of each element, in a new last dimension.
 linear              input @ weight.T + bias.
 linspace            The given number of evenly spaced points from start to end, both included.
-log                 Natural logarithm of each element.
-log10               Logarithm to base 10 of each element.
-log1p               log(1 + x), precise near zero.
-log2                Logarithm to base 2 of each element.
 log_normal_         Fills the tensor with draws whose logarithm is normal.
-log_sigmoid         The logarithm of the sigmoid, without overflow.
 log_softmax         The logarithm of softmax along a dimension, without overflow.
-logaddexp           log(exp(input) + exp(other)), without overflow.
-logaddexp2          log2(2 ** input + 2 ** other), without overflow.
 logcumsumexp        The logarithm of the sum of exponentials so far along a dimension.
-logical_and         Whether both elements are true.
-logical_not         Whether each element is false.
-logical_or          Whether either element is true.
-logical_xor         Whether exactly one of both elements is true.
 logit               log(x / (1 - x)), the inverse of the sigmoid.
 logspace            Powers of base whose exponents are evenly spaced from start to end.
 logsumexp           The logarithm of the sum of exponentials along dimensions, without overflow.
-lt                  Whether input < other, element by element.
 mH                  A view of the matrices in the last two dimensions, transposed and conjugated.
 mT                  A view of the matrices in the last two dimensions, transposed.
 margin_ranking_loss Asks that one input is ranked above the other by a margin.
@@ -227,18 +162,14 @@ max_pool1d          The largest element of each sliding window of a sequence.
 max_pool1d_with_indices  max_pool1d, with the place of each largest element.
 max_pool2d          The largest element of each sliding window of images.
 max_pool2d_with_indices  max_pool2d, with the place of each largest element.
-maximum             The larger of both elements; NaN wins.
 mean                The mean of all elements or along dimensions.
 median              The middle element (the lower of two), of all or along a dimension with its index.
 meshgrid            Coordinate grids from vectors of coordinates.
 min                 The smallest element: of all, along a dimension with its index, or of two tensors.
-minimum             The smaller of both elements; NaN wins.
-mish                x * tanh(softplus(x)), element by element.
 mm                  The product of two matrices.
 mode                The most frequent element along a dimension, and an index of it.
 movedim             A view with some dimensions moved to other places.
 msort               The tensor sorted along its first dimension.
-mul                 input * other, element by element.
 multinomial         Indices drawn by the weights in each row.
 mv                  The product of a matrix and a vector.
 nan_to_num          The tensor with NaN and infinities replaced by numbers.
@@ -253,14 +184,11 @@ native_group_norm   group_norm that also returns the means and the inverse devia
 native_group_norm_backward  The gradients of native_group_norm.
 native_layer_norm   layer_norm that also returns the means and the inverse deviations.
 native_layer_norm_backward  The gradients of native_layer_norm.
-ne                  Whether input != other, element by element.
-neg                 Minus each element.
 new_empty           A tensor of the given sizes and this tensor's type and device, its memory not set.
 new_empty_strided   new_empty with strides.
 new_full            A tensor of the given sizes and this tensor's type and device, filled with the value.
 new_ones            A tensor of ones, of this tensor's type and device.
 new_zeros           A tensor of zeros, of this tensor's type and device.
-nextafter           The next floating-point number from input towards other.
 nonzero             The indices of all elements that are not zero, one row each or one vector per dimension.
 norm                The p-norm of the elements, over all or some dimensions.
 normal              Draws from normal distributions with the given means and deviations.
@@ -279,7 +207,6 @@ pow                 input to the power of exponent, element by element.
 prelu               x where it is positive, a learned multiple of it elsewhere.
 prod                The product of all elements or along a dimension.
 put                 Sets elements by their index in the flattened tensor, or adds to them.
-rad2deg             Radians to degrees.
 rand                Uniform random numbers from 0 (inclusive) to 1 (exclusive).
 rand_like           Uniform random numbers with the same sizes.
 randint             Random integers from low (inclusive) to high (exclusive).
@@ -290,13 +217,10 @@ random_             Fills the tensor with random integers.
 randperm            The integers from 0 to n - 1 in random order.
 ravel               The tensor as a vector, a view where possible.
 real                A view of the real parts.
-reciprocal          1 / x, element by element.
 reflection_pad1d    Sequences with a border mirrored from inside.
 reflection_pad2d    Images with a border mirrored from inside.
 reflection_pad3d    Volumes with a border mirrored from inside.
-relu                x where it is positive, zero elsewhere.
 relu6               Each element limited to the range from 0 to 6.
-remainder           The remainder of division with the sign of other.
 repeat              The tensor copied several times along each dimension.
 repeat_interleave   Each element repeated in place.
 replication_pad1d   Sequences with a border that repeats the edge.
@@ -311,9 +235,6 @@ resolve_neg         The tensor with negation carried out.
 rms_norm            Divides the last dimensions of each sample by their root mean square.
 roll                The tensor shifted along dimensions; what leaves at the end enters at the start.
 rot90               The tensor turned by 90 degrees in the plane of two dimensions, k times.
-round               Each element rounded to the nearest integer, halves to even, or to decimals.
-rsqrt               1 / sqrt(x), element by element.
-rsub                other - alpha * input, element by element.
 scalar_tensor       A tensor without dimensions that holds a number.
 scaled_dot_product_attention  softmax(query @ key.T / sqrt(size)) @ value, with mask and dropout.
 scatter             Writes elements of src to the places along a dimension that the index names.
@@ -323,35 +244,20 @@ searchsorted        Where each value would be inserted into sorted sequences.
 select              A view of one index along a dimension.
 selu                An elu scaled so that activations keep mean and variance.
 set_                Makes the tensor use another storage, sizes and strides.
-sgn                 The sign of each element; of a complex number its direction.
-sigmoid             1 / (1 + exp(-x)), element by element.
-sign                -1, 0 or 1 by the sign of each element.
-signbit             Whether the sign bit of each element is set.
-silu                x * sigmoid(x), element by element.
-sin                 Sine of each element, in radians.
-sinc                sin(pi x) / (pi x), and 1 at zero.
-sinh                Hyperbolic sine of each element.
 softmax             Exponentials divided by their sum along a dimension.
 softplus            log(1 + exp(beta x)) / beta, a smooth relu.
 softshrink          x moved towards zero by lambd.
 sort                The tensor sorted along a dimension, and the indices that sort it.
-special_i1          The modified Bessel function of the first kind of order 1.
-special_xlog1py     input * log1p(other), zero where input is zero.
 split               The tensor cut into parts of the given sizes, as views.
 split_with_sizes    The tensor cut into parts of the given sizes, as views.
-sqrt                Square root of each element.
-square              The square of each element.
 squeeze             A view without dimensions of size 1.
 stack               The tensors joined along a new dimension.
 std                 The standard deviation of all elements or along dimensions.
 std_mean            The standard deviation and the mean.
-sub                 input - alpha * other, element by element.
 sum                 The sum of all elements or along dimensions.
 t                   A view of a matrix, transposed.
 take                Elements picked by their index in the flattened tensor.
 take_along_dim      Elements picked along a dimension by an index tensor that broadcasts.
-tan                 Tangent of each element, in radians.
-tanh                Hyperbolic tangent of each element.
 tensor_split        The tensor cut into parts as equal as possible, or at the given indices, as views.
 tensordot           Sums of products over the given dimensions of both tensors.
 threshold           x where it is above the threshold, the value elsewhere.
@@ -365,7 +271,6 @@ tril_indices        The row and column indices of a lower triangle.
 triplet_margin_loss Asks that an anchor is closer to the positive than to the negative by a margin.
 triu                The upper triangle of matrices, zeros below.
 triu_indices        The row and column indices of an upper triangle.
-trunc               Each element without the part behind the point.
 unbind              Views of all indices along a dimension.
 unflatten           A view with one dimension cut into several.
 unfold              A view of sliding windows along a dimension.
@@ -388,7 +293,6 @@ view_as_real        Complex numbers seen as pairs of real numbers in a new last 
 vsplit              The tensor cut into parts above each other, as views.
 vstack              The tensors joined above each other.
 where               Elements of input where the condition holds, of other elsewhere.
-xlogy               input * log(other), zero where input is zero.
 zero_               Sets every element to zero.
 zeros               A tensor of zeros.
 zeros_like          A tensor of zeros with the same sizes.
@@ -403,25 +307,27 @@ swapdims=transpose true_divide=div special_expit=sigmoid special_gammaln=lgamma 
 """
 
 
-def _parse():
-    rows = dict(line.split(maxsplit=1) for line in _SENTENCES.strip().splitlines())
-    for pair in _SAME.split():
-        name, known = pair.split("=")
-        rows[name] = f"Another name for {known.removeprefix('special_')}. {rows[known]}"
-    return rows
+_rows = dict(line.split(maxsplit=1) for line in _SENTENCES.strip().splitlines())
+_same = dict(pair.split("=") for pair in _SAME.split())
 
 
-_rows = _parse()
+def _told(name):
+    """What this file or the operator's own row says, or None."""
+    from facula import _C
+
+    return _rows.get(name) or _C._operator_doc(f"aten::{name}")
 
 
 def sentence(name):
     """What the operator does, or None."""
-    if name in _rows:
-        return _rows[name]
-    if name.startswith("special_") and name[8:] in _rows:
-        return _rows[name[8:]]
-    if name.endswith("_") and name[:-1] in _rows:
-        return f"{name[:-1]}, written into the tensor itself. {_rows[name[:-1]]}"
+    if known := _same.get(name):
+        return f"Another name for {known.removeprefix('special_')}. {_told(known)}"
+    if told := _told(name):
+        return told
+    if name.startswith("special_") and (told := sentence(name[8:])):
+        return told
+    if name.endswith("_") and (told := sentence(name[:-1])):
+        return f"{name[:-1]}, written into the tensor itself. {told}"
     return None
 
 

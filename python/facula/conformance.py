@@ -33,7 +33,7 @@ STATUSES = ("passed", "failed", "decomposed", "fallback")
 DECOMPOSED = "decomposed:"  # starts the detail of a failure that was not claimed itself: what it is made of is wrong
 TIERS = {0: ("memory",), 1: ("copy", "map", "reduce", "matmul"), 2: ("gather", "scatter"), 3: ("scan", "sort")}
 
-REDUCE = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
+REDUCE = _C._base_reductions
 SCATTER = ("set", "add", "mul", "max", "min")
 SCAN = ("sum", "prod", "max", "min")
 

@@ -338,6 +338,11 @@ void bind_backends(nb::module_& m) {
                                 static_cast<int>(map_opcode(i).params)));
     return out;
   });
+  nb::list reductions, base_reductions;
+  for (int i = 0; i < FC_REDUCE_COUNT; ++i) reductions.append(reduce_name(i));
+  for (int i = 0; i <= FC_REDUCE_ALL; ++i) base_reductions.append(reduce_name(i));
+  m.attr("_reductions") = nb::tuple(reductions);
+  m.attr("_base_reductions") = nb::tuple(base_reductions);
   m.attr("_last_base_opcode") = static_cast<int>(FC_MAP_where);
   m.def("_run_family", &run_named_family, nb::arg("family"), nb::arg("opcode"), nb::arg("operands"), nb::arg("compute"),
         nb::arg("dim") = -1, nb::arg("params") = nb::list(), nb::arg("descending") = false);

@@ -467,6 +467,11 @@ void bind_dispatch(nb::module_& m) {
     for (Operator* op : overloads(base)) out.push_back(op->schema().overload);
     return out;
   });
+  m.def("_operator_doc", [](const std::string& base) -> nb::object {  // what its row says, or None
+    for (Operator* op : overloads(base))
+      if (op->doc) return nb::str(op->doc);
+    return nb::none();
+  });
   m.def("_call_packet", &call_packet);
   m.def("_operator_names", [] {
     std::vector<std::string> out;

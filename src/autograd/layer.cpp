@@ -26,53 +26,6 @@ std::string camel(std::string_view name) {
   return out[0] == '_' ? out.substr(1) : out;
 }
 
-// PyTorch numbers the derivatives of one name; these overloads are not its first. Programs and tests look for the
-// names.
-int derivative_number(const Operator& op) {
-  constexpr std::pair<std::string_view, int> rows[] = {{"aten::sum.dim_IntList", 1},
-                                                       {"aten::mean.dim", 1},
-                                                       {"aten::prod.dim_int", 1},
-                                                       {"aten::pow.Tensor_Tensor", 1},
-                                                       {"aten::pow.Scalar", 2},
-                                                       {"aten::max", 1},
-                                                       {"aten::min", 1},
-                                                       {"aten::median.dim", 1},
-                                                       {"aten::nanmedian.dim", 1},
-                                                       {"aten::squeeze.dim", 1},
-                                                       {"aten::squeeze.dims", 2},
-                                                       {"aten::clamp", 1},
-                                                       {"aten::clamp_min.Tensor", 1},
-                                                       {"aten::clamp_max.Tensor", 1},
-                                                       {"aten::masked_fill.Tensor", 1},
-                                                       {"aten::scatter.value", 1},
-                                                       {"aten::lerp.Tensor", 1},
-                                                       {"aten::fmod.Tensor", 1},
-                                                       {"aten::remainder.Tensor", 1},
-                                                       {"aten::index_fill.int_Tensor", 1},
-                                                       {"aten::fill_.Scalar", 2},
-                                                       {"aten::fill_.Tensor", 3},
-                                                       {"aten::transpose_", 1},
-                                                       {"aten::squeeze_", 3},
-                                                       {"aten::squeeze_.dim", 4},
-                                                       {"aten::squeeze_.dims", 5},
-                                                       {"aten::unsqueeze_", 1},
-                                                       {"aten::sort.stable", 1},
-                                                       {"aten::round.decimals", 1},
-                                                       {"aten::copysign.Scalar", 1},
-                                                       {"aten::div.Tensor_mode", 2},
-                                                       {"aten::div.Scalar_mode", 2},
-                                                       {"aten::norm.ScalarOpt_dim", 1},
-                                                       {"aten::norm.ScalarOpt_dtype", 2},
-                                                       {"aten::norm.ScalarOpt_dim_dtype", 3},
-                                                       {"aten::xlogy.Scalar_Self", 1},
-                                                       {"aten::xlogy.Scalar_Other", 2},
-                                                       {"aten::rsub.Scalar", 1}};
-  for (const Operator* o : {&op, op.functional})
-    for (const auto& [name, number] : rows)
-      if (o && name == o->name()) return number;
-  return 0;
-}
-
 // A recorded operator. Holds exactly what the rule asked for.
 class OpNode final : public Node {
  public:
@@ -82,12 +35,10 @@ class OpNode final : public Node {
   }
 
   std::string name() const override {
-    const Operator& f = op_.functional ? *op_.functional : op_;
-    if (f.name() == "aten::copy_" || f.name() == "aten::copy") return "CopyBackwards";
-    if (f.name() == "aten::square") return "PowBackward0";  // which is what it is there
-    std::string_view name = f.schema().name;
+    if (op_.node) return op_.node;
+    std::string_view name = (op_.functional ? *op_.functional : op_).schema().name;
     if (name.ends_with("_forward")) name.remove_suffix(8);
-    return str(camel(name), "Backward", derivative_number(op_));
+    return str(camel(name), "Backward0");
   }
   const Operator& op() const { return op_; }
 

@@ -60,6 +60,9 @@ void attach(Operator& op, const OpDef& def) {
   op.writes = def.writes;
   op.random = def.random;
   op.python_hidden = def.hidden;
+  op.node = def.node;
+  op.doc = def.doc;
+  op.map = def.map;
   if (def.grad) op.grad = make_rule(op.schema(), def.saves, def.grad).release();
 }
 
@@ -77,6 +80,8 @@ Operator& define(const OpDef& def) {
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
     form.devices = def.devices;
+    form.node = def.node;
+    form.map = def.map;
     if (def.grad) form.grad = make_rule(form.schema(), def.saves, def.grad).release();
   }
   if (def.out) {
@@ -90,6 +95,7 @@ Operator& define(const OpDef& def) {
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
     form.devices = def.devices;
+    form.map = def.map;
   }
   return op;
 }

@@ -12,6 +12,8 @@ namespace fc {
 
 struct OpDef {
   const char* schema;
+  const char* doc = nullptr;   // one sentence for help; here or in python/facula/_docs.py
+  const char* node = nullptr;  // autograd's name for a call of it, where that is not <Name>Backward0
   // How it runs; one of:
   Kernel composite{};      // in other operators, above autograd: needs no rule
   Kernel all{};            // on every device, through families
@@ -32,6 +34,7 @@ struct OpDef {
   Writes writes = Writes::Elements;
   bool random = false;
   bool hidden = false;  // only as torch.ops.aten.x
+  MapFacts map{};       // what it asks of a device, if that is one map
 };
 
 Operator& define(const OpDef& def);

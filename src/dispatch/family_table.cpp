@@ -76,6 +76,13 @@ int find_map_opcode(std::string_view name) {
   return -1;
 }
 
+const char* reduce_name(int opcode) {
+#define FC_NAME(enumerator, name) #name,
+  constexpr const char* names[] = {FC_REDUCTIONS(FC_NAME)};
+#undef FC_NAME
+  return names[opcode];
+}
+
 fc_number to_number(const Scalar& s) {
   fc_number n{};
   n.category = static_cast<int32_t>(s.kind());

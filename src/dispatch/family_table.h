@@ -46,6 +46,7 @@ const MapOpcode& map_opcode(int code);  // code < map_opcode_count()
 int map_opcode_count();
 int find_map_opcode(std::string_view name);  // -1 if unknown
 
+const char* reduce_name(int opcode);  // as the contract names it
 fc_number to_number(const Scalar& s);
 Scalar to_scalar(const fc_number& n);
 

@@ -46,6 +46,22 @@ enum class OutType : uint8_t {
   Chosen,    // any but bool: unless dtype= says another, the operator computes in it
 };
 
+// How the types of a pointwise operator's operands become that of its result.
+enum class Promote : uint8_t {
+  Same,       // computed and returned in the promoted type
+  Float,      // integers become the default float type
+  Compare,    // computed in the promoted type, returns bool
+  Predicate,  // unary test: computed in the input's type, returns bool
+  Real,       // abs, angle, real, imag: complex gives its real type
+  RealFloat,  // the same, integers become the default float type
+};
+// What a pointwise operator asks of a device: one map of its first arguments, with the next ones as parameters.
+struct MapFacts {
+  int16_t opcode = -1;  // -1: it is no single map
+  uint8_t inputs = 0, params = 0;
+  Promote promote = Promote::Same;
+};
+
 class Operator {
  public:
   explicit Operator(Schema schema);
@@ -102,6 +118,9 @@ class Operator {
   const Kernel& autograd() const { return autograd_; }
 
   const GradRule* grad = nullptr;
+  const char* node = nullptr;  // what autograd calls a call of it; null: <Name>Backward0
+  const char* doc = nullptr;   // one sentence, for help
+  MapFacts map;
   bool differentiable = true;                // false: results never carry a gradient (comparisons, argmax, factories)
   size_t differentiable_results = SIZE_MAX;  // of several results only the first so many do: the others are statistics
   bool random = false;                       // draws random numbers

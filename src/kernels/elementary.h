@@ -434,6 +434,13 @@ FC_INLINE V erfc_poly(V t) {
                 -8.4281963522373568e-7, -7.5980362206987285e-8, 1.1968928061689266e-7, 1.2676250372663287e-9,
                 -1.22193051681457e-8);
 }
+// exp(x^2) erfc(x) for x >= 1/2
+template <class V, class T = Element<V>>
+FC_INLINE V erfcx_beyond_half(V x) {
+  constexpr T c = is_single<V> ? T(2) : T(4);
+  const V inverse = T(1) / (x + c), y = erfc_poly((x - c) * inverse) * inverse;
+  return x > Limits<T>::max ? T(0) : y;
+}
 template <class V, class T = Element<V>>
 FC_INLINE V erfc(V x) {
   constexpr T c = is_single<V> ? T(2) : T(4), last = is_single<V> ? T(10.1) : T(27.3);

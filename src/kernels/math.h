@@ -58,6 +58,7 @@ FC_INLINE T erfc(T x) {
   if constexpr (has_fma) return own::erfc(x);
   else return target::erfc(x);
 }
+using own::erfcx_beyond_half;
 template <class T>
 FC_INLINE T sqrt(T x) {
   if constexpr (is_real<T>) return own::sqrt(x);

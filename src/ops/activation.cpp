@@ -328,6 +328,7 @@ constexpr OpDef defs[] = {
      .own_forms = true,
      .out_type = OutType::Exact},
     {.schema = "round.decimals(Tensor self, *, int decimals) -> Tensor",
+     .node = "RoundBackward1",
      .all = {run_round_decimals},
      .grad = zero_grad,
      .in_place = true,

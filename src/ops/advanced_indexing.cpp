@@ -366,6 +366,7 @@ constexpr OpDef defs[] = {
 
     // A 0-d tensor is also a number: the overload that takes tensors must be found first.
     {.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+     .node = "MaskedFillBackward1",
      .all = kernel<&masked_fill_copy<&masked_fill_tensor, const Tensor&>>(),
      .saves = "mask",
      .grad =

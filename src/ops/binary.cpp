@@ -17,9 +17,22 @@ namespace {
 #define B (g.in(1))
 #define Y (g.result())
 
+// What few operators need.
+struct BinarySpecial {
+  void (*check)(const MapInput* in, DType common) = nullptr;  // throws, in PyTorch's words
+  // By other operators: for the wide unsigned types, which have no arithmetic of their own, and for half types.
+  Tensor (*wide_unsigned)(const MapInput* in, DType common) = nullptr;
+  Tensor (*half)(const MapInput* in, DType common) = nullptr;
+  bool any_integer = false;  // for the wide unsigned types too; comparisons are
+  bool logical = false;      // computed in bool
+  bool reversed = false;     // by `sub` of the swapped operands, whose layout the result follows, as in PyTorch
+  // Autograd's names for calls of the overloads with two tensors, a number second, a number first; null: <Name>Backward0.
+  const char* nodes[3] = {};
+};
 struct BinaryRow {
   const char* name;
   int opcode;
+  const char* doc;
   Promote promote = Promote::Same;
   const char* refuses = "";  // kinds of the promoted type: b, i, f, c
   const char* saves = "";
@@ -29,6 +42,7 @@ struct BinaryRow {
   const char* scalar = "Scalar";       // of the one with a number second; null: none
   const char* number_first = nullptr;  // of the one with a number first
   const char* forms = "io";            // i in-place, o out=, e out= of the result's type only
+  BinarySpecial special = {};
 };
 
 constexpr const char* both = "other:self self:other";
@@ -46,133 +60,6 @@ void split_number(Grad& g, const Tensor& a_wins_or_ties, const Tensor& a_wins) {
   split_extreme(g, logical_not(logical_or(a_wins_or_ties, b_is_nan)), logical_or(a_wins, b_is_nan));
 }
 
-constexpr BinaryRow rows[] = {
-    {"add", FC_MAP_add, Promote::Same, "", "alpha",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, G);
-       if (g.needs(1)) g.set(1, g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar()))));
-     },
-     true},
-    {"sub", FC_MAP_sub, Promote::Same, "b", "alpha",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, G);
-       if (g.needs(1)) g.set(1, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
-     },
-     true},
-    {"rsub", FC_MAP_rsub, Promote::Same, "b", "alpha",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
-       if (g.needs(1)) g.set(1, G);
-     },
-     true, "Tensor", "Scalar", nullptr, ""},
-    {"mul", FC_MAP_mul, Promote::Same, "", both,
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, mul(G, conj(B)));
-       if (g.needs(1)) g.set(1, mul(G, conj(A)));
-     }},
-    {"div", FC_MAP_div, Promote::Float, "", "other self:other",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, div(G, conj(B)));
-       if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
-     }},
-    {"floor_divide", FC_MAP_floor_divide, Promote::Same, "bc", "", nullptr, false, ""},
-    {"remainder", FC_MAP_remainder, Promote::Same, "bc", "self:other other:other",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, G);
-       if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "floor"))));
-     },
-     false, "Tensor", "Scalar", "Scalar_Tensor"},
-    {"fmod", FC_MAP_fmod, Promote::Same, "bc", "self:other other:other",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, G);
-       if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "trunc"))));
-     }},
-    {"maximum", FC_MAP_maximum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, lt(A, B), gt(A, B)); }, false,
-     "", nullptr, nullptr, "o"},
-    {"minimum", FC_MAP_minimum, Promote::Same, "c", all, [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); }, false,
-     "", nullptr, nullptr, "o"},
-    {"fmax", FC_MAP_fmax, Promote::Same, "c", all, [](Grad& g) { split_number(g, ge(A, B), gt(A, B)); }, false, "",
-     nullptr, nullptr, "o"},
-    {"fmin", FC_MAP_fmin, Promote::Same, "c", all, [](Grad& g) { split_number(g, le(A, B), lt(A, B)); }, false, "",
-     nullptr, nullptr, "o"},
-    {"atan2", FC_MAP_atan2, Promote::Float, "c", all,
-     [](Grad& g) {
-       Tensor r = reciprocal(add(mul(A, A), mul(B, B)));
-       if (g.needs(0)) g.set(0, mul(G, mul(B, r)));
-       if (g.needs(1)) g.set(1, mul(G, neg(mul(A, r))));
-     },
-     false, "", nullptr},
-    {"hypot", FC_MAP_hypot, Promote::Same, "bic", "self other result",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, mul(G, div(A, Y)));
-       if (g.needs(1)) g.set(1, mul(G, div(B, Y)));
-     },
-     false, "", nullptr},
-    {"copysign", FC_MAP_copysign, Promote::Float, "c", "self result",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, mul(G, where(eq(A, 0), 0, div(Y, A))));
-       if (g.needs(1)) g.set(1, zeros_like(G));
-     }},
-    {"nextafter", FC_MAP_nextafter, Promote::Same, "bic", all,
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, masked_fill(G, eq(A, B), 0));
-       if (g.needs(1)) g.set(1, zeros_like(G));
-     },
-     false, "", nullptr},
-    {"logaddexp", FC_MAP_logaddexp, Promote::Same, "bi", "self other",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, div(G, conj(add(exp(sub(B, A)), 1))));
-       if (g.needs(1)) g.set(1, div(G, conj(add(exp(sub(A, B)), 1))));
-     },
-     false, "", nullptr, nullptr, "o"},
-    {"logaddexp2", FC_MAP_logaddexp2, Promote::Same, "bic", "self other",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, div(G, add(exp2(sub(B, A)), 1)));
-       if (g.needs(1)) g.set(1, div(G, add(exp2(sub(A, B)), 1)));
-     },
-     false, "", nullptr, nullptr, "o"},
-    {"xlogy", FC_MAP_xlogy, Promote::Float, "c", "self other",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, 0)), 0, log(B))));
-       if (g.needs(1)) g.set(1, div(mul(G, A), B));
-     },
-     false, "Tensor", "Scalar_Other", "Scalar_Self"},
-    {"special_xlog1py", FC_MAP_xlog1py, Promote::Float, "c", "self other",
-     [](Grad& g) {
-       if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, -1)), 0, call<"aten::log1p", Tensor>(B))));
-       if (g.needs(1)) g.set(1, div(mul(G, A), add(B, 1)));
-     },
-     false, "", "other_scalar", "self_scalar", "o"},
-    {"ldexp", FC_MAP_ldexp, Promote::Float, "", "self other",
-     [](Grad& g) {
-       Tensor p = exp2(B);
-       if (g.needs(0)) g.set(0, mul(G, conj(p)));
-       if (g.needs(1)) g.set(1, mul(G, conj(mul(mul(A, p), 0.69314718055994530942))));
-     },
-     false, "Tensor", nullptr},
-    {"heaviside", FC_MAP_heaviside, Promote::Same, "c", "", nullptr, false, "", nullptr, nullptr, "ie"},
-    {"gcd", FC_MAP_gcd, Promote::Same, "bfc", "", nullptr, false, "", nullptr},
-    {"lcm", FC_MAP_lcm, Promote::Same, "bfc", "", nullptr, false, "", nullptr},
-    // --- comparisons and logic
-    {"eq", FC_MAP_eq, Promote::Compare},
-    {"ne", FC_MAP_ne, Promote::Compare},
-    {"lt", FC_MAP_lt, Promote::Compare, "c"},
-    {"le", FC_MAP_le, Promote::Compare, "c"},
-    {"gt", FC_MAP_gt, Promote::Compare, "c"},
-    {"ge", FC_MAP_ge, Promote::Compare, "c"},
-    {"logical_and", FC_MAP_logical_and, Promote::Compare, "", "", nullptr, false, "", nullptr},
-    {"logical_or", FC_MAP_logical_or, Promote::Compare, "", "", nullptr, false, "", nullptr},
-    {"logical_xor", FC_MAP_logical_xor, Promote::Compare, "", "", nullptr, false, "", nullptr},
-    // --- bits
-    {"bitwise_and", FC_MAP_bitwise_and, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
-    {"bitwise_or", FC_MAP_bitwise_or, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
-    {"bitwise_xor", FC_MAP_bitwise_xor, Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor"},
-    {"bitwise_left_shift", FC_MAP_bitwise_left_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor",
-     "Tensor_Scalar", "Scalar_Tensor"},
-    {"bitwise_right_shift", FC_MAP_bitwise_right_shift, Promote::Same, "bfc", "", nullptr, false, "Tensor",
-     "Tensor_Scalar", "Scalar_Tensor"},
-};
-
 void check_no_bool(const MapInput* in, DType common) {
   FC_CHECK_AS(NotImplementedError, common != DType::Bool,
               "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -184,8 +71,8 @@ void check_no_bool(const MapInput* in, DType common) {
 }
 
 // The neighbour of a half number, which float32 is too fine to find: the next pattern of bits.
-Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
-  Tensor a = to_dtype(self, t), b = to_dtype(other, t);
+Tensor next_half(const MapInput* in, DType t) {
+  Tensor a = to_dtype(*in[0].tensor, t), b = to_dtype(*in[1].tensor, t);
   Tensor outward = eq(gt(b, a), gt(a, 0)), bits = call<"aten::view.dtype", Tensor>(a, DType::Int16);
   Tensor next = where(outward, add(bits, 1), sub(bits, 1));
   Tensor smallest = where(gt(b, 0), full_like(next, 1), full_like(next, -32767));
@@ -193,30 +80,354 @@ Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
   return where(logical_or(isnan(a), isnan(b)), add(a, b), where(eq(a, b), b, moved));
 }
 
-// The wide unsigned types have no arithmetic of their own: a product is int64's, which has the same low bits, the
-// lesser is found by comparing. Undefined for everything else.
-Tensor wide_unsigned(int opcode, const MapInput* in, DType t) {
-  auto operand = [&](int i) {
-    return to_dtype(in[i].tensor ? *in[i].tensor : wrapped_number(in[i].number, in[1 - i].tensor->device()), t);
-  };
-  switch (opcode) {
-    case FC_MAP_mul: {
-      Tensor a = operand(0), b = operand(1);
-      return to_dtype(mul(to_dtype(a, DType::Int64), to_dtype(b, DType::Int64)), t);
-    }
-    case FC_MAP_minimum:
-    case FC_MAP_fmin: {
-      Tensor a = operand(0), b = operand(1);
-      return where(lt(a, b), a, b);
-    }
-    case FC_MAP_maximum:
-    case FC_MAP_fmax: {
-      Tensor a = operand(0), b = operand(1);
-      return where(gt(a, b), a, b);
-    }
-    default: return {};
-  }
+// Of the wide unsigned types: a product is int64's, which has the same low bits, the lesser is found by comparing.
+Tensor operand(const MapInput* in, int i, DType t) {
+  return to_dtype(in[i].tensor ? *in[i].tensor : wrapped_number(in[i].number, in[1 - i].tensor->device()), t);
 }
+Tensor wide_product(const MapInput* in, DType t) {
+  Tensor a = operand(in, 0, t), b = operand(in, 1, t);
+  return to_dtype(mul(to_dtype(a, DType::Int64), to_dtype(b, DType::Int64)), t);
+}
+Tensor wide_lesser(const MapInput* in, DType t) {
+  Tensor a = operand(in, 0, t), b = operand(in, 1, t);
+  return where(lt(a, b), a, b);
+}
+Tensor wide_greater(const MapInput* in, DType t) {
+  Tensor a = operand(in, 0, t), b = operand(in, 1, t);
+  return where(gt(a, b), a, b);
+}
+
+constexpr BinaryRow rows[] = {
+    {"add", FC_MAP_add, "input + alpha * other, element by element.", Promote::Same, "", "alpha",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, G);
+       if (g.needs(1)) g.set(1, g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar()))));
+     },
+     true},
+    {"sub",
+     FC_MAP_sub,
+     "input - alpha * other, element by element.",
+     Promote::Same,
+     "b",
+     "alpha",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, G);
+       if (g.needs(1)) g.set(1, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
+     },
+     true,
+     "Tensor",
+     "Scalar",
+     nullptr,
+     "io",
+     {.check = check_no_bool}},
+    {"rsub",
+     FC_MAP_rsub,
+     "other - alpha * input, element by element.",
+     Promote::Same,
+     "b",
+     "alpha",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
+       if (g.needs(1)) g.set(1, G);
+     },
+     true,
+     "Tensor",
+     "Scalar",
+     nullptr,
+     "",
+     {.check = check_no_bool, .reversed = true, .nodes = {nullptr, "RsubBackward1"}}},
+    {"mul",
+     FC_MAP_mul,
+     "input * other, element by element.",
+     Promote::Same,
+     "",
+     both,
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, mul(G, conj(B)));
+       if (g.needs(1)) g.set(1, mul(G, conj(A)));
+     },
+     false,
+     "Tensor",
+     "Scalar",
+     nullptr,
+     "io",
+     {.wide_unsigned = wide_product}},
+    {"div", FC_MAP_div, "input / other, element by element; rounded if rounding_mode says how.", Promote::Float, "",
+     "other self:other",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, div(G, conj(B)));
+       if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
+     }},
+    {"floor_divide", FC_MAP_floor_divide, "input / other rounded down.", Promote::Same, "bc", "", nullptr, false, ""},
+    {"remainder",
+     FC_MAP_remainder,
+     "The remainder of division with the sign of other.",
+     Promote::Same,
+     "bc",
+     "self:other other:other",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, G);
+       if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "floor"))));
+     },
+     false,
+     "Tensor",
+     "Scalar",
+     "Scalar_Tensor",
+     "io",
+     {.nodes = {"RemainderBackward1"}}},
+    {"fmod",
+     FC_MAP_fmod,
+     "The remainder of division with the sign of input.",
+     Promote::Same,
+     "bc",
+     "self:other other:other",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, G);
+       if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "trunc"))));
+     },
+     false,
+     "Tensor",
+     "Scalar",
+     nullptr,
+     "io",
+     {.nodes = {"FmodBackward1"}}},
+    {"maximum",
+     FC_MAP_maximum,
+     "The larger of both elements; NaN wins.",
+     Promote::Same,
+     "c",
+     all,
+     [](Grad& g) { split_extreme(g, lt(A, B), gt(A, B)); },
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "o",
+     {.wide_unsigned = wide_greater}},
+    {"minimum",
+     FC_MAP_minimum,
+     "The smaller of both elements; NaN wins.",
+     Promote::Same,
+     "c",
+     all,
+     [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); },
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "o",
+     {.wide_unsigned = wide_lesser}},
+    {"fmax",
+     FC_MAP_fmax,
+     "The larger element; a NaN loses to a number.",
+     Promote::Same,
+     "c",
+     all,
+     [](Grad& g) { split_number(g, ge(A, B), gt(A, B)); },
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "o",
+     {.wide_unsigned = wide_greater}},
+    {"fmin",
+     FC_MAP_fmin,
+     "The smaller element; a NaN loses to a number.",
+     Promote::Same,
+     "c",
+     all,
+     [](Grad& g) { split_number(g, le(A, B), lt(A, B)); },
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "o",
+     {.wide_unsigned = wide_lesser}},
+    {"atan2", FC_MAP_atan2, "The angle of the point (other, input), between -pi and pi.", Promote::Float, "c", all,
+     [](Grad& g) {
+       Tensor r = reciprocal(add(mul(A, A), mul(B, B)));
+       if (g.needs(0)) g.set(0, mul(G, mul(B, r)));
+       if (g.needs(1)) g.set(1, mul(G, neg(mul(A, r))));
+     },
+     false, "", nullptr},
+    {"hypot", FC_MAP_hypot, "The hypotenuse of a right triangle, without overflow.", Promote::Same, "bic",
+     "self other result",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, mul(G, div(A, Y)));
+       if (g.needs(1)) g.set(1, mul(G, div(B, Y)));
+     },
+     false, "", nullptr},
+    {"copysign",
+     FC_MAP_copysign,
+     "The magnitude of input with the sign of other.",
+     Promote::Float,
+     "c",
+     "self result",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, mul(G, where(eq(A, 0), 0, div(Y, A))));
+       if (g.needs(1)) g.set(1, zeros_like(G));
+     },
+     false,
+     "Tensor",
+     "Scalar",
+     nullptr,
+     "io",
+     {.nodes = {nullptr, "CopysignBackward1"}}},
+    {"nextafter",
+     FC_MAP_nextafter,
+     "The next floating-point number from input towards other.",
+     Promote::Same,
+     "bic",
+     all,
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, masked_fill(G, eq(A, B), 0));
+       if (g.needs(1)) g.set(1, zeros_like(G));
+     },
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "io",
+     {.half = next_half}},
+    {"logaddexp", FC_MAP_logaddexp, "log(exp(input) + exp(other)), without overflow.", Promote::Same, "bi",
+     "self other",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, div(G, conj(add(exp(sub(B, A)), 1))));
+       if (g.needs(1)) g.set(1, div(G, conj(add(exp(sub(A, B)), 1))));
+     },
+     false, "", nullptr, nullptr, "o"},
+    {"logaddexp2", FC_MAP_logaddexp2, "log2(2 ** input + 2 ** other), without overflow.", Promote::Same, "bic",
+     "self other",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, div(G, add(exp2(sub(B, A)), 1)));
+       if (g.needs(1)) g.set(1, div(G, add(exp2(sub(A, B)), 1)));
+     },
+     false, "", nullptr, nullptr, "o"},
+    {"xlogy",
+     FC_MAP_xlogy,
+     "input * log(other), zero where input is zero.",
+     Promote::Float,
+     "c",
+     "self other",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, 0)), 0, log(B))));
+       if (g.needs(1)) g.set(1, div(mul(G, A), B));
+     },
+     false,
+     "Tensor",
+     "Scalar_Other",
+     "Scalar_Self",
+     "io",
+     {.nodes = {nullptr, "XlogyBackward2", "XlogyBackward1"}}},
+    {"special_xlog1py", FC_MAP_xlog1py, "input * log1p(other), zero where input is zero.", Promote::Float, "c",
+     "self other",
+     [](Grad& g) {
+       if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, -1)), 0, call<"aten::log1p", Tensor>(B))));
+       if (g.needs(1)) g.set(1, div(mul(G, A), add(B, 1)));
+     },
+     false, "", "other_scalar", "self_scalar", "o"},
+    {"ldexp", FC_MAP_ldexp, "input * 2 ** other.", Promote::Float, "", "self other",
+     [](Grad& g) {
+       Tensor p = exp2(B);
+       if (g.needs(0)) g.set(0, mul(G, conj(p)));
+       if (g.needs(1)) g.set(1, mul(G, conj(mul(mul(A, p), 0.69314718055994530942))));
+     },
+     false, "Tensor", nullptr},
+    {"heaviside", FC_MAP_heaviside, "0 for negative, 1 for positive elements, the given value at zero.", Promote::Same,
+     "c", "", nullptr, false, "", nullptr, nullptr, "ie"},
+    {"gcd", FC_MAP_gcd, "The greatest common divisor.", Promote::Same, "bfc", "", nullptr, false, "", nullptr},
+    {"lcm", FC_MAP_lcm, "The least common multiple.", Promote::Same, "bfc", "", nullptr, false, "", nullptr},
+    // --- comparisons and logic
+    {"eq", FC_MAP_eq, "Whether input == other, element by element.", Promote::Compare},
+    {"ne", FC_MAP_ne, "Whether input != other, element by element.", Promote::Compare},
+    {"lt", FC_MAP_lt, "Whether input < other, element by element.", Promote::Compare, "c"},
+    {"le", FC_MAP_le, "Whether input <= other, element by element.", Promote::Compare, "c"},
+    {"gt", FC_MAP_gt, "Whether input > other, element by element.", Promote::Compare, "c"},
+    {"ge", FC_MAP_ge, "Whether input >= other, element by element.", Promote::Compare, "c"},
+    {"logical_and",
+     FC_MAP_logical_and,
+     "Whether both elements are true.",
+     Promote::Compare,
+     "",
+     "",
+     nullptr,
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "io",
+     {.logical = true}},
+    {"logical_or",
+     FC_MAP_logical_or,
+     "Whether either element is true.",
+     Promote::Compare,
+     "",
+     "",
+     nullptr,
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "io",
+     {.logical = true}},
+    {"logical_xor",
+     FC_MAP_logical_xor,
+     "Whether exactly one of both elements is true.",
+     Promote::Compare,
+     "",
+     "",
+     nullptr,
+     false,
+     "",
+     nullptr,
+     nullptr,
+     "io",
+     {.logical = true}},
+    // --- bits
+    {"bitwise_and",
+     FC_MAP_bitwise_and,
+     "Bitwise AND of integers, logical AND of bools.",
+     Promote::Same,
+     "fc",
+     "",
+     nullptr,
+     false,
+     "Tensor",
+     "Scalar",
+     "Scalar_Tensor",
+     "io",
+     {.any_integer = true}},
+    {"bitwise_or",
+     FC_MAP_bitwise_or,
+     "Bitwise OR of integers, logical OR of bools.",
+     Promote::Same,
+     "fc",
+     "",
+     nullptr,
+     false,
+     "Tensor",
+     "Scalar",
+     "Scalar_Tensor",
+     "io",
+     {.any_integer = true}},
+    {"bitwise_xor",
+     FC_MAP_bitwise_xor,
+     "Bitwise exclusive OR of integers, logical exclusive OR of bools.",
+     Promote::Same,
+     "fc",
+     "",
+     nullptr,
+     false,
+     "Tensor",
+     "Scalar",
+     "Scalar_Tensor",
+     "io",
+     {.any_integer = true}},
+    {"bitwise_left_shift", FC_MAP_bitwise_left_shift, "Integers shifted left by other bits.", Promote::Same, "bfc", "",
+     nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
+    {"bitwise_right_shift", FC_MAP_bitwise_right_shift, "Integers shifted right by other bits, keeping the sign.",
+     Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
+};
 
 void check_alpha(const char* name, const Scalar& alpha, DType common) {
   FC_CHECK(!alpha.is_bool() || common == DType::Bool, name, ": Boolean alpha only supported for Boolean results.");
@@ -231,21 +442,20 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
-  if (row.opcode == FC_MAP_sub || row.opcode == FC_MAP_rsub) check_no_bool(in, common);
+  if (row.special.check) row.special.check(in, common);
   Tensor made;  // by other operators
-  if (is_barebones(common) && is_integral(common, false)) [[unlikely]]
-    made = wide_unsigned(row.opcode, in, common);
+  if (row.special.wide_unsigned && is_barebones(common) && is_integral(common, false))
+    made = row.special.wide_unsigned(in, common);
   // Integers of every width are compared, have bits and become floats; the wide unsigned ones do little else.
-  const bool any_integer =
-      row.promote == Promote::Compare || (row.opcode >= FC_MAP_bitwise_and && row.opcode <= FC_MAP_bitwise_xor);
+  const bool any_integer = row.promote == Promote::Compare || row.special.any_integer;
   if (!made.defined() && (!any_integer || !is_integral(common, true)))
     check_kind(row.name, row.refuses, seen_type(row.promote, common));
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
-  if (row.opcode == FC_MAP_rsub) {  // other - self: the layout of the result follows other, as in PyTorch
+  if (row.special.reversed) {
     std::swap(in[0], in[1]);
     r.opcode = FC_MAP_sub;
   }
-  if (row.opcode >= FC_MAP_logical_and && row.opcode <= FC_MAP_logical_xor) r.compute = DType::Bool;
+  if (row.special.logical) r.compute = DType::Bool;
   Scalar alpha;
   if (row.alpha) {
     alpha = args[2].scalar();
@@ -254,8 +464,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     r.params = {&alpha, 1};
   }
   set_target(r, op, args);
-  if (row.opcode == FC_MAP_nextafter && compute_type(common) != common)
-    made = next_half(*in[0].tensor, *in[1].tensor, common);
+  if (row.special.half && compute_type(common) != common) made = row.special.half(in, common);
   if (made.defined()) {
     FC_CHECK(!op.is_in_place || Dims::same(made.sizes(), r.out->sizes()), row.name, "_: output with shape ",
              r.out->sizes(), " doesn't match the broadcast shape ", made.sizes());
@@ -298,6 +507,7 @@ void div_mode_grad(Grad& g) {
 
 constexpr OpDef div_modes[] = {
     {.schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+     .node = "DivBackward2",
      .all = {run_div_mode},
      .saves = "other self:other rounding_mode",
      .grad = div_mode_grad,
@@ -306,6 +516,7 @@ constexpr OpDef div_modes[] = {
      .own_forms = true,
      .devices = Devices::Numbers},
     {.schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+     .node = "DivBackward2",
      .all = {run_div_mode},
      .saves = "other rounding_mode",
      .grad = div_mode_grad,
@@ -320,11 +531,13 @@ constexpr OpDef div_modes[] = {
 #undef B
 #undef Y
 
-void define_form(const BinaryRow& row, const char* overload, const char* first, const char* second) {
+void define_form(const BinaryRow& row, const char* overload, const char* first, const char* second, const char* node) {
   auto has = [&](char form) { return std::string_view(row.forms).find(form) != std::string_view::npos; };
   std::string schema = str(row.name, *overload ? "." : "", overload, "(", first, " self, ", second, " other",
                            row.alpha ? ", *, Scalar alpha=1" : "", ") -> Tensor");
   define({.schema = schema.c_str(),
+          .doc = row.doc,
+          .node = node,
           .all = {run, const_cast<BinaryRow*>(&row)},
           .saves = row.saves,
           .grad = row.grad,
@@ -334,16 +547,17 @@ void define_form(const BinaryRow& row, const char* overload, const char* first, 
           .own_forms = true,
           .out_type = has('e') ? OutType::Exact : OutType::Castable,
           .autocast = Autocast::Promote,
-          .devices = Devices::Numbers});
+          .devices = Devices::Numbers,
+          .map = {static_cast<int16_t>(row.opcode), 2, row.alpha, row.promote}});
 }
 
 }  // namespace
 
 void define_binary() {
   for (const BinaryRow& row : rows) {
-    define_form(row, row.tensor, "Tensor", "Tensor");
-    if (row.scalar) define_form(row, row.scalar, "Tensor", "Scalar");
-    if (row.number_first) define_form(row, row.number_first, "Scalar", "Tensor");
+    define_form(row, row.tensor, "Tensor", "Tensor", row.special.nodes[0]);
+    if (row.scalar) define_form(row, row.scalar, "Tensor", "Scalar", row.special.nodes[1]);
+    if (row.number_first) define_form(row, row.number_first, "Scalar", "Tensor", row.special.nodes[2]);
   }
   define_all(div_modes);
 }

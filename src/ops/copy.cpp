@@ -209,6 +209,7 @@ Scalar item_kernel(const Tensor& self) {
 
 constexpr OpDef defs[] = {
     {.schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+     .node = "CopyBackwards",
      .all = kernel<&copy_kernel>(),
      .grad =
          [](Grad& g) {
@@ -244,10 +245,12 @@ constexpr OpDef defs[] = {
     {.schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
      .composite = kernel<&contiguous_kernel>()},
     {.schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+     .node = "FillBackward2",
      .all = kernel<&fill_scalar>(),
      .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); },
      .writes = Writes::OneValue},
     {.schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+     .node = "FillBackward3",
      .all = kernel<&fill_tensor>(),
      .grad =
          [](Grad& g) {

@@ -442,8 +442,9 @@ constexpr WriteDef write_defs[] = {
                            if (g.needs(0)) g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2)));
                            if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
                          }),
-    writes<&scatter_value>("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
-                           [](Grad& g) { g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2))); }),
+    writes<&scatter_value>(
+        "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
+        [](Grad& g) { g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2))); }, Devices::Same, "ScatterBackward1"),
     writes<&scatter_src_reduce>(
         "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
     writes<&scatter_value_reduce>(
@@ -480,7 +481,7 @@ constexpr WriteDef write_defs[] = {
           if (g.needs(0)) g.set(0, rest);
           if (g.needs(3)) g.set(3, sum(sub(G, rest)));
         },
-        Devices::Numbers),
+        Devices::Numbers, "IndexFillBackward1"),
     writes<&index_fill_scalar, MemoryFormat::Preserve>(
         "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
         [](Grad& g) {

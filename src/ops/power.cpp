@@ -59,6 +59,7 @@ void grad_exponent(Grad& g, int at, const Tensor& base, const Tensor& exponent) 
 
 constexpr OpDef defs[] = {
     {.schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+     .node = "PowBackward1",
      .all = {run_pow},
      .saves = "self exponent result:exponent",
      .grad =
@@ -93,6 +94,7 @@ constexpr OpDef defs[] = {
      .own_forms = true,
      .autocast = Autocast::Float32},
     {.schema = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+     .node = "PowBackward2",
      .all = {run_pow},
      .saves = "self exponent result",
      .grad = [](Grad& g) { grad_exponent(g, 1, g.in(0), g.in(1)); },

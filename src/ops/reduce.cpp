@@ -32,6 +32,7 @@ struct ReduceRow {
   bool out = false;
   const char* saves = "";
   GradFormula grad = nullptr;  // null: no derivative flows
+  const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0
 };
 
 bool flag(Grad& g, int arg) { return g.arg(arg).boolean(); }
@@ -94,7 +95,7 @@ constexpr ReduceRow rows[] = {
      [](Grad& g) { g.set(0, expand(G, g.sizes(0))); }},
     {"sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_SUM, Result::Sum,
      1, 2, 3, true, "dim keepdim",
-     [](Grad& g) { g.set(0, expand(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), g.sizes(0))); }},
+     [](Grad& g) { g.set(0, expand(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), g.sizes(0))); }, "SumBackward1"},
     {"nansum(Tensor self, int[1]? dim=None, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_NANSUM, Result::Sum, 1,
      2, 3, true, "self dim keepdim",
      [](Grad& g) {
@@ -108,20 +109,21 @@ constexpr ReduceRow rows[] = {
      [](Grad& g) {
        int64_t n = reduced_numel(g.sizes(0), reduced_dims("mean", g.arg(1), rank(g)));
        g.set(0, expand(div(restore_dims(G, g.arg(1), flag(g, 2), rank(g)), n), g.sizes(0)));
-     }},
+     },
+     "MeanBackward1"},
     {"prod(Tensor self, " DTYPE ") -> Tensor", FC_REDUCE_PROD, Result::Sum, -1, -1, 1, true, "self result",
      [](Grad& g) { prod_grad(g, Arg(), false); }},
     {"prod.dim_int(Tensor self, int dim, bool keepdim=False, " DTYPE ") -> Tensor", FC_REDUCE_PROD, Result::Sum, 1, 2,
-     3, true, "self dim keepdim result", [](Grad& g) { prod_grad(g, g.arg(1), flag(g, 2)); }},
+     3, true, "self dim keepdim result", [](Grad& g) { prod_grad(g, g.arg(1), flag(g, 2)); }, "ProdBackward1"},
     // --- extremes
     {"amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", FC_REDUCE_MAX, Result::Same, 1, 2, -1, true,
      "self dim keepdim result", [](Grad& g) { share(g, g.arg(1), flag(g, 2)); }},
     {"amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", FC_REDUCE_MIN, Result::Same, 1, 2, -1, true,
      "self dim keepdim result", [](Grad& g) { share(g, g.arg(1), flag(g, 2)); }},
     {"max(Tensor self) -> Tensor", FC_REDUCE_MAX, Result::Same, -1, -1, -1, true, "self result",
-     [](Grad& g) { share(g, Arg(), false); }},
+     [](Grad& g) { share(g, Arg(), false); }, "MaxBackward1"},
     {"min(Tensor self) -> Tensor", FC_REDUCE_MIN, Result::Same, -1, -1, -1, true, "self result",
-     [](Grad& g) { share(g, Arg(), false); }},
+     [](Grad& g) { share(g, Arg(), false); }, "MinBackward1"},
     {"max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MAX,
      Result::Same, 1, 2, -1, true, "dim keepdim result1", select_grad},
     {"min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", FC_REDUCE_MIN,
@@ -231,6 +233,7 @@ void define_reduce() {
   define_all(defs);  // before max.dim: a 0-d tensor of integers is also a number, and the first overload that fits wins
   for (const ReduceRow& row : rows)
     define({.schema = row.schema,
+            .node = row.node,
             .all = {run, const_cast<ReduceRow*>(&row)},
             .saves = row.saves,
             .grad = row.grad,

@@ -218,6 +218,10 @@ X<K> at_most(const Number<K>& high, const X<K>& x) {
   return minimum(x, X<K>(high));
 }
 template <Kind K>
+X<K> at_least(const Number<K>& low, const X<K>& x) {
+  return maximum(x, X<K>(low));
+}
+template <Kind K>
 X<K> bounded(const X<K>& x, const Number<K>& low, const Number<K>& high) {
   if (high < low) return where(x < low, low, minimum(x, X<K>(high)));
   return minimum(maximum(x, X<K>(low)), X<K>(high));
@@ -251,6 +255,7 @@ Real atan2(const Real& y, const Real& x);
 Real erf(const Real& x);
 Real erfc(const Real& x);
 Real erfcx(const Real& x);
+inline Real erfcx_beyond_half(const Real& x) { return erfcx(x); }
 Real erfinv(const Real& x);
 Real lgamma(const Real& x);
 Real digamma(const Real& x);

@@ -66,6 +66,7 @@ Tensor along(const Tensor& vector, int64_t dim, IntSpan sizes) {
 
 void define_write(const WriteDef& def) {
   Operator& f = define(OpDef{.schema = def.schema,
+                             .node = def.node,
                              .all = def.functional,
                              .saves = def.saves,
                              .grad = def.grad,
@@ -75,6 +76,7 @@ void define_write(const WriteDef& def) {
   i.set_all_devices(def.in_place);
   i.functional = &f;
   i.devices = def.devices;
+  i.node = def.node;
   if (def.grad) i.grad = make_rule(i.schema(), def.saves, def.grad).release();
 }
 

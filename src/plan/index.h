@@ -44,11 +44,12 @@ struct WriteDef {
   const char* saves = "";
   GradFormula grad = nullptr;
   Devices devices = Devices::Same;
+  const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0
 };
 template <auto F, MemoryFormat format = MemoryFormat::Contiguous>
 constexpr WriteDef writes(const char* schema, const char* saves = "", GradFormula grad = nullptr,
-                          Devices devices = Devices::Same) {
-  return {schema, kernel<F>(), kernel<&detail::IntoCopy<F, format>::run>(), saves, grad, devices};
+                          Devices devices = Devices::Same, const char* node = nullptr) {
+  return {schema, kernel<F>(), kernel<&detail::IntoCopy<F, format>::run>(), saves, grad, devices, node};
 }
 void define_write(const WriteDef& def);
 

@@ -15,15 +15,6 @@ struct MapInput {
   Scalar number;
 };
 
-enum class Promote : uint8_t {
-  Same,       // computed and returned in the promoted type
-  Float,      // integers become the default float type
-  Compare,    // computed in the promoted type, returns bool
-  Predicate,  // unary test: computed in the input's type, returns bool
-  Real,       // abs, angle, real, imag: complex gives its real type
-  RealFloat,  // the same, integers become the default float type
-};
-
 struct MapRequest {
   const char* op;  // for messages: "add"
   int opcode;

@@ -95,6 +95,9 @@ UNARY = [
     ("rad2deg", -3, 3, "miog2", ()),
     ("sinc", -3, 3, "miog2k", ("special.sinc",)),
     ("i0", -3, 3, "miog2", ("special.i0",)),
+    ("special.ndtr", -3, 3, "og2", ()),
+    ("special.log_ndtr", -3, 3, "og2", ()),
+    ("special.entr", 0.1, 3, "og2", ()),
     ("relu", -3, 3, "mig2k", ("nn.functional.relu",)),
 ]
 
@@ -137,6 +140,8 @@ TOLERANCES = {
     "i0": {"f32": (3e-6, 1e-5)},
     # PyTorch rounds x / (1 - x) to 16 bits on the way.
     "logit": {"f16": (2e-2, 1e-3), "bf16": (1e-1, 1e-2)},
+    # PyTorch rounds the error function to 16 bits on the way.
+    "special.ndtr": {"f16": (2e-2, 1e-3), "bf16": (1e-1, 1e-2)},
 }
 
 
@@ -145,7 +150,7 @@ def unary_ops():
         yield Op(name, unary_samples(low, high, "k" in forms), group="unary", aliases=aliases,
                  method=name if "m" in forms else None, inplace=name + "_" if "i" in forms else None,
                  out=int("o" in forms), grad="g" in forms, gradgrad="2" in forms, tol=TOLERANCES.get(name, {}),
-                 errors=unary_errors(name), big=None if name == "bitwise_not" else unary_big(low, high),
+                 errors=unary_errors(name), names=(name.replace(".", "_"),), big=None if name == "bitwise_not" else unary_big(low, high),
                  operator={"neg": "neg", "positive": "pos", "bitwise_not": "invert", "abs": "abs"}.get(name))
     # Forms with arguments of their own.
     yield Op("round.decimals", unary_samples(-30, 30, False, decimals=1), "round", FLOATS, group="unary", method="round",

@@ -352,11 +352,8 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
 void reduce(void*, const fc_reduce& c) {
   Plan plan = make_plan(c);
   if (plan.results == 0) return;
-  constexpr const char* names[] = {"sum", "prod", "max",    "min",  "argmax", "argmin", "any",
-                                   "all", "mean", "nansum", "norm", "norm",   "var"};
-  static_assert(std::size(names) == FC_REDUCE_COUNT);
   auto check = [&](bool found) {
-    FC_CHECK_AS(NotImplementedError, found, "\"", names[c.opcode], "_cpu\" not implemented for '",
+    FC_CHECK_AS(NotImplementedError, found, "\"", reduce_name(c.opcode), "_cpu\" not implemented for '",
                 info(static_cast<DType>(c.compute)).legacy, "'");
   };
   if (c.indices.data) {

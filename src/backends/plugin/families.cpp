@@ -164,9 +164,6 @@ void copy(void* context, const fc_copy& c) {
             "fill_bytes");
 }
 
-constexpr const char* reduce_names[] = {"sum", "prod", "max",    "min",     "argmax",      "argmin",        "any",
-                                        "all", "mean", "nansum", "sum_abs", "sum_squares", "sum_deviations"};
-static_assert(std::size(reduce_names) == FC_REDUCE_COUNT);
 constexpr const char* scan_names[] = {"sum", "prod", "max", "min", "logsumexp"};
 static_assert(std::size(scan_names) == FC_SCAN_LOGSUMEXP + 1);
 constexpr const char* scatter_names[] = {"set", "add", "mul", "max", "min"};
@@ -179,7 +176,7 @@ const void* result_of(const fc_scatter& c) { return c.out.data; }
 const void* result_of(const fc_scan& c) { return c.out.data; }
 const void* result_of(const fc_sort& c) { return c.out.data; }
 std::string name_of(const fc_map& c) { return str("map ", map_opcode(c.opcode).name); }
-std::string name_of(const fc_reduce& c) { return str("reduce ", reduce_names[c.opcode]); }
+std::string name_of(const fc_reduce& c) { return str("reduce ", reduce_name(c.opcode)); }
 std::string name_of(const fc_matmul&) { return "matmul"; }
 std::string name_of(const fc_gather&) { return "gather"; }
 std::string name_of(const fc_scatter& c) { return str("scatter ", scatter_names[c.opcode]); }
