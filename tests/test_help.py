@@ -16,12 +16,12 @@ def test_help_of_an_operator(torch):
     assert torch.clip.__doc__.count("Another name for clamp.") == 1
 
 
-def test_every_operator_has_a_sentence(torch):
+def test_every_operator_has_a_docstring(torch):
     if torch.__name__ != "facula":
         pytest.skip("the table is Facula's")
     from facula import _C, _docs
     public = {n for n in [*_C._functions, *_C._methods] if not n.startswith("_")}
-    assert sorted(n for n in public if not _docs.sentence(n)) == []
+    assert sorted(n for n in public if not _docs.docstring(n)) == []
     stale = {n for n in _docs._rows if n not in public}
     assert sorted(stale) == []
 

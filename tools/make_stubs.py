@@ -171,7 +171,7 @@ def functions(table, method, skip, named):
         for i, line in enumerate(lines):
             if len(lines) > 1:
                 yield indent + "@overload"
-            if i == 0 and (told := _docs.sentence(name)):  # editors show the first overload's
+            if i == 0 and (told := _docs.docstring(name)):  # editors show the first overload's
                 line = f'{line.removesuffix(" ...")}\n{indent}    """{told}"""'
             yield indent + line
 

@@ -318,15 +318,15 @@ def _told(name):
     return _rows.get(name) or _C._operator_doc(f"aten::{name}")
 
 
-def sentence(name):
+def docstring(name):
     """What the operator does, or None."""
     if known := _same.get(name):
         return f"Another name for {known.removeprefix('special_')}. {_told(known)}"
     if told := _told(name):
         return told
-    if name.startswith("special_") and (told := sentence(name[8:])):
+    if name.startswith("special_") and (told := docstring(name[8:])):
         return told
-    if name.endswith("_") and (told := sentence(name[:-1])):
+    if name.endswith("_") and (told := docstring(name[:-1])):
         return f"{name[:-1]}, written into the tensor itself. {told}"
     return None
 

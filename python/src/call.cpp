@@ -504,7 +504,7 @@ PyObject* function_doc(PyObject* self, void*) {
     std::string out;
     for (const Form& form : forms(callable(fn(self)))) out += str(utf8(fn(self)->name), form.signature, "\n");
     Own docs(check(PyImport_ImportModule("facula._docs")));
-    Own text(check(PyObject_CallMethod(docs.get(), "sentence", "O", fn(self)->name)));
+    Own text(check(PyObject_CallMethod(docs.get(), "docstring", "O", fn(self)->name)));
     if (text.get() != Py_None) out += str("\n", utf8(text.get()), "\n");
     out += "\n";
     for (const OverloadInfo& o : *fn(self)->overloads) out += str(to_string(o.op->schema()), "\n");

@@ -141,7 +141,7 @@ inline Tensor gather(T a, int64_t dim, T index) { return call<"aten::gather", Te
 inline Tensor scatter(T a, int64_t dim, T index, T src) {
   return call<"aten::scatter.src", Tensor>(a, dim, index, src);
 }
-// Zeros of these sizes, with src at the places that index names along dim.
+// Zeros of these sizes, with src at the positions that index names along dim.
 inline Tensor scatter_to(T src, int64_t dim, T index, IntSpan sizes) {
   return scatter(zeros(sizes, src.dtype(), src.device()), dim, index, src);
 }

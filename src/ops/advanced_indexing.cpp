@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexing by several tensors at once (x[i, :, j]), by masks, and what masks and values select.
 //
-// A read by several indices is one gather: the indexed dimensions count as one dimension of memory places, and the
-// indices, each times its stride, add up to the place. Nothing is copied to bring dimensions together.
+// A read by several indices is one gather: the indexed dimensions count as one dimension of memory positions, and the
+// indices, each times its stride, add up to the position. Nothing is copied to bring dimensions together.
 #include <algorithm>
 
 #include "facula/opcodes/base.h"
@@ -32,7 +32,7 @@ struct IndexPlan {
   size_t at;                    // where the indices' dimensions stand in the result,
   size_t count;                 // and how many they are
   Dims flat;                    // the result with these flattened into one
-  Tensor places;                // self with the indexed dimensions as one, at `at`
+  Tensor positions;             // self with the indexed dimensions as one, at `at`
   Tensor where;                 // index into that dimension, seen with the sizes of `flat`; undefined on meta
 };
 
@@ -91,7 +91,7 @@ IndexPlan plan_index(const Tensor& self, TensorSpan given) {
     span = size == 0 || span == 0 ? 0 : span + (size - 1) * stride;
   }
   int64_t step = 1;
-  if (p.dims.size() == 1) {  // one index needs no memory places: it counts the dimension itself
+  if (p.dims.size() == 1) {  // one index needs no memory positions: it counts the dimension itself
     step = index_strides[0];
     span = index_sizes[0];
     index_strides[0] = 1;
@@ -114,7 +114,7 @@ IndexPlan plan_index(const Tensor& self, TensorSpan given) {
     sizes.push_back(self.sizes()[d]);
     strides.push_back(self.strides()[d]);
   }
-  p.places = make_view(self, sizes, strides, self.offset());
+  p.positions = make_view(self, sizes, strides, self.offset());
   if (self.device().is_meta()) return p;
   std::vector<Tensor> host;
   for (const Tensor& t : p.indices)
@@ -138,7 +138,7 @@ Tensor index_result(const Tensor& self, const IndexPlan& p) {
     seen.push_back(make_view(t, p.shape, strides, t.offset()));
   };
   see(self, [&](size_t d) {
-    return d < p.at ? p.places.strides()[d] : d < p.at + p.count ? 0 : p.places.strides()[d - p.count + 1];
+    return d < p.at ? p.positions.strides()[d] : d < p.at + p.count ? 0 : p.positions.strides()[d - p.count + 1];
   });
   for (const Tensor& t : p.indices)
     see(t, [&](size_t d) { return d >= p.at && d < p.at + p.count ? t.strides()[d - p.at] : 0; });
@@ -157,7 +157,7 @@ Tensor index_kernel(const Tensor& self, TensorSpan indices) {
   if (!p.where.defined() || out.numel() == 0) return out;
   std::optional<Dims> strides = view_strides(out.sizes(), out.strides(), p.flat);
   Tensor flat = strides ? make_view(out, p.flat, *strides, 0) : empty_tensor(p.flat, self.dtype(), self.device());
-  gather_into(flat, p.places, static_cast<int64_t>(p.at), p.where);
+  gather_into(flat, p.positions, static_cast<int64_t>(p.at), p.where);
   return strides ? out : copy_(out, view(flat, p.shape));
 }
 
@@ -204,7 +204,7 @@ Tensor index_put_impl(const Tensor& self, TensorSpan indices, const Tensor& valu
       values.numel() == 1 ? make_view(spread, p.flat, Dims(p.flat.size()), spread.offset()) : reshape(spread, p.flat);
   if (!(src.device() == self.device()))
     src = call<"aten::to.device", Tensor>(src, self.device(), src.dtype(), false, false, nullptr);
-  scatter_into(accumulate ? FC_SCATTER_ADD : FC_SCATTER_SET, p.places, static_cast<int64_t>(p.at), p.where, src);
+  scatter_into(accumulate ? FC_SCATTER_ADD : FC_SCATTER_SET, p.positions, static_cast<int64_t>(p.at), p.where, src);
   return self;
 }
 Tensor index_put(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate) {

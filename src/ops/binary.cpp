@@ -26,7 +26,8 @@ struct BinarySpecial {
   bool any_integer = false;  // for the wide unsigned types too; comparisons are
   bool logical = false;      // computed in bool
   bool reversed = false;     // by `sub` of the swapped operands, whose layout the result follows, as in PyTorch
-  // Autograd's names for calls of the overloads with two tensors, a number second, a number first; null: <Name>Backward0.
+  // Autograd's names for calls of the overloads with two tensors, a scalar second, a scalar first; null:
+  // <Name>Backward0.
   const char* nodes[3] = {};
 };
 struct BinaryRow {
@@ -65,7 +66,7 @@ void check_no_bool(const MapInput* in, DType common) {
               "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
               "operator instead.");
   for (int i = 0; i < 2; ++i)
-    FC_CHECK_AS(NotImplementedError, in[i].tensor ? in[i].tensor->dtype() != DType::Bool : !in[i].number.is_bool(),
+    FC_CHECK_AS(NotImplementedError, in[i].tensor ? in[i].tensor->dtype() != DType::Bool : !in[i].scalar.is_bool(),
                 "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
                 "mask, use the `~` or `logical_not()` operator instead.");
 }
@@ -82,7 +83,7 @@ Tensor next_half(const MapInput* in, DType t) {
 
 // Of the wide unsigned types: a product is int64's, which has the same low bits, the lesser is found by comparing.
 Tensor operand(const MapInput* in, int i, DType t) {
-  return to_dtype(in[i].tensor ? *in[i].tensor : wrapped_number(in[i].number, in[1 - i].tensor->device()), t);
+  return to_dtype(in[i].tensor ? *in[i].tensor : wrapped_number(in[i].scalar, in[1 - i].tensor->device()), t);
 }
 Tensor wide_product(const MapInput* in, DType t) {
   Tensor a = operand(in, 0, t), b = operand(in, 1, t);

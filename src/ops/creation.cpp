@@ -160,8 +160,8 @@ int64_t range_size(const Scalar& start, const Scalar& end, const Scalar& step, D
   return static_cast<int64_t>(n);
 }
 
-// Both loops become vector code: integers are counted in their own width, as they wrap around; places become floating
-// numbers from 32 bits.
+// Both loops become vector code: integers are counted in their own width, as they wrap around; indices are converted to
+// floating point from 32 bits.
 template <class U>
 Tensor fill_integers(const Tensor& out, DType type, int64_t start, int64_t step) {
   return fill_parts<U>(out, type, [=](U* to, int64_t from, int64_t end) {
@@ -175,9 +175,9 @@ Tensor fill_floats(const Tensor& out, DType type, double start, double step) {
   return fill_parts<T>(out, type, [=](T* to, int64_t from, int64_t end) {
     constexpr int64_t chunk = 4096;
     for (; from < end; from += chunk, to += chunk) {
-      const double place = static_cast<double>(from);
+      const double position = static_cast<double>(from);
       const int n = static_cast<int>(std::min(chunk, end - from));
-      for (int j = 0; j < n; ++j) to[j] = static_cast<T>(start + step * (place + j));
+      for (int j = 0; j < n; ++j) to[j] = static_cast<T>(start + step * (position + j));
     }
   });
 }

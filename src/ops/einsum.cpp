@@ -116,33 +116,33 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
   }
 
   // --- where each label goes: first the output's dimensions, then the summed ones
-  int64_t place[kLabels], ellipsis_place = -1, rank = 0;
-  std::fill(place, place + kLabels, -1);
+  int64_t position[kLabels], ellipsis_position = -1, rank = 0;
+  std::fill(position, position + kLabels, -1);
   if (e.explicit_output) {
     for (uint8_t l : e.output) {
       if (l == kEllipsis) {
-        ellipsis_place = rank;
+        ellipsis_position = rank;
         rank += ellipsis_rank;
         continue;
       }
-      FC_CHECK(place[l] < 0, "einsum(): output subscript ", letter_of(l), " appears more than once in the output");
+      FC_CHECK(position[l] < 0, "einsum(): output subscript ", letter_of(l), " appears more than once in the output");
       FC_CHECK(seen[l] > 0, "einsum(): output subscript ", letter_of(l),
                " does not appear in the equation for any input operand");
-      place[l] = rank++;
+      position[l] = rank++;
     }
   } else {
-    ellipsis_place = 0;
+    ellipsis_position = 0;
     rank = ellipsis_rank;
     for (int l = 0; l < kLabels; ++l)
-      if (seen[l] == 1) place[l] = rank++;
+      if (seen[l] == 1) position[l] = rank++;
   }
   const int64_t output_rank = rank;
-  if (ellipsis_place < 0) {
-    ellipsis_place = rank;
+  if (ellipsis_position < 0) {
+    ellipsis_position = rank;
     rank += ellipsis_rank;
   }
   for (int l = 0; l < kLabels; ++l)
-    if (seen[l] && place[l] < 0) place[l] = rank++;
+    if (seen[l] && position[l] < 0) position[l] = rank++;
   FC_CHECK(rank <= static_cast<int64_t>(kMaxRank), "einsum(): ", rank, " dimensions are more than ", kMaxRank);
 
   // --- bring every operand to that rank: repeated labels to diagonals, missing ones to size 1
@@ -150,7 +150,7 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
   Dims sizes(static_cast<size_t>(rank), 1);
   for (size_t i = 0; i < operands.size(); ++i) {
     Tensor t = operands[i];
-    std::vector<int64_t> at;  // place of each dimension of t
+    std::vector<int64_t> at;  // position of each dimension of t
     auto take = [&](int64_t where, int64_t dim, const char* text_of, char letter) {
       auto again = std::find(at.begin(), at.end(), where);
       const int64_t n = t.size(dim);
@@ -163,7 +163,7 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
       }
       int64_t& known = sizes[static_cast<size_t>(where)];
       FC_CHECK(known == n || known == 1 || n == 1, "einsum(): ", text_of,
-               letter ? str(" ", letter) : str(" ", where - ellipsis_place, " covered by ellipsis"), " has size ", n,
+               letter ? str(" ", letter) : str(" ", where - ellipsis_position, " covered by ellipsis"), " has size ", n,
                " for operand ", i, " which does not broadcast with previously seen size ", known);
       if (known == 1) known = n;
       at.push_back(where);
@@ -173,8 +173,9 @@ Tensor einsum(std::string_view text, TensorSpan operands, std::optional<IntSpan>
     for (uint8_t l : e.inputs[i]) {
       if (l == kEllipsis) {
         const int64_t here = operands[i].dim() - static_cast<int64_t>(e.inputs[i].size()) + 1;
-        for (int64_t k = 0; k < here; ++k, ++dim) take(ellipsis_place + ellipsis_rank - here + k, dim, "dimension", 0);
-      } else if (take(place[l], dim, "subscript", letter_of(l))) {
+        for (int64_t k = 0; k < here; ++k, ++dim)
+          take(ellipsis_position + ellipsis_rank - here + k, dim, "dimension", 0);
+      } else if (take(position[l], dim, "subscript", letter_of(l))) {
         ++dim;
       }
     }

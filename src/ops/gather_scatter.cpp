@@ -361,7 +361,7 @@ void scatter_reduce_grad(Grad& g) {
     Tensor result = g.result(), no_zero = masked_fill(self, eq(self, 0), 1);
     Tensor others = call<"aten::scatter_reduce.two", Tensor>(no_zero, dim, index, src, how, include_self);
     for_self = div(mul(G, others), no_zero);
-    // A single zero among the sources of a place gets the product of the others; with several, all get zero.
+    // A single zero among the sources of a position gets the product of the others; with several, all get zero.
     Tensor zero = eq(src, 0);
     Tensor zeros_here = gather(scatter_sum(zeros_like(self), to_dtype(zero, self.dtype())), dim, index);
     Tensor lone = call<"aten::logical_and", Tensor>(zero, eq(zeros_here, 1));

@@ -117,7 +117,7 @@ Tensor adaptive_avg_pool1d(const Tensor& self, IntSpan size) {
 // --- unfold and fold
 struct Blocks {
   Convolution c;
-  Dims places;
+  Dims positions;
 };
 Blocks plan_blocks(const char* op, IntSpan size, IntSpan kernel, IntSpan dilation, IntSpan padding, IntSpan stride) {
   for (IntSpan list : {kernel, dilation, padding, stride})
@@ -138,12 +138,12 @@ Blocks plan_blocks(const char* op, IntSpan size, IntSpan kernel, IntSpan dilatio
   b.c.dilation = dilation;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t wide = padded_size(size[i], padding[i]), reach = kernel_reach(kernel[i], dilation[i]);
-    b.places.push_back(wide < reach ? 0 : (wide - reach) / stride[i] + 1);
+    b.positions.push_back(wide < reach ? 0 : (wide - reach) / stride[i] + 1);
   }
-  FC_CHECK(b.places[0] > 0 && b.places[1] > 0, op, ": Given input with spatial size (", size[0], ", ", size[1],
+  FC_CHECK(b.positions[0] > 0 && b.positions[1] > 0, op, ": Given input with spatial size (", size[0], ", ", size[1],
            "), kernel_size=(", kernel[0], ", ", kernel[1], "), dilation=(", dilation[0], ", ", dilation[1],
            "), padding=(", padding[0], ", ", padding[1], "), calculated shape of the array of sliding blocks as (",
-           b.places[0], ", ", b.places[1], "), but its components must be at least one.");
+           b.positions[0], ", ", b.positions[1], "), but its components must be at least one.");
   return b;
 }
 
@@ -154,12 +154,12 @@ Tensor im2col(const Tensor& self, IntSpan kernel, IntSpan dilation, IntSpan padd
            self.sizes());
   Tensor x = self.dim() == 3 ? unsqueeze(self, 0) : self;
   Blocks b = plan_blocks("im2col", x.sizes().subspan(2), kernel, dilation, padding, stride);
-  const int64_t depth = checked_numel(Dims{x.size(1), kernel[0], kernel[1]}), length = checked_numel(b.places);
+  const int64_t depth = checked_numel(Dims{x.size(1), kernel[0], kernel[1]}), length = checked_numel(b.positions);
   Tensor out;
   if (self.device().is_meta()) out = empty_tensor(Dims{x.size(0), depth, length}, self.dtype(), self.device());
   else
     out = clone(
-        reshape(sliding_windows(pad_with_zeros(x, padding), kernel, b.places, b.c), Dims{x.size(0), depth, length}),
+        reshape(sliding_windows(pad_with_zeros(x, padding), kernel, b.positions, b.c), Dims{x.size(0), depth, length}),
         MemoryFormat::Contiguous);
   return self.dim() == 3 ? squeeze(out, 0) : out;
 }
@@ -173,7 +173,7 @@ Tensor col2im(const Tensor& self, IntSpan size, IntSpan kernel, IntSpan dilation
   FC_CHECK(size[0] > 0 && size[1] > 0, "col2im: output_size should be greater than zero, but got ", size);
   Tensor x = self.dim() == 2 ? unsqueeze(self, 0) : self;
   Blocks b = plan_blocks("col2im", size, kernel, dilation, padding, stride);
-  const int64_t area = checked_numel(kernel), length = checked_numel(b.places);
+  const int64_t area = checked_numel(kernel), length = checked_numel(b.positions);
   FC_CHECK(x.size(1) % area == 0 && x.size(1) > 0,
            "col2im: Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
            "input.size(1)=",
@@ -181,8 +181,8 @@ Tensor col2im(const Tensor& self, IntSpan size, IntSpan kernel, IntSpan dilation
   FC_CHECK(x.size(2) == length, "col2im: Given output_size=(", size[0], ", ", size[1], "), kernel_size=(", kernel[0],
            ", ", kernel[1], "), dilation=(", dilation[0], ", ", dilation[1], "), padding=(", padding[0], ", ",
            padding[1], "), stride=(", stride[0], ", ", stride[1],
-           "), expected size of input's dimension 2 to match the calculated number of sliding blocks ", b.places[0],
-           " * ", b.places[1], " = ", length, ", but got input.size(2)=", x.size(2), ".");
+           "), expected size of input's dimension 2 to match the calculated number of sliding blocks ", b.positions[0],
+           " * ", b.positions[1], " = ", length, ", but got input.size(2)=", x.size(2), ".");
   const int64_t channels = x.size(1) / area;
   Tensor out;
   if (self.device().is_meta()) {
@@ -191,7 +191,7 @@ Tensor col2im(const Tensor& self, IntSpan size, IntSpan kernel, IntSpan dilation
     Tensor wide = zeros(Dims{x.size(0), channels, size[0] + 2 * padding[0], size[1] + 2 * padding[1]}, self.dtype(),
                         self.device());
     if (wide.numel() != 0) {
-      Tensor windows = sliding_windows(wide, kernel, b.places, b.c);
+      Tensor windows = sliding_windows(wide, kernel, b.positions, b.c);
       add_windows(windows, reshape(x, windows.sizes()), kernel);
     }
     out = contiguous(narrow(narrow(wide, 2, padding[0], size[0]), 3, padding[1], size[1]));
@@ -209,7 +209,7 @@ void max_pool_grad(Grad& g) {
 }
 void max_pool_backward_grad(Grad& g) {
   if (!g.needs(0)) return;
-  Tensor indices = g.in(7);  // the places that were chosen, in planes
+  Tensor indices = g.in(7);  // the positions that were chosen, in planes
   const Tensor& from = g.out();
   Dims flat(from.sizes().first(from.sizes().size() - 2)), picked = flat;
   flat.push_back(from.size(-2) * from.size(-1));

@@ -35,7 +35,7 @@ void run_pow(void*, const Operator& op, const Arg* args, Value* results) {
   check_kind("pow", "", common);
   MapRequest r{.op = "pow", .opcode = FC_MAP_pow, .inputs = in, .compute = common};
   if (!in[1].tensor) {
-    const Scalar& e = in[1].number;
+    const Scalar& e = in[1].scalar;
     FC_CHECK(!is_integral(common, true) || e.to_int() >= 0,
              "Integers to negative integer powers are not allowed: pow: exponent is ", to_string(e));
     if (int opcode = common == DType::Bool ? -1 : short_form(e, common); opcode >= 0) {
@@ -108,7 +108,7 @@ constexpr OpDef defs[] = {
 // --- float_power: the same in double precision
 DType double_of(std::span<const MapInput> in) {
   for (const MapInput& i : in)
-    if (i.tensor ? is_complex(i.tensor->dtype()) : i.number.is_complex()) return DType::Complex128;
+    if (i.tensor ? is_complex(i.tensor->dtype()) : i.scalar.is_complex()) return DType::Complex128;
   return DType::Float64;
 }
 Tensor float_power_tensors(const Tensor& self, const Tensor& exponent) {

@@ -355,7 +355,7 @@ Tensor triangle_decomposition(const Tensor& self, int64_t diagonal) {
   auto numbers = [&](int64_t n) {
     return call<"aten::arange", Tensor>(Scalar(n), DType::Int64, nullptr, self.device(), nullptr);
   };
-  Tensor beyond = sub(numbers(self.size(-1)), unsqueeze(numbers(self.size(-2)), 1));  // places right of the diagonal
+  Tensor beyond = sub(numbers(self.size(-1)), unsqueeze(numbers(self.size(-2)), 1));  // positions right of the diagonal
   return copy_(out, masked_fill(self, lower ? gt(beyond, diagonal) : lt(beyond, diagonal), 0));
 }
 

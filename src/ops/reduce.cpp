@@ -199,7 +199,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   if (arg_only || op.num_results() == 2) r.indices = &indices;
   r.values = !arg_only;
   Dims kept_sizes;
-  if (arg_only && dim.is_none()) {  // the place in the flattened input
+  if (arg_only && dim.is_none()) {  // the position in the flattened input
     if (keepdim) kept_sizes = Dims(static_cast<size_t>(in.dim()), 1);
     in = contiguous(in);
     in = make_view(in, Dims{in.numel()}, Dims{1}, in.offset());

@@ -185,13 +185,13 @@ Tensor as_strided_in_place(const Tensor& self, IntSpan size, IntSpan stride, std
 }
 
 // Which element of a range of memory each element of a geometry is, flattened.
-Tensor places(int64_t span, IntSpan size, IntSpan stride, int64_t offset, Device device) {
+Tensor positions(int64_t span, IntSpan size, IntSpan stride, int64_t offset, Device device) {
   Tensor all = call<"aten::arange", Tensor>(Scalar(span), DType::Int64, nullptr, device, nullptr);
   return reshape(make_view(all, size, stride, offset), Dims{-1});
 }
 
 // Gradients gather in a stretch of memory, where several elements of the view may meet; from there each element of
-// self takes what lies in its place. Places that several elements of self share are divided among them.
+// self takes what lies in its place. Positions that several elements of self share are divided among them.
 void as_strided_grad(Grad& g) {
   IntSpan size = g.arg(1).ints(), stride = g.arg(2).ints(), self_stride = g.arg(4).ints(), self_size = g.sizes(0);
   int64_t offset = g.arg(3).integer(), self_offset = g.arg(5).integer();
@@ -205,8 +205,8 @@ void as_strided_grad(Grad& g) {
     return call<"aten::index_add", Tensor>(to, 0, index, what, Scalar(1));
   };
   if (G.numel() > 0)
-    memory = index_add(memory, places(span, size, stride, offset - first, G.device()), reshape(G, Dims{-1}));
-  Tensor mine = places(span, self_size, self_stride, self_offset - first, G.device());
+    memory = index_add(memory, positions(span, size, stride, offset - first, G.device()), reshape(G, Dims{-1}));
+  Tensor mine = positions(span, self_size, self_stride, self_offset - first, G.device());
   Tensor one = full(Dims{1}, 1, G.dtype(), G.device());
   Tensor shares = index_add(zeros(Dims{span}, G.dtype(), G.device()), mine, expand(one, mine.sizes()));
   Tensor taken = call<"aten::index_select", Tensor>(div(memory, masked_fill(shares, eq(shares, 0), 1)), 0, mine);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting and what follows from order: topk, kthvalue, medians, mode, unique, searchsorted. NaN counts as the largest
-// number everywhere. Derivatives go back to the places that the elements came from.
+// number everywhere. Derivatives go back to the positions that the elements came from.
 #include "define/calls.h"
 #include "define/row.h"
 #include "dispatch/family_table.h"
@@ -23,7 +23,7 @@ void sort_into(Value* results, const Tensor& self, int64_t dim, bool descending)
   };
   Tensor values = like_self(self.dtype()), indices = like_self(DType::Int64);
   if (!self.device().is_meta()) {
-    ByteStrides in(self), out(values), places(indices);
+    ByteStrides in(self), out(values), positions(indices);
     fc_sort c{};
     c.size = sizeof c;
     c.ndim = static_cast<int32_t>(self.dim());
@@ -32,7 +32,7 @@ void sort_into(Value* results, const Tensor& self, int64_t dim, bool descending)
     c.shape = self.sizes().data();
     c.in = operand(self, in);
     c.out = operand(values, out);
-    c.indices = operand(indices, places);
+    c.indices = operand(indices, positions);
     if (self.dim() == 0) {
       copy_(values, self);
       zero_(indices);
@@ -93,10 +93,10 @@ Pair topk_decomposition(const Tensor& self, int64_t k, int64_t dim, bool largest
 }
 
 // One element of the sorted order, per line; removes dim unless it is kept.
-Pair pick(const Tensor& self, int64_t dim, int64_t place, bool keepdim) {
+Pair pick(const Tensor& self, int64_t dim, int64_t position, bool keepdim) {
   auto [values, indices] = sorted(self, dim, false);
   if (self.dim() == 0) return {values, indices};
-  Tensor v = narrow(values, dim, place, 1), i = narrow(indices, dim, place, 1);
+  Tensor v = narrow(values, dim, position, 1), i = narrow(indices, dim, position, 1);
   return {clone(keepdim ? v : squeeze(v, dim), MemoryFormat::Contiguous),
           clone(keepdim ? i : squeeze(i, dim), MemoryFormat::Contiguous)};
 }
@@ -119,14 +119,14 @@ Pair median_of(const char* op, const Tensor& self, int64_t dim, bool keepdim, bo
   auto [values, indices] = sorted(self, dim, false);
   if (self.dim() == 0) return {values, indices};
   int64_t n = self.size(dim);
-  Tensor nan = call<"aten::isnan", Tensor>(self), place;
+  Tensor nan = call<"aten::isnan", Tensor>(self), position;
   Tensor numbers = rsub(sum(nan, Dims{dim}, true), n);  // per line
   Tensor last = sub(numbers, 1);
   Tensor half = call<"aten::clamp_min", Tensor>(
       call<"aten::div.Scalar_mode", Tensor>(last, Scalar(2), std::string_view("floor")), Scalar(0));
-  if (ignore_nan) place = half;
-  else place = where(eq(numbers, n), half, numbers);  // the first NaN
-  Tensor v = gather(values, dim, place), i = gather(indices, dim, place);
+  if (ignore_nan) position = half;
+  else position = where(eq(numbers, n), half, numbers);  // the first NaN
+  Tensor v = gather(values, dim, position), i = gather(indices, dim, position);
   return {keepdim ? v : squeeze(v, dim), keepdim ? i : squeeze(i, dim)};
 }
 Pair median_dim(const Tensor& self, int64_t dim, bool keepdim) {
@@ -146,7 +146,7 @@ Tensor median(const Tensor& self) { return median_whole("median", self, false); 
 Tensor nanmedian(const Tensor& self) { return median_whole("nanmedian", self, true); }
 
 // The most frequent element of each line; of several the smallest. Lengths of runs in sorted order come from the
-// distance between an element's first and last place.
+// distance between an element's first and last position.
 Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, self.dim(), "mode");
   refuse_empty_line("mode", self, dim);

@@ -32,7 +32,7 @@ void run_where(void*, const Operator& op, const Arg* args, Value* results) {
            " (", condition, " is not bool)");
   const DType common = result_type({in + 1, 2});
   for (const MapInput& value : {in[1], in[2]})
-    if (!value.tensor && !is_reduced(common)) check_fits("where", value.number, common);
+    if (!value.tensor && !is_reduced(common)) check_fits("where", value.scalar, common);
   MapRequest r{.op = "where", .opcode = FC_MAP_where, .inputs = in, .compute = common};
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
@@ -50,7 +50,7 @@ void run_bound(void*, const Operator& op, const Arg* args, Value* results) {  //
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
   check_kind(name, "c", common);
-  if (!in[1].tensor) in[1].number = clamp_bound(name, in[1].number, opcode == FC_MAP_clamp_min, common);
+  if (!in[1].tensor) in[1].scalar = clamp_bound(name, in[1].scalar, opcode == FC_MAP_clamp_min, common);
   MapRequest r{.op = name, .opcode = opcode, .inputs = in, .compute = common};
   set_target(r, op, args);
   map_or_fall_back(r, op, args, results);
@@ -64,7 +64,7 @@ void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
   DType common = result_type({in, n});
   FC_CHECK_AS(NotImplementedError, !is_complex(common), "clamp is not supported for complex types");
   for (size_t i = 1; i < n; ++i)
-    if (!in[i].tensor) in[i].number = clamp_bound("clamp", in[i].number, i == 1 && !args[1].is_none(), common);
+    if (!in[i].tensor) in[i].scalar = clamp_bound("clamp", in[i].scalar, i == 1 && !args[1].is_none(), common);
   int opcode = n == 3 ? FC_MAP_clamp : args[2].is_none() ? FC_MAP_clamp_min : FC_MAP_clamp_max;
   MapRequest r{.op = "clamp", .opcode = opcode, .inputs = {in, n}, .compute = common};
   set_target(r, op, args);

@@ -22,8 +22,8 @@ namespace {
 struct UnarySpecial {
   void (*check)(const char* name, const Operator& op, DType type) = nullptr;  // throws, in PyTorch's words
   DType (*compute)(DType type) = nullptr;                                     // what to compute in; null: by promotion
-  // The wide unsigned types have no kernels of their own, but are whole, finite and never negative: the opcode that gives
-  // the same of two equal operands. -1: none.
+  // uint16, uint32 and uint64 have no unary kernels. Integers need no rounding, are finite and here not negative, so a
+  // binary opcode gives the result from the operand and itself; -1: none does.
   int wide_unsigned = -1;
   bool dense = false;          // the result is contiguous, whatever the input is
   const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0

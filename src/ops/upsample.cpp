@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resizing of sequences, images and volumes, one dimension after the other: picking the nearest element, or mixing the
-// two neighbours. Places are computed as PyTorch does, in the type that the elements are computed in.
+// two neighbours. Positions are computed as PyTorch does, in the type that the elements are computed in.
 #include <cmath>
 
 #include "define/calls.h"
@@ -34,14 +34,14 @@ T step(int64_t in, int64_t out, Scale scale) {
 
 // The element of `in` that each of `out` takes.
 Tensor nearest(int64_t in, int64_t out, Scale scale, bool exact, Device device) {
-  Tensor places = empty_tensor(Dims{out}, DType::Int64, Device{});
-  auto* to = places.data_as<int64_t>();
+  Tensor positions = empty_tensor(Dims{out}, DType::Int64, Device{});
+  auto* to = positions.data_as<int64_t>();
   const float by = step<float>(in, out, scale);
   for (int64_t i = 0; i < out; ++i) {
     float at = (static_cast<float>(i) + (exact ? 0.5f : 0.0f)) * by;
     to[i] = out == in && !exact ? i : at < 0x1p62f ? std::min(static_cast<int64_t>(at), in - 1) : in - 1;
   }
-  return call<"aten::to.device", Tensor>(places, device, DType::Int64, false, false, std::optional<MemoryFormat>());
+  return call<"aten::to.device", Tensor>(positions, device, DType::Int64, false, false, std::optional<MemoryFormat>());
 }
 
 // Two neighbours and the weight of the second.
@@ -67,8 +67,8 @@ Mix linear(int64_t in, int64_t out, Scale scale, bool align, DType dtype, Device
   return {there(low), there(high), there(weight)};
 }
 
-Tensor pick(const Tensor& x, int64_t dim, const Tensor& places) {
-  return call<"aten::index_select", Tensor>(x, dim, places);
+Tensor pick(const Tensor& x, int64_t dim, const Tensor& positions) {
+  return call<"aten::index_select", Tensor>(x, dim, positions);
 }
 
 // upsample_nearest1d(self, output_size, scales...), and the exact form.

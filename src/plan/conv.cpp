@@ -154,7 +154,7 @@ Tensor pad_with_zeros(const Tensor& x, IntSpan padding) {
   return out;
 }
 
-Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c) {
+Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan positions, const Convolution& c) {
   Dims shape{padded.size(0), c.groups, padded.size(1) / c.groups};
   Dims strides{padded.stride(0), padded.stride(1) * (padded.size(1) / c.groups), padded.stride(1)};
   // A step that is never taken may be any number, too large to multiply among them.
@@ -165,7 +165,7 @@ Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, con
     }
   };
   add(kernel, c.dilation);
-  add(places, c.stride);
+  add(positions, c.stride);
   return as_strided(padded, shape, strides);
 }
 
@@ -188,21 +188,21 @@ void add_windows(const Tensor& windows, const Tensor& from, IntSpan kernel) {
 
 namespace {
 
-// --- the three bilinear maps of a convolution y = x * w. x: [batch, channels, size…], y: [batch, outputs, places…],
+// --- the three bilinear maps of a convolution y = x * w. x: [batch, channels, size…], y: [batch, outputs, positions…],
 // w: [outputs, channels / groups, kernel…].
 
 // y from x and w
-Tensor output_from(const Tensor& x, const Tensor& w, IntSpan places, const Convolution& c) {
-  const int64_t g = c.groups, outputs = w.size(0), depth = w.size(1) * product(spatial(w)), length = product(places);
+Tensor output_from(const Tensor& x, const Tensor& w, IntSpan positions, const Convolution& c) {
+  const int64_t g = c.groups, outputs = w.size(0), depth = w.size(1) * product(spatial(w)), length = product(positions);
   Dims shape{x.size(0), outputs};
-  for (int64_t p : places) shape.push_back(p);
+  for (int64_t p : positions) shape.push_back(p);
   if (checked_numel(shape) == 0 || depth == 0) return zeros(shape, x.dtype(), x.device());
-  Tensor columns =
-      reshape(sliding_windows(pad_with_zeros(x, c.padding), spatial(w), places, c), Dims{x.size(0), g, depth, length});
+  Tensor columns = reshape(sliding_windows(pad_with_zeros(x, c.padding), spatial(w), positions, c),
+                           Dims{x.size(0), g, depth, length});
   return reshape(matmul(reshape(w, Dims{1, g, outputs / g, depth}), columns), shape);
 }
 
-// x from y and w: every window's share is added back to the places it came from.
+// x from y and w: every window's share is added back to the positions it came from.
 Tensor input_from(const Tensor& y, const Tensor& w, IntSpan size, const Convolution& c) {
   const int64_t g = c.groups, outputs = w.size(0), channels = w.size(1) * g, depth = w.size(1) * product(spatial(w)),
                 length = product(spatial(y));
@@ -214,8 +214,8 @@ Tensor input_from(const Tensor& y, const Tensor& w, IntSpan size, const Convolut
   if (out.numel() != 0 && y.numel() != 0) {
     Tensor columns = matmul(transpose(reshape(w, Dims{1, g, outputs / g, depth}), 2, 3),
                             reshape(y, Dims{y.size(0), g, outputs / g, length}));
-    Tensor places = sliding_windows(out, spatial(w), spatial(y), c);
-    add_windows(places, reshape(columns, places.sizes()), spatial(w));
+    Tensor positions = sliding_windows(out, spatial(w), spatial(y), c);
+    add_windows(positions, reshape(columns, positions.sizes()), spatial(w));
   }
   for (size_t i = 0; i < size.size(); ++i) out = narrow(out, static_cast<int64_t>(i) + 2, c.padding[i], size[i]);
   return contiguous(out);
@@ -236,8 +236,8 @@ Tensor weight_from(const Tensor& x, const Tensor& y, IntSpan weight, const Convo
 }  // namespace
 
 Tensor convolve_by_products(const Tensor& input, const Tensor& weight, const Tensor& bias, const Convolution& c) {
-  IntSpan places = IntSpan(c.output).subspan(2);
-  Tensor out = c.transposed ? input_from(input, weight, places, c) : output_from(input, weight, places, c);
+  IntSpan positions = IntSpan(c.output).subspan(2);
+  Tensor out = c.transposed ? input_from(input, weight, positions, c) : output_from(input, weight, positions, c);
   if (bias.defined()) {
     Dims shape(c.output.size(), 1);
     shape[1] = bias.size(0);

@@ -36,8 +36,8 @@ Dims expand_parameter(const char* name, IntSpan given, size_t n);  // one value 
 int64_t kernel_reach(int64_t kernel, int64_t dilation);            // dilation * (kernel - 1) + 1, checked
 int64_t padded_size(int64_t size, int64_t padding);                // size + 2 * padding, checked
 Tensor pad_with_zeros(const Tensor& x, IntSpan padding);
-// The windows that a kernel sees, as a view of padded memory: [batch, groups, channels / groups, kernel…, places…].
-Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan places, const Convolution& c);
+// The windows that a kernel sees, as a view of padded memory: [batch, groups, channels / groups, kernel…, positions…].
+Tensor sliding_windows(const Tensor& padded, IntSpan kernel, IntSpan positions, const Convolution& c);
 // out[window k] += from[…, k…, …] for every element k of the kernel: `windows` is a view of out, and `from` has its
 // shape.
 void add_windows(const Tensor& windows, const Tensor& from, IntSpan kernel);

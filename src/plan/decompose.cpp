@@ -127,7 +127,7 @@ bool decompose_map(const MapRequest& r, Tensor& result) {
   for (size_t i = 0; i < r.inputs.size(); ++i) {
     const MapInput& in = r.inputs[i];
     DType wanted = r.opcode == FC_MAP_masked_fill && i == 1 ? DType::Bool : here.compute;
-    Tensor t = in.tensor ? *in.tensor : full({}, in.number, wanted, Device{});
+    Tensor t = in.tensor ? *in.tensor : full({}, in.scalar, wanted, Device{});
     if (!(t.device() == device) || t.dtype() != wanted) {
       Tensor there = empty_tensor(t.sizes(), wanted, device);
       copy_(there, t);

@@ -32,7 +32,7 @@ bool try_run(int opcode, std::initializer_list<const Operand*> args, Promote pro
   bool all_bool = true;
   for (const Operand* e : args) {
     if (e->tensor.defined()) inputs[n].tensor = &e->tensor;
-    else inputs[n].number = e->number;
+    else inputs[n].scalar = e->number;
     all_bool &= e->is_bool();
     ++n;
   }

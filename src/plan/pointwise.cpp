@@ -9,10 +9,10 @@
 namespace fc {
 namespace {
 
-// PyTorch's three ranks: tensors with dimensions, 0-d tensors, numbers. A lower rank matters only if its category
+// PyTorch's three ranks: tensors with dimensions, 0-d tensors, scalars. A lower rank matters only if its category
 // (bool < integer < floating < complex) is higher than that of the ranks above.
 struct Ranks {
-  DType dims = DType::Undefined, zero = DType::Undefined, number = DType::Undefined;
+  DType dims = DType::Undefined, zero = DType::Undefined, scalar = DType::Undefined;
 };
 
 int category(DType t) {
@@ -31,7 +31,7 @@ DType combine(DType higher, DType lower) {
 
 // Numbers that came as tensors, and nothing else: arithmetic on them (in a derivative: 1 - weight) stays one of
 // numbers.
-bool numbers_only(std::span<const MapInput> inputs) {
+bool scalars_only(std::span<const MapInput> inputs) {
   bool tensors = false;
   for (const MapInput& in : inputs) {
     if (!in.tensor) continue;
@@ -41,7 +41,7 @@ bool numbers_only(std::span<const MapInput> inputs) {
   return tensors;
 }
 
-DType number_type(const Scalar& s) {
+DType scalar_type(const Scalar& s) {
   switch (s.kind()) {
     case Scalar::Kind::Bool: return DType::Bool;
     case Scalar::Kind::Int:
@@ -82,23 +82,23 @@ DType result_type(std::span<const MapInput> inputs) {
     const TensorImpl &a = inputs[0].tensor->impl(), &b = inputs[1].tensor->impl();
     if (a.dtype() == b.dtype() && !a.is_wrapped_number() && !b.is_wrapped_number()) return a.dtype();
   }
-  if (numbers_only(inputs)) {
+  if (scalars_only(inputs)) {
     DType t = DType::Undefined;
-    for (const MapInput& in : inputs) t = promote(t, in.tensor ? in.tensor->dtype() : in.number.dtype());
+    for (const MapInput& in : inputs) t = promote(t, in.tensor ? in.tensor->dtype() : in.scalar.dtype());
     return t;
   }
   Ranks r;
   for (const MapInput& in : inputs) {
-    if (!in.tensor) r.number = promote(r.number, number_type(in.number));
+    if (!in.tensor) r.scalar = promote(r.scalar, scalar_type(in.scalar));
     else if (in.tensor->impl().is_wrapped_number()) {
       DType t = in.tensor->dtype();
       if (is_complex(t)) t = complex_of(default_dtype());
       else if (is_floating(t)) t = default_dtype();
-      r.number = promote(r.number, t);
+      r.scalar = promote(r.scalar, t);
     } else if (in.tensor->dim() == 0) r.zero = promote(r.zero, in.tensor->dtype());
     else r.dims = promote(r.dims, in.tensor->dtype());
   }
-  return combine(combine(r.dims, r.zero), r.number);
+  return combine(combine(r.dims, r.zero), r.scalar);
 }
 
 Dims broadcast_shapes(const char* op, IntSpan a, IntSpan b) {
@@ -172,7 +172,7 @@ MapTypes map_types(const MapRequest& r) {
     case Promote::Same: break;
     case Promote::Float:
     case Promote::RealFloat:
-      if (is_integral(common, true)) compute = numbers_only(r.inputs) ? DType::Float64 : default_dtype();
+      if (is_integral(common, true)) compute = scalars_only(r.inputs) ? DType::Float64 : default_dtype();
       natural = r.promote == Promote::Float ? compute : real_of(compute);
       break;
     case Promote::Compare:
@@ -188,7 +188,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
 
   // --- shape and device
   const Tensor* lead = nullptr;
-  const Tensor* anchor = r.out;  // decides the device: any tensor that is not a CPU number
+  const Tensor* anchor = r.out;  // decides the device: any tensor that is not a CPU scalar
   bool one_shape = true, one_device = true, contiguous = true;
   for (const MapInput& in : r.inputs) {
     if (!in.tensor) continue;
@@ -264,8 +264,8 @@ bool try_map(const MapRequest& r, Tensor& result) {
     if (in.tensor && in.tensor->device().type == device.type) {
       bind(c.in[i], *in.tensor, strides[i]);
     } else {
-      Scalar v = in.number;
-      if (in.tensor) {  // a CPU number beside tensors of another device
+      Scalar v = in.scalar;
+      if (in.tensor) {  // a CPU scalar beside tensors of another device
         Value item[1];
         const Arg args[] = {*in.tensor};
         get_operator("aten::_local_scalar_dense").run_kernel(args, item);
@@ -285,7 +285,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
     if (working == compute_type(compute)) return false;
     c.compute = static_cast<int32_t>(compute_type(compute));
     for (int i = 0; i < c.n_in; ++i)
-      if (!c.in[i].strides) c.in[i].dtype = c.compute;  // a number
+      if (!c.in[i].strides) c.in[i].dtype = c.compute;  // a scalar
     return supported();
   };
   if (!nothing && !supported() && !supported_wider()) return false;
@@ -295,7 +295,7 @@ bool try_map(const MapRequest& r, Tensor& result) {
     result = *r.out;
   } else {
     result = flat ? empty_tensor(shape, natural, device) : allocate(shape, r.inputs, natural, device);
-    if (numbers_only(r.inputs)) [[unlikely]]
+    if (scalars_only(r.inputs)) [[unlikely]]
       result.impl().set_wrapped_number(true);
   }
   if (nothing || result.numel() == 0) return true;

@@ -9,10 +9,10 @@
 
 namespace fc {
 
-// An input: a tensor, or a number (which ranks below tensors in promotion).
+// An input: a tensor, or a scalar (which ranks below tensors in promotion).
 struct MapInput {
   const Tensor* tensor = nullptr;
-  Scalar number;
+  Scalar scalar;
 };
 
 struct MapRequest {
@@ -41,7 +41,7 @@ bool decompose_map(const MapRequest& r, Tensor& result);
 // The same for kernels: decomposes, or falls back to the CPU with the operator's own arguments.
 void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results);
 
-// One row per operator whose call is a single map: the first `inputs` arguments are its inputs (tensors or numbers),
+// One row per operator whose call is a single map: the first `inputs` arguments are its inputs (tensors or scalars),
 // the next ones its parameters, as many as the opcode has.
 struct MapRow {
   const char* schema;
@@ -63,16 +63,16 @@ void check_kind(const char* op, const char* refuses, DType t);
 inline DType seen_type(Promote promote, DType t) {
   return promote == Promote::Float && is_integral(t, false) ? DType::Int64 : t;
 }
-// A bound that is a number. Beyond what an integer type holds it bounds nothing, and is the type's own limit; throws if
+// A bound that is a scalar. Beyond what an integer type holds it bounds nothing, and is the type's own limit; throws if
 // no value of the type is within it.
 Scalar clamp_bound(const char* op, const Scalar& v, bool is_min, DType t);
 // Where a form writes: the first argument of an in-place operator, the last one of an out= operator.
 void set_target(MapRequest& r, const Operator& op, const Arg* args);
-// A tensor argument, or a number.
+// A tensor argument, or a scalar.
 inline MapInput map_input(const Arg& a) {
   MapInput in;
   if (a.is_tensor()) in.tensor = &a.tensor();
-  else in.number = a.scalar();
+  else in.scalar = a.scalar();
   return in;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling in pointwise operators on views, for devices without kernels: one step per element of the window, each over
-// all places at once. Small tables of places and counts are made on the CPU and copied.
+// all positions at once. Small tables of places and counts are made on the CPU and copied.
 #include <limits>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace fc {
 namespace {
 
-// f(place) for every place of the result, as a tensor [height, width] on the device.
+// f(position) for every position of the result, as a tensor [height, width] on the device.
 template <class F>
 Tensor table(const Pool& p, DType type, Device device, const F& f) {
   std::vector<int64_t> values;
@@ -36,7 +36,7 @@ struct Padded {
   }
 };
 
-// Calls f(view, y, x) for each element of the window: what all places see there, and where it lies from their start.
+// Calls f(view, y, x) for each element of the window: what all positions see there, and where it lies from their start.
 template <class F>
 void each_element(const Pool& p, const Tensor& padded, const F& f) {
   for (int64_t i = 0; i < p.h.inside(); ++i)
@@ -68,8 +68,8 @@ Scalar lowest(DType t) {
 
 // The element counts that windows' sums are divided by.
 Tensor divisors(const Pool& p, bool include_pad, std::optional<int64_t> fixed, DType type, Device device) {
-  auto extent = [&](const Pool::Axis& a, int64_t place) {
-    const int64_t start = place * a.stride - a.padding, end = std::min(start + a.kernel, a.in + a.padding);
+  auto extent = [&](const Pool::Axis& a, int64_t position) {
+    const int64_t start = position * a.stride - a.padding, end = std::min(start + a.kernel, a.in + a.padding);
     return include_pad ? end - start : std::min(end, a.in) - std::max<int64_t>(start, 0);
   };
   return table(p, type, device, [&](int64_t y, int64_t x) { return fixed ? *fixed : extent(p.h, y) * extent(p.w, x); });
@@ -90,8 +90,8 @@ std::tuple<Tensor, Tensor> max_pool_decomposition(const Tensor& self, IntSpan ke
   Padded in(self, self.dtype(), p, lowest(self.dtype()));
   copy_(in.image, self);
   const Tensor starts = flat_starts(p, self.device());
-  auto first = [](const Pool::Axis& a, int64_t place) {  // coordinate of a window inside the image
-    const int64_t start = place * a.stride - a.padding;
+  auto first = [](const Pool::Axis& a, int64_t position) {  // coordinate of a window inside the image
+    const int64_t start = position * a.stride - a.padding;
     return start >= 0 ? start : start + (-start + a.dilation - 1) / a.dilation * a.dilation;
   };
   Tensor best = full(p.output, lowest(self.dtype()), self.dtype(), self.device());
@@ -113,7 +113,7 @@ Tensor max_pool_backward_decomposition(const Tensor& grad, const Tensor& self, I
   const DType type = compute_type(self.dtype());
   Padded out(self, type, p, 0);
   const Tensor starts = flat_starts(p, self.device()), g = to_dtype(grad, type);
-  // What a place in the padding is mistaken for adds to the padding, which is thrown away.
+  // What a position in the padding is mistaken for adds to the padding, which is thrown away.
   each_element(p, out.all, [&](const Tensor& seen, int64_t y, int64_t x) {
     add_(seen, where(eq(indices, add(starts, y * p.w.in + x)), g, Scalar(0)));
   });

@@ -23,7 +23,7 @@ struct ReduceRequest {
   bool keepdim = false;
   DType compute, result;
   const Tensor* shift = nullptr;  // for FC_REDUCE_SUM_DEVIATIONS: the result's elements, kept dimensions included
-  Tensor* indices = nullptr;      // made where the place of an extreme is wanted
+  Tensor* indices = nullptr;      // made where the position of an extreme is wanted
   bool values = true;             // false: only indices
 };
 // False: the device does not do this call, and nothing was computed. Reduced dimensions of size 0 give the identity;

@@ -21,7 +21,7 @@ struct DepthwisePlane {
   const float* in;
   int64_t first, last;  // output rows
 
-  // Buffer: rows, each with one part per place within a stride: what outputs read, then room for the widest vector.
+  // Buffer: rows, each with one part per position within a stride: what outputs read, then room for the widest vector.
   int64_t used() const { return x.out + (x.kernel - 1) * x.dilation / x.stride; }
   int64_t part() const { return used() + 16; }
   int64_t row() const { return part() * x.stride; }

@@ -2,7 +2,7 @@
 // The gather and scatter families. Trailing dimensions that the index does not vary along, and that lie densely in
 // both operands, move as one block: index_select and embedding copy whole rows this way.
 //
-// Scatter gives the same bits for any number of threads: a place is written by one thread only, which goes through
+// Scatter gives the same bits for any number of threads: a position is written by one thread only, which goes through
 // the index in order. Threads share either lines (all that `dim` leaves) or, if there are few, ranges of destinations.
 #include <algorithm>
 #include <complex>

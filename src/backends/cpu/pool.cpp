@@ -75,7 +75,7 @@ N over(N a, int64_t count) {
   else return a / static_cast<N>(count);
 }
 
-// Images as planes (contiguous: a row's elements are neighbours) or as places (channels-last: a place's channels are).
+// Images as planes (contiguous: a row's elements are neighbours) or as pixels (channels-last: a pixel's channels are).
 // Either way the innermost `lanes` lie side by side, and results come in rows of width * lanes of them.
 struct Images {
   int64_t count, lanes;
@@ -86,11 +86,11 @@ struct Images {
 
 constexpr int64_t kWork = 1 << 12;  // window elements worth a thread
 
-// Places of a row whose window element j lies inside the image: [first, last).
+// Positions of a row whose window element j lies inside the image: [first, last).
 struct Range {
   int64_t first, last;
   Range(const Pool::Axis& a, int64_t j) {
-    const int64_t shift = j * a.dilation - a.padding;  // of the element against place * stride
+    const int64_t shift = j * a.dilation - a.padding;  // of the element against position * stride
     first = shift >= 0 ? 0 : (-shift + a.stride - 1) / a.stride;
     last = shift >= a.in ? 0 : std::min(a.out, (a.in - 1 - shift) / a.stride + 1);
     first = std::min(first, last);
@@ -106,8 +106,8 @@ std::vector<Range> ranges_of(const Pool::Axis& a) {
 }
 
 // First coordinate of a window inside the image.
-int64_t window_first(const Pool::Axis& a, int64_t place) {
-  const int64_t start = place * a.stride - a.padding;
+int64_t window_first(const Pool::Axis& a, int64_t position) {
+  const int64_t start = position * a.stride - a.padding;
   return start >= 0 ? start : start + (-start + a.dilation - 1) / a.dilation * a.dilation;
 }
 
@@ -131,7 +131,7 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
   const int64_t lanes = images.lanes, width = p.w.out * lanes;
   const T* src = in.data_as<const T>();
   T* dst = out.data_as<T>();
-  int64_t* places = indices.data_as<int64_t>();
+  int64_t* positions = indices.data_as<int64_t>();
   const int64_t row_work = width * p.h.inside() * p.w.inside();
   const std::vector<Range> ranges = ranges_of(p.w);
   parallel_for(0, images.count * p.h.out, std::max<int64_t>(1, kWork / row_work), [&](int64_t begin, int64_t end) {
@@ -139,7 +139,7 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
     N* best = memory.data_as<N>();
     for (int64_t r = begin; r < end; ++r) {
       const T* image = src + r / p.h.out * p.h.in * p.w.in * lanes;
-      int64_t* index = places + r * width;
+      int64_t* index = positions + r * width;
       const int64_t y0 = window_first(p.h, r % p.h.out);
       for (int64_t x = 0; x < p.w.out; ++x)
         for (int64_t l = 0; l < lanes; ++l) {
@@ -156,9 +156,9 @@ void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const 
             follow<S>(best + range.first, index + range.first, image + at, p.w.stride, at, p.w.stride,
                       range.last - range.first);
           } else {
-            for (int64_t place = range.first; place < range.last; ++place) {
-              const int64_t here = at + (place - range.first) * p.w.stride;
-              follow<S>(best + place * lanes, index + place * lanes, image + here * lanes, 1, here, 0, lanes);
+            for (int64_t position = range.first; position < range.last; ++position) {
+              const int64_t here = at + (position - range.first) * p.w.stride;
+              follow<S>(best + position * lanes, index + position * lanes, image + here * lanes, 1, here, 0, lanes);
             }
           }
         }
@@ -174,8 +174,8 @@ struct Divisor {
   std::optional<int64_t> fixed;
   int64_t operator()(int64_t oy, int64_t ox) const {
     if (fixed) return *fixed;
-    auto extent = [&](const Pool::Axis& a, int64_t place) {
-      const int64_t start = place * a.stride - a.padding, end = std::min(start + a.kernel, a.in + a.padding);
+    auto extent = [&](const Pool::Axis& a, int64_t position) {
+      const int64_t start = position * a.stride - a.padding, end = std::min(start + a.kernel, a.in + a.padding);
       return include_pad ? end - start : std::min(end, a.in) - std::max<int64_t>(start, 0);
     };
     return extent(p.h, oy) * extent(p.w, ox);
@@ -203,9 +203,9 @@ void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_
         for (int64_t j = 0; j < p.w.inside(); ++j) {
           const Range range = ranges[static_cast<size_t>(j)];
           const T* row = image + (y * p.w.in + range.first * p.w.stride - p.w.padding + j) * lanes;
-          for (int64_t place = range.first; place < range.last; ++place, row += p.w.stride * lanes)
+          for (int64_t position = range.first; position < range.last; ++position, row += p.w.stride * lanes)
             for (int64_t l = 0; l < lanes; ++l)
-              sum[place * lanes + l] = plus<N>(sum[place * lanes + l], S::read(row[l]));
+              sum[position * lanes + l] = plus<N>(sum[position * lanes + l], S::read(row[l]));
         }
       for (int64_t x = 0; x < p.w.out; ++x) {
         const int64_t by = divisor(r % p.h.out, x);
@@ -319,7 +319,7 @@ Tensor avg_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel,
   return out;
 }
 
-// Visits every window of an adaptive pooling: f(place, area, y0, y1, x0, x1).
+// Visits every window of an adaptive pooling: f(position, area, y0, y1, x0, x1).
 template <class F>
 void adaptive_windows(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w, const F& f) {
   for (int64_t oy = 0; oy < out_h; ++oy)
@@ -347,11 +347,11 @@ Tensor adaptive_pool(const Tensor& self, IntSpan size) {
     using N = typename S::Number;
     for_planes<S>(out, in, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
       adaptive_windows(h, w, size[0], size[1],
-                       [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
+                       [&](int64_t position, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
                          N total = 0;
                          for (int64_t y = y0; y < y1; ++y)
                            for (int64_t x = x0; x < x1; ++x) total += S::read(from[(y * w + x) * step]);
-                         sum[place] = total / static_cast<N>(area);
+                         sum[position] = total / static_cast<N>(area);
                        });
     });
   });
@@ -368,8 +368,8 @@ Tensor adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
     using N = typename S::Number;
     for_planes<S>(out, g, is_last(self, format), [&](N* sum, const auto* from, int64_t, int64_t step) {
       adaptive_windows(self.size(-2), w, any ? grad.size(-2) : 0, any ? grad.size(-1) : 0,
-                       [&](int64_t place, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
-                         const N share = S::read(from[place * step]) / static_cast<N>(area);
+                       [&](int64_t position, int64_t area, int64_t y0, int64_t y1, int64_t x0, int64_t x1) {
+                         const N share = S::read(from[position * step]) / static_cast<N>(area);
                          for (int64_t y = y0; y < y1; ++y)
                            for (int64_t x = x0; x < x1; ++x) sum[y * w + x] += share;
                        });

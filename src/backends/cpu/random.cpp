@@ -163,7 +163,7 @@ void random_fill(const Tensor& target, const RandomFill& r, Generator& g) {
   const Recipe how = recipe(r, target.dtype());
   const int64_t n = target.numel(), item = static_cast<int64_t>(item_size(target.dtype()));
   char* out = target.data_as<char>();
-  // Section 6.2: normal numbers come in blocks of 16; what is left over is drawn again for the last 16 places, after
+  // Section 6.2: normal numbers come in blocks of 16; what is left over is drawn again for the last 16 positions, after
   // words that only the wide types waste.
   const int64_t whole = r.kind == RandomFill::Normal ? n - n % 16 : n;
   std::unique_ptr<uint32_t[]> words(

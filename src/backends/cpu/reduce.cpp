@@ -266,7 +266,7 @@ class Reducer {
   bool columns_, packed_;
 };
 
-// Extremes with places. One reduced axis: positions along it are the indices.
+// Extremes with positions. One reduced axis: positions along it are the indices.
 void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
   FC_CHECK(p.n_reduced == 1, "reduce: indices are only defined along one dimension");
   DType compute = static_cast<DType>(c.compute), in_type = static_cast<DType>(c.in.dtype);
@@ -306,7 +306,7 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
     }
     for (int64_t j = 0; j < m; ++j) best.index[j] += from;
   };
-  auto place = [&](int64_t t, int64_t& m) {
+  auto position = [&](int64_t t, int64_t& m) {
     Offsets o = offsets(p.kept, p.n_kept, t / tiles_per_line);
     int64_t first = t % tiles_per_line * tile;
     m = std::min(tile, keep.size - first);
@@ -328,7 +328,7 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
     Best here;
     for (int64_t i = from; i < to; ++i) {
       int64_t m;
-      Offsets o = place(i / parts, m);
+      Offsets o = position(i / parts, m);
       int64_t first = i % parts * part;
       Best& best = parts > 1 ? partial[static_cast<size_t>(i)] : here;
       fold(static_cast<const char*>(c.in.data) + o.in, m, first, std::min(first + part, red.size), best);
@@ -337,7 +337,7 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
   });
   for (int64_t t = 0; parts > 1 && t < tiles; ++t) {
     int64_t m;
-    Offsets o = place(t, m);
+    Offsets o = position(t, m);
     Best& best = partial[static_cast<size_t>(t * parts)];
     for (int64_t i = 1; i < parts; ++i) {
       const Best& later = partial[static_cast<size_t>(t * parts + i)];

@@ -71,20 +71,20 @@ template <bool max, class T>
 struct Extreme {
   using Item = T;
   T best;
-  int64_t place;
+  int64_t position;
   void start(T x) {
     best = x;
-    place = 0;
+    position = 0;
   }
   void next(T x, int64_t i) {
     const bool later = x != x || (best == best && (max ? x >= best : x <= best));
     if (!later) return;
     best = x;
-    place = i;
+    position = i;
   }
   void write(char* out, char* index) const {
     *reinterpret_cast<T*>(out) = best;
-    *reinterpret_cast<int64_t*>(index) = place;
+    *reinterpret_cast<int64_t*>(index) = position;
   }
 };
 

@@ -39,20 +39,20 @@ uint64_t key_of(T x) {
   }
 }
 
-// Key and place of an element. Keys of up to 32 bits and the place share one word.
+// Key and position of an element. Keys of up to 32 bits and the position share one word.
 struct Packed {
   uint64_t word;
-  static Packed make(uint64_t key, int64_t place) { return {key << 32 | static_cast<uint64_t>(place)}; }
+  static Packed make(uint64_t key, int64_t position) { return {key << 32 | static_cast<uint64_t>(position)}; }
   uint64_t key() const { return word >> 32; }
-  int64_t place() const { return static_cast<int64_t>(word & 0xffffffff); }
+  int64_t position() const { return static_cast<int64_t>(word & 0xffffffff); }
   friend bool operator<(const Packed& a, const Packed& b) { return a.word < b.word; }
 };
 struct Wide {
   uint64_t k;
   int64_t p;
-  static Wide make(uint64_t key, int64_t place) { return {key, place}; }
+  static Wide make(uint64_t key, int64_t position) { return {key, position}; }
   uint64_t key() const { return k; }
-  int64_t place() const { return p; }
+  int64_t position() const { return p; }
   friend bool operator<(const Wide& a, const Wide& b) { return a.k != b.k ? a.k < b.k : a.p < b.p; }
 };
 
@@ -90,9 +90,9 @@ void gather_keys(const Line& l, bool flip, std::vector<Entry>& a) {
 template <class T, class Entry>
 void write_line(const Line& l, const std::vector<Entry>& a, int64_t k) {
   for (int64_t i = 0; i < k; ++i) {
-    int64_t place = a[static_cast<size_t>(i)].place();
-    *reinterpret_cast<T*>(l.out + i * l.out_step) = *reinterpret_cast<const T*>(l.in + place * l.in_step);
-    *reinterpret_cast<int64_t*>(reinterpret_cast<char*>(l.indices) + i * l.index_step) = place;
+    int64_t position = a[static_cast<size_t>(i)].position();
+    *reinterpret_cast<T*>(l.out + i * l.out_step) = *reinterpret_cast<const T*>(l.in + position * l.in_step);
+    *reinterpret_cast<int64_t*>(reinterpret_cast<char*>(l.indices) + i * l.index_step) = position;
   }
 }
 
@@ -188,9 +188,9 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool
     return {values, indices};
   }
   if (values.numel() == 0) return {values, indices};
-  ByteStrides in(self), out(values), places(indices);
+  ByteStrides in(self), out(values), positions(indices);
   each_line(self.sizes().data(), static_cast<int>(self.dim()), static_cast<int>(dim), operand(self, in),
-            operand(values, out), operand(indices, places),
+            operand(values, out), operand(indices, positions),
             [&](const Line& l, Scratch& s) { fn(l, largest, k, sorted, s); });
   return {values, indices};
 }

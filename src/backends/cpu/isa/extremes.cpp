@@ -43,7 +43,7 @@ void arg_row(const char* in, int64_t stride, int64_t n, int64_t base, char* valu
     best = at(0);
     *index = 0;
   }
-  // A block's extreme is found by a fold; only a block that improves on the best is searched for the place.
+  // A block's extreme is found by a fold; only a block that improves on the best is searched for the position.
   constexpr int64_t block = 1024;
   int64_t i = 0;
   using Fold = std::conditional_t<max, MaxFold, MinFold>;
