@@ -155,15 +155,6 @@ constexpr MapRow rows[] = {
 };
 
 // --- one map with checks or choices of its own
-void run_one(const char* name, int opcode, std::span<const MapInput> in, std::span<const Scalar> params,
-             Promote promote, const char* refuses, const Operator& op, const Arg* args, Value* results) {
-  DType common = result_type(in);
-  check_kind(name, refuses, common);
-  MapRequest r{.op = name, .opcode = opcode, .promote = promote, .inputs = in, .params = params, .compute = common};
-  set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
-}
-
 void run_hardtanh(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
   Scalar params[] = {args[1].scalar(), args[2].scalar()};
@@ -171,14 +162,14 @@ void run_hardtanh(void*, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK(in.tensor->dtype() != DType::UInt8 || (params[0].to_double() >= 0 && params[1].to_double() >= 0),
            "cannot do hardtanh on an unsigned type with negative limits: min_val is ", to_string(params[0]));
   for (int i : {0, 1}) params[i] = clamp_bound("hardtanh", params[i], i == 0, in.tensor->dtype());
-  run_one("hardtanh", FC_MAP_hardtanh, {&in, 1}, params, F::Same, "c", op, args, results);
+  run_map("hardtanh", FC_MAP_hardtanh, {&in, 1}, params, F::Same, "c", op, args, results);
 }
 
 void run_softshrink(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
   const Scalar lambda = args[1].scalar();
   FC_CHECK(lambda.to_double() >= 0, "lambda must be greater or equal to 0, but found to be ", to_string(lambda), ".");
-  run_one("softshrink", FC_MAP_softshrink, {&in, 1}, {&lambda, 1}, F::Same, "bic", op, args, results);
+  run_map("softshrink", FC_MAP_softshrink, {&in, 1}, {&lambda, 1}, F::Same, "bic", op, args, results);
 }
 
 bool tanh_approximation(std::string_view approximate) {
@@ -188,12 +179,12 @@ bool tanh_approximation(std::string_view approximate) {
 }
 void run_gelu(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
-  run_one("gelu", tanh_approximation(args[1].text()) ? FC_MAP_gelu_tanh : FC_MAP_gelu, {&in, 1}, {}, F::Same, "bic", op,
+  run_map("gelu", tanh_approximation(args[1].text()) ? FC_MAP_gelu_tanh : FC_MAP_gelu, {&in, 1}, {}, F::Same, "bic", op,
           args, results);
 }
 void run_gelu_backward(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in[] = {map_input(args[0]), map_input(args[1])};
-  run_one("gelu_backward", tanh_approximation(args[2].text()) ? FC_MAP_gelu_tanh_backward : FC_MAP_gelu_backward, in,
+  run_map("gelu_backward", tanh_approximation(args[2].text()) ? FC_MAP_gelu_tanh_backward : FC_MAP_gelu_backward, in,
           {}, F::Same, "bic", op, args, results);
 }
 
@@ -203,7 +194,7 @@ void run_elu_backward(void*, const Operator& op, const Arg* args, Value* results
   const Scalar params[] = {args[1].scalar(), args[2].scalar(), args[3].scalar()};
   if (!args[4].boolean()) {
     const MapInput in[] = {{&grad, {}}, {&x, {}}};
-    run_one("elu_backward", FC_MAP_elu_backward, in, params, F::Same, "bic", op, args, results);
+    run_map("elu_backward", FC_MAP_elu_backward, in, params, F::Same, "bic", op, args, results);
     return;
   }
   FC_CHECK(params[0].to_double() >= 0,
@@ -223,58 +214,16 @@ void elu_backward_grad(Grad& g) {
   g.set(5, mul(mul(G, DY), where(lt(x, 0), slope, 0)));
 }
 
-void run_nan_to_num(void*, const Operator& op, const Arg* args, Value* results) {
-  const MapInput in = map_input(args[0]);
-  DType t = in.tensor->dtype();
-  double largest = t == DType::Float16            ? 65504.0
-                   : t == DType::BFloat16         ? 0x1.FEp127
-                   : real_of(t) == DType::Float64 ? 0x1.FFFFFFFFFFFFFp1023
-                                                  : 0x1.FFFFFEp127;
-  if (is_integral(t, true)) largest = 0;  // integers have no such values; nothing may overflow on the way
-  const Scalar params[] = {args[1].is_none() ? 0.0 : args[1].real(), args[2].is_none() ? largest : args[2].real(),
-                           args[3].is_none() ? -largest : args[3].real()};
-  if (is_integral(t, true)) {
-    const Scalar none[] = {0, 0, 0};
-    run_one("nan_to_num", FC_MAP_nan_to_num, {&in, 1}, none, F::Same, "", op, args, results);
-  } else {
-    run_one("nan_to_num", FC_MAP_nan_to_num, {&in, 1}, params, F::Same, "", op, args, results);
-  }
-}
-
-void run_round_decimals(void*, const Operator& op, const Arg* args, Value* results) {
-  const MapInput in = map_input(args[0]);
-  const int64_t decimals = args[1].integer();
-  double power = 1;
-  for (int64_t i = std::abs(std::clamp<int64_t>(decimals, -400, 400)); i > 0; --i) power *= 10;
-  const Scalar scale = decimals < 0 ? -power : power;
-  if (decimals == 0) run_one("round", FC_MAP_round, {&in, 1}, {}, F::Same, "bc", op, args, results);
-  else run_one("round", FC_MAP_round_decimals, {&in, 1}, {&scale, 1}, F::Same, "bic", op, args, results);
-}
-
 void run_logit(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
   const Scalar eps = args[1].is_none() ? -1.0 : args[1].real();
-  run_one("logit", FC_MAP_logit, {&in, 1}, {&eps, 1}, F::Float, "c", op, args, results);
+  run_map("logit", FC_MAP_logit, {&in, 1}, {&eps, 1}, F::Float, "c", op, args, results);
 }
 void run_logit_backward(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in[] = {map_input(args[0]), map_input(args[1])};
   const Scalar eps = args[2].is_none() ? -1.0 : args[2].real();
-  run_one("logit_backward", FC_MAP_logit_backward, in, {&eps, 1}, F::Same, "bic", op, args, results);
+  run_map("logit_backward", FC_MAP_logit_backward, in, {&eps, 1}, F::Same, "bic", op, args, results);
 }
-
-// Of large orders only odd or even matters: n! is infinite.
-int64_t bounded_order(int64_t n) { return n > 1000 ? 1000 + n % 2 : n; }
-
-// polygamma_ takes its tensor first, the others second.
-void run_polygamma(void*, const Operator& op, const Arg* args, Value* results) {
-  const MapInput in = map_input(args[op.is_in_place ? 0 : 1]);
-  const Scalar n = args[op.is_in_place ? 1 : 0].integer();
-  FC_CHECK(n.to_int() >= 0, "polygamma(n, x) does not support negative n: n is ", n.to_int());
-  const Scalar order = bounded_order(n.to_int());
-  run_one("polygamma", FC_MAP_polygamma, {&in, 1}, {&order, 1}, F::Float, "c", op, args, results);
-}
-
-constexpr auto zero_grad = [](Grad& g) { g.set(0, zeros_like(G)); };
 
 constexpr OpDef defs[] = {
     {.schema = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
@@ -319,22 +268,6 @@ constexpr OpDef defs[] = {
      .saves = "grad_output:self_or_result alpha scale input_scale is_result self_or_result",
      .grad = elu_backward_grad,
      .hidden = true},
-    {.schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-     .all = {run_nan_to_num},
-     .saves = "self",
-     .grad = [](Grad& g) { g.set(0, where(isfinite(g.in(0)), G, 0)); },
-     .in_place = true,
-     .out = true,
-     .own_forms = true,
-     .out_type = OutType::Exact},
-    {.schema = "round.decimals(Tensor self, *, int decimals) -> Tensor",
-     .node = "RoundBackward1",
-     .all = {run_round_decimals},
-     .grad = zero_grad,
-     .in_place = true,
-     .out = true,
-     .own_forms = true,
-     .out_type = OutType::Exact},
     {.schema = "logit(Tensor self, float? eps=None) -> Tensor",
      .all = {run_logit},
      .saves = "self eps",
@@ -357,16 +290,6 @@ constexpr OpDef defs[] = {
            backward_twice<"aten::logit_backward">(g, logit_slope, eps);
          },
      .hidden = true},
-    {.schema = "polygamma(int n, Tensor self) -> Tensor",
-     .all = {run_polygamma},
-     .saves = "n self",
-     .grad = [](Grad& g) { g.set(1, mul(G, polygamma(bounded_order(g.arg(0).integer()) + 1, g.in(1)))); },
-     .out = true,
-     .own_forms = true},
-    {.schema = "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
-     .all = {run_polygamma},
-     .saves = "n self",
-     .grad = [](Grad& g) { g.set(0, mul(G, polygamma(bounded_order(g.arg(1).integer()) + 1, g.in(0)))); }},
 };
 
 #undef G

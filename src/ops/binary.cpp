@@ -476,7 +476,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     results[0] = Value(r.out ? *r.out : made);
     return;
   }
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 // div with a rounding mode is division, or one of two other formulas that keep integers.
@@ -493,7 +493,7 @@ void run_div_mode(void*, const Operator& op, const Arg* args, Value* results) {
     check_kind(map_opcode(r.opcode).name, "bc", r.compute);
   }
   set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 void div_mode_grad(Grad& g) {

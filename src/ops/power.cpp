@@ -44,7 +44,7 @@ void run_pow(void*, const Operator& op, const Arg* args, Value* results) {
     }
   }
   set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 void grad_base_tensor(Grad& g, int base, const Tensor& exponent) {  // exponent * base ^ (exponent - 1), 0 at exponent 0

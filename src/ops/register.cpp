@@ -13,6 +13,7 @@ void define_all_operators() {
     define_ternary();
     define_power();
     define_activation();
+    define_unary_parameters();
     define_compare();
     define_random();
     define_aliases();

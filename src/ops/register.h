@@ -8,6 +8,7 @@ namespace fc {
 void define_unary();
 void define_binary();
 void define_activation();
+void define_unary_parameters();
 void define_ternary();
 void define_power();
 void define_compare();

@@ -35,7 +35,7 @@ void run_where(void*, const Operator& op, const Arg* args, Value* results) {
     if (!value.tensor && !is_reduced(common)) check_fits("where", value.scalar, common);
   MapRequest r{.op = "where", .opcode = FC_MAP_where, .inputs = in, .compute = common};
   set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 void where_grad(Grad& g) {
@@ -53,7 +53,7 @@ void run_bound(void*, const Operator& op, const Arg* args, Value* results) {  //
   if (!in[1].tensor) in[1].scalar = clamp_bound(name, in[1].scalar, opcode == FC_MAP_clamp_min, common);
   MapRequest r{.op = name, .opcode = opcode, .inputs = in, .compute = common};
   set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK(!args[1].is_none() || !args[2].is_none(), "torch.clamp: At least one of 'min' or 'max' must not be None");
@@ -68,7 +68,7 @@ void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
   int opcode = n == 3 ? FC_MAP_clamp : args[2].is_none() ? FC_MAP_clamp_min : FC_MAP_clamp_max;
   MapRequest r{.op = "clamp", .opcode = opcode, .inputs = {in, n}, .compute = common};
   set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 // On a bound that is a number no gradient flows; with a bound that is a tensor, x shares it. A bound that was None is
@@ -110,7 +110,7 @@ void run_lerp(void*, const Operator& op, const Arg* args, Value* results) {
   check_kind("lerp", "bi", t);
   MapRequest r{.op = "lerp", .opcode = FC_MAP_lerp, .inputs = in, .compute = t};
   set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 void lerp_grad(Grad& g) {
@@ -136,7 +136,7 @@ void run_addc(void*, const Operator& op, const Arg* args, Value* results) {
   check_fits(name, value, common);
   MapRequest r{.op = name, .opcode = opcode, .inputs = in, .params = {&value, 1}, .compute = common};
   set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 void addcmul_grad(Grad& g) {

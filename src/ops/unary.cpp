@@ -305,7 +305,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   if (row.special.compute) r.compute = row.special.compute(type);
   set_target(r, op, args);
   if (row.promote == Promote::Real && is_complex(type)) r.out_type = OutType::Castable;  // it is cast anyway
-  map_or_fall_back(r, op, args, results);
+  results[0] = Value(run_pointwise(r));
 }
 
 #undef G

@@ -304,11 +304,10 @@ bool try_map(const MapRequest& r, Tensor& result) {
   return true;
 }
 
-void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results) {
+Tensor run_pointwise(const MapRequest& r) {
   Tensor result;
-  if (try_map(r, result) || decompose_map(r, result)) results[0] = Value(std::move(result));
-  else if (op.decomposition()) op.decomposition().fn(op.decomposition().context, op, args, results);
-  else run_on_cpu(op, op.pick_device(args), args, results);
+  if (!try_map(r, result) && !decompose_map(r, result)) throw Unsupported{};
+  return result;
 }
 
 void check_kind(const char* op, const char* refuses, DType t) {
@@ -326,6 +325,15 @@ void set_target(MapRequest& r, const Operator& op, const Arg* args) {
   r.out_type = op.out_type;
 }
 
+void run_map(const char* name, int opcode, std::span<const MapInput> in, std::span<const Scalar> params,
+             Promote promote, const char* refuses, const Operator& op, const Arg* args, Value* results) {
+  DType common = result_type(in);
+  check_kind(name, refuses, common);
+  MapRequest r{.op = name, .opcode = opcode, .promote = promote, .inputs = in, .params = params, .compute = common};
+  set_target(r, op, args);
+  results[0] = Value(run_pointwise(r));
+}
+
 namespace {
 
 void run_map_row(void* context, const Operator& op, const Arg* args, Value* results) {
@@ -336,16 +344,7 @@ void run_map_row(void* context, const Operator& op, const Arg* args, Value* resu
   size_t n_in = static_cast<size_t>(row.inputs), n_params = map_opcode(row.opcode).params;
   for (size_t i = 0; i < n_in; ++i) in[i] = map_input(args[i]);
   for (size_t i = 0; i < n_params; ++i) params[i] = args[n_in + i].scalar();
-  DType common = result_type({in, n_in});
-  check_kind(name, row.refuses, common);
-  MapRequest r{.op = name,
-               .opcode = row.opcode,
-               .promote = row.promote,
-               .inputs = {in, n_in},
-               .params = {params, n_params},
-               .compute = common};
-  set_target(r, op, args);
-  map_or_fall_back(r, op, args, results);
+  run_map(name, row.opcode, {in, n_in}, {params, n_params}, row.promote, row.refuses, op, args, results);
 }
 
 }  // namespace

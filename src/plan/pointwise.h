@@ -38,8 +38,12 @@ bool try_map(const MapRequest& r, Tensor& result);
 // The same by a formula in the base opcodes (decompose.cpp). False: there is none, or the device lacks a part of it.
 bool decompose_map(const MapRequest& r, Tensor& result);
 
-// The same for kernels: decomposes, or falls back to the CPU with the operator's own arguments.
-void map_or_fall_back(const MapRequest& r, const Operator& op, const Arg* args, Value* results);
+// The same for kernels: by the device, or by a formula in base opcodes; throws Unsupported (dispatch/family_table.h).
+Tensor run_pointwise(const MapRequest& r);
+
+// A whole kernel with one map: the inputs' promoted type is checked (check_kind), the form decides where it writes.
+void run_map(const char* name, int opcode, std::span<const MapInput> in, std::span<const Scalar> params,
+             Promote promote, const char* refuses, const Operator& op, const Arg* args, Value* results);
 
 // One row per operator whose call is a single map: the first `inputs` arguments are its inputs (tensors or scalars),
 // the next ones its parameters, as many as the opcode has.

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/cpu/index.h"
 #include "backends/cpu/isa.h"
 #include "backends/cpu/matmul.h"
 #include "backends/cpu/register.h"

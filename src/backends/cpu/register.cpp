@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/index.h"
 #include "backends/cpu/random.h"
 #include "backends/cpu/register.h"
 
@@ -7,7 +6,8 @@ namespace fc::cpu {
 
 void register_cpu() {
   register_families();
-  register_index();
+  register_rearrange();
+  register_advanced_indexing();
   register_conv();
   register_pool();
   set_random_fill(random_fill);

@@ -8,6 +8,8 @@ namespace fc::cpu {
 
 void register_cpu();  // everything below
 void register_families();
+void register_rearrange();
+void register_advanced_indexing();
 void register_conv();
 void register_pool();
 void register_softmax();
@@ -18,6 +20,8 @@ inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_ke
 
 // The families, one file each.
 void reduce(void*, const fc_reduce& call);
+void gather(void*, const fc_gather& call);
+void scatter(void*, const fc_scatter& call);
 void scan(void*, const fc_scan& call);
 void sort(void*, const fc_sort& call);
 

@@ -8,7 +8,7 @@
 #include <complex>
 #include <cstring>
 
-#include "backends/cpu/index.h"
+#include "backends/cpu/register.h"
 #include "core/error.h"
 #include "core/half.h"
 #include "core/tensor.h"
