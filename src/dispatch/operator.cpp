@@ -210,8 +210,15 @@ void Operator::run_unsupported(const Arg* args, Value* results) const {
   const int device = pick_device(args);
   FC_CHECK_AS(NotImplementedError, device != Device::CPU && device != Device::Meta, "'", full_name_,
               "' is not implemented for these arguments on the '", device_type_name(device), "' backend");
-  if (decomposition_) decomposition_.fn(decomposition_.context, *this, args, results);
-  else run_on_cpu(*this, device, args, results);
+  if (!try_decomposition(args, results)) run_on_cpu(*this, device, args, results);
+}
+
+bool Operator::try_decomposition(const Arg* args, Value* results) const {
+  if (!decomposition_) return false;
+  try {
+    decomposition_.fn(decomposition_.context, *this, args, results);
+    return true;
+  } catch (const Unsupported&) { return false; }
 }
 
 void Operator::run_without_kernel(int device, const Arg* args, Value* results) const {
@@ -220,11 +227,11 @@ void Operator::run_without_kernel(int device, const Arg* args, Value* results) c
     return;
   }
   ExcludeLayers inside(layer::ViewInPlace);
-  for (const Kernel* k : {&all_devices_, &decomposition_})
-    if (*k) {
-      k->fn(k->context, *this, args, results);
-      return;
-    }
+  if (all_devices_) {  // a plugin's kernel that declined comes here
+    all_devices_.fn(all_devices_.context, *this, args, results);
+    return;
+  }
+  if (try_decomposition(args, results)) return;
   if (device != Device::CPU && device != Device::Meta && !is_view && kernels_[Device::CPU]) {
     run_on_cpu(*this, device, args, results);
     return;

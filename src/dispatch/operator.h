@@ -97,7 +97,8 @@ class Operator {
   void run_kernel(const Arg* args, Value* results) const;
   // The same without the device's own kernel, for one that declines a call.
   void run_without_kernel(int device_type, const Arg* args, Value* results) const;
-  void run_unsupported(const Arg* args, Value* results) const;  // after a kernel that threw Unsupported
+  void run_unsupported(const Arg* args, Value* results) const;    // after a kernel that threw Unsupported
+  bool try_decomposition(const Arg* args, Value* results) const;  // false: there is none, or the device cannot
 
   std::span<const uint8_t> tensor_args() const { return tensor_args_; }
   std::span<const uint8_t> written_args() const { return written_args_; }

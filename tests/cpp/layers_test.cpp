@@ -9,6 +9,7 @@
 #include "define/calls.h"
 #include "define/row.h"
 #include "dispatch/call.h"
+#include "dispatch/family_table.h"
 #include "dispatch/observe.h"
 #include "runtime.h"
 
@@ -220,4 +221,27 @@ TEST_F(LayersTest, AKernelOfOtherTypesThanTheSchemasIsRefused) {
 }
 
 }  // namespace
+TEST_F(LayersTest, SaysWhichMapItIs) {
+  const MapFacts& add = get_operator("aten::add.Tensor").map;
+  EXPECT_EQ(std::string_view(map_opcode(add.opcode).name), "add");
+  EXPECT_EQ(add.inputs, 2);
+  EXPECT_EQ(add.params, 1);
+  EXPECT_EQ(get_operator("aten::exp").map.promote, Promote::Float);
+  EXPECT_EQ(get_operator("aten::mm").map.opcode, -1);
+}
+
+TEST_F(LayersTest, WhatTheCpuCannotDoIsAnErrorThatNamesIt) {
+  Operator& op = define("cannot::do_it(Tensor self) -> Tensor");
+  op.set_kernel(Device::CPU, {[](void*, const Operator&, const Arg*, Value*) { throw Unsupported{}; }});
+  Tensor x = zeros(Dims{2}, DType::Float32, Device{});
+  const Arg args[] = {x};
+  Value result[1];
+  try {
+    op.call(args, result);
+    FAIL() << "no error";
+  } catch (const NotImplementedError& e) {
+    EXPECT_NE(std::string(e.message()).find("cannot::do_it"), std::string::npos);
+  }
+}
+
 }  // namespace fc
