@@ -20,19 +20,12 @@ void named(const char* op, const F& f) {
   } catch (const IndexError& e) { raise<Exception>(op, "(): ", e.message()); }
 }
 
-void check_same_device(const char* op, const Tensor& self, const Tensor& other) {
-  FC_CHECK(self.device() == other.device(), op,
-           "(): Expected all tensors to be on the same device, but found at least two devices, ", self.device(),
-           " and ", other.device(), "!");
-}
-
 // --- gather and scatter
 
 Tensor gather_kernel(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   int64_t d = wrap_dim(dim, self.dim(), "gather");
   if (index.numel() == 0) return empty_tensor(index.sizes(), self.dtype(), self.device());  // of any type
   Tensor at = int64_index("gather", index);
-  check_same_device("gather", self, index);
   Tensor out = empty_tensor(index.sizes(), self.dtype(), self.device());
   Tensor from = at_least_1d(self), where = at_least_1d(at);
   FC_CHECK(from.dim() == where.dim(),
@@ -49,8 +42,6 @@ Tensor gather_kernel(const Tensor& self, int64_t dim, const Tensor& index, bool)
 void check_scatter(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   FC_CHECK(self.dtype() == src.dtype(), op, "(): Expected self.dtype to be equal to src.dtype, got ", self.dtype(),
            " and ", src.dtype());
-  check_same_device(op, self, index);
-  check_same_device(op, self, src);
   if (index.numel() == 0) return;
   Tensor to = at_least_1d(self), at = at_least_1d(index), from = at_least_1d(src);
   FC_CHECK(at.dim() == to.dim(), op,
@@ -156,7 +147,6 @@ Tensor slices_index(const char* op, fc_scatter_opcode opcode, const Tensor& self
   Tensor at = index_vector(op, index, self.device());
   FC_CHECK(self.dtype() == source.dtype(), op, "(): self (", info(self.dtype()).legacy, ") and source (",
            info(source.dtype()).legacy, ") must have the same scalar type");
-  check_same_device(op, self, source);
   Tensor to = at_least_1d(self), from = at_least_1d(source);
   if (to.dim() != from.dim() && opcode == FC_SCATTER_SET)
     raise<IndexError>(

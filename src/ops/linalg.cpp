@@ -15,12 +15,6 @@ namespace {
 
 #define G (g.out())
 
-void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
-  FC_CHECK(a.device() == b.device(), op,
-           ": Expected all tensors to be on the same device, but found at least two devices, ", a.device(), " and ",
-           b.device(), "!");
-}
-
 // out = alpha * a @ b + beta * out for matrices or batches of them.
 void multiply(const Tensor& a, const Tensor& b, const Tensor& out, double alpha = 1, double beta = 0) {
   if (out.device().is_meta() || out.numel() == 0) return;
@@ -62,7 +56,6 @@ void check_mm(const char* op, const Tensor& a, const Tensor& b) {
            " and ", b.size(0), "x", b.size(1), ")");
   FC_CHECK(a.dtype() == b.dtype(), op, ": expected m1 and m2 to have the same dtype, but got: ", info(a.dtype()).legacy,
            " != ", info(b.dtype()).legacy);
-  check_same_device(op, a, b);
 }
 void check_bmm(const char* op, const Tensor& a, const Tensor& b) {
   FC_CHECK(a.dim() == 3, op, ": batch1 must be a 3D tensor, got ", a.dim(), "D");
@@ -72,7 +65,6 @@ void check_bmm(const char* op, const Tensor& a, const Tensor& b) {
            "] but got: [", b.size(0), ", ", b.size(1), "].");
   FC_CHECK(a.dtype() == b.dtype(), op, ": expected scalar type ", info(a.dtype()).legacy, " but found ",
            info(b.dtype()).legacy);
-  check_same_device(op, a, b);
 }
 void check_mv(const char* op, int64_t self_dim, int64_t self_size, const Tensor& a, const Tensor& v) {
   FC_CHECK(a.dim() == 2 && v.dim() == 1 && self_dim <= 1, op, ": vector + matrix @ vector expected, got ", self_dim,
@@ -81,7 +73,6 @@ void check_mv(const char* op, int64_t self_dim, int64_t self_size, const Tensor&
            self_size, "), mat (", a.size(0), "x", a.size(1), "), vec (", v.size(0), ")");
   FC_CHECK(a.dtype() == v.dtype(), op, " input tensors must have the same dtype, but got ", info(a.dtype()).legacy,
            " and ", info(v.dtype()).legacy);
-  check_same_device(op, a, v);
 }
 
 // --- plain products
@@ -114,7 +105,6 @@ void dot_kernel(void*, const Operator&, const Arg* args, Value* results) {
   FC_CHECK(a.numel() == b.numel(), "dot: inconsistent tensor size, expected tensor [", a.numel(), "] and src [",
            b.numel(), "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
            " elements respectively");
-  check_same_device("dot", a, b);
   FC_CHECK_AS(NotImplementedError, a.dtype() != DType::Bool, "\"dot\" not implemented for 'Bool'");
   Tensor out = empty_tensor(Dims{}, a.dtype(), a.device());
   multiply(row(a), column(b), make_view(out, Dims{1, 1}, Dims{1, 1}, 0));
@@ -155,7 +145,6 @@ void add_product(const char* name, const Tensor& self, const Tensor& a, const Te
                  Value* results) {
   FC_CHECK(self.dtype() == a.dtype(), name, ": self and mat2 must have the same dtype, but got ",
            info(self.dtype()).legacy, " and ", info(a.dtype()).legacy);
-  check_same_device(name, self, a);
   const Scalar beta = args[3].scalar(), alpha = args[4].scalar();
   check_expands(name, self.sizes(), shape);
   Tensor start = expand(self, shape);
@@ -199,8 +188,6 @@ void addr_kernel(void*, const Operator&, const Arg* args, Value* results) {
            " and ", info(b.dtype()).legacy);
   const int64_t shape[] = {a.size(0), b.size(0)};
   if (a.dtype() == DType::Bool && args[0].tensor().dtype() == DType::Bool) {
-    check_same_device("addr", args[0].tensor(), a);
-    check_same_device("addr", a, b);
     check_expands("addr", args[0].tensor().sizes(), shape);
     Tensor out = logical_and(logical_and(column(a), row(b)), wrapped_number(!args[4].scalar().is_zero()));
     if (!args[3].scalar().is_zero()) out = logical_or(out, args[0].tensor());
