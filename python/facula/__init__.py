@@ -52,7 +52,7 @@ pi = __import__("math").pi
 e = __import__("math").e
 newaxis = None
 
-_LATER = ("conformance", "testing")  # imported when they are first asked for
+_LATER = ("conformance", "optim", "testing")  # imported when they are first asked for
 __getattr__ = _missing.missing("facula", _LATER)
 
 

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from facula._tensor import Tensor
+from facula.optim.optimizer import ParamsT, PerParameter, _check_forms, _decayed, _not_negative, _one_element, _scaled, _to_scalar
+
+__all__ = ["SGD"]
+
+
+class SGD(PerParameter):
+    """Stochastic gradient descent, with momentum: v = momentum * v + (1 - dampening) * g; p -= lr * v."""
+
+    _complex_as_real = False
+    _later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        _one_element("lr", lr)
+        _not_negative("learning rate", lr)
+        _not_negative("momentum value", momentum)
+        _not_negative("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        _check_forms(differentiable, fused, foreach)
+        if fused:
+            self._step_supports_amp_scaling = True
+
+    def _has_state(self, group: dict) -> bool:
+        return group["momentum"] != 0
+
+    def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        momentum = group["momentum"]
+        grad = _decayed(grad, p, group["weight_decay"])
+        if momentum != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        _scaled(p, -_to_scalar(group["lr"]), grad)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimisers with their options, and the small problem that each of them steps through."""
+
+STEPS = 12
+CASES = {
+    "SGD": [{}, {"lr": 0.02, "momentum": 0.9}, {"lr": 0.02, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.05},
+            {"lr": 0.02, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}, {"lr": 0.01, "maximize": True}],
+    "Adam": [{}, {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-6}, {"lr": 0.05, "weight_decay": 0.1}, {"lr": 0.05, "amsgrad": True},
+             {"lr": 0.05, "amsgrad": True, "weight_decay": 0.1, "maximize": True}, {"lr": 0.05, "decoupled_weight_decay": True, "weight_decay": 0.1}],
+    "AdamW": [{}, {"lr": 0.05, "weight_decay": 0.2}, {"lr": 0.05, "amsgrad": True}, {"lr": 0.05, "maximize": True}],
+}  # fmt: skip
+
+
+def name(optimizer, options):
+    return ",".join([optimizer, *(f"{k}={v}" for k, v in options.items())])
+
+
+ALL = {name(optimizer, options): (optimizer, options) for optimizer, many in CASES.items() for options in many}
+
+
+def start(torch, dtype):
+    """Two parameters with fixed values; the second is in a group of its own."""
+    first = (torch.arange(12, dtype=torch.float64) * 0.37).sin().reshape(3, 4) * 2
+    second = (torch.arange(5, dtype=torch.float64) * 0.61).cos()
+    return [x.to(getattr(torch, dtype)).requires_grad_() for x in (first, second)]
+
+
+def loss_of(params):
+    """Curved, not symmetric, with gradients of different sizes and signs."""
+    first, second = params
+    return (first * first * 0.7 + (first * 3).sin()).sum() + ((second - 0.3) ** 4).sum() + first.sum() * second.sum() * 0.1
+
+
+def run(torch, optimizer, options, dtype, steps=STEPS, state=None):
+    """The parameters after the steps, and the optimiser."""
+    first, second = params = start(torch, dtype)
+    made = getattr(torch.optim, optimizer)([{"params": [first]}, {"params": [second], "lr": options.get("lr", 1e-3) / 2}], **options)
+    if state is not None:
+        made.load_state_dict(state)
+
+    def closure():
+        made.zero_grad()
+        loss = loss_of(params)
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        made.step(closure)
+    return params, made
+
+
+def layout(torch, state):
+    """A state dict with every tensor replaced by its type and shape."""
+    if isinstance(state, torch.Tensor):
+        return f"{state.dtype} {list(state.shape)}"
+    if isinstance(state, dict):
+        return {str(k): layout(torch, v) for k, v in state.items()}
+    if isinstance(state, (list, tuple)):
+        return [layout(torch, v) for v in state]
+    return state

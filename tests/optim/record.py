@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records the steps of PyTorch's optimisers: python tests/optim/record.py, in an environment with PyTorch."""
+import json
+import pathlib
+
+import cases
+import torch
+
+FILE = pathlib.Path(__file__).parents[1] / "golden" / "optim.json"
+
+
+def record(optimizer, options):
+    entry = {}
+    for dtype in ("float32", "float64"):
+        params, made = cases.run(torch, optimizer, options, dtype)
+        entry[dtype] = [x for p in params for x in p.flatten().tolist()]
+    entry["state"] = cases.layout(torch, made.state_dict())
+    entry["repr"] = repr(made)
+    return entry
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    entries = {name: record(*case) for name, case in cases.ALL.items()}
+    lines = [f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items()]
+    FILE.write_text('{"torch": ' + json.dumps(torch.__version__) + ", \"cases\": {\n" + ",\n".join(lines) + "\n}}\n")
