@@ -58,5 +58,7 @@ __version__ = "@PROJECT_VERSION@"
 debug = "@CMAKE_BUILD_TYPE@" == "Debug"
 cuda = None
 hip = None
+rocm = None
+xpu = None
 git_version = "@FACULA_GIT_VERSION@"
 ]])

@@ -131,3 +131,35 @@ def test_processes_started_by_multiprocessing(tmp_path):
     )
     done = command("run", tmp_path / "many.py")
     assert done.stdout.strip() == "[2.0, 4.0]", done.stderr
+
+
+def test_version_compares_as_versions_do():
+    from facula.torch_version import TorchVersion
+
+    v = TorchVersion("2.10.0+cpu")
+    assert v > "2.9" and v >= (2, 10) and v != "2.10" and v == "2.10+cpu" and v < "2.11.0a0" and v > "2.10.0rc1" and not v < "2.10"
+    assert TorchVersion("2.1.dev3") < "2.1a1" < TorchVersion("2.1a2") < "2.1" < TorchVersion("2.1.post1") and v > "" and isinstance(v, str)
+
+
+def test_what_facula_env_prints_does_it_for_plain_python(tmp_path):
+    (tmp_path / "plain.py").write_text("import torch, importlib.metadata as m\nprint(torch.__name__, torch.__version__ > '2.9', m.version('torch'))\n")
+    done = command("env")
+    assert done.returncode == 0, done.stderr
+    plain = subprocess.run(["sh", "-c", f"{done.stdout}\n exec '{sys.executable}' plain.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert plain.stdout.split() == ["facula", "True", "2.15.0"], plain.stderr
+
+
+def test_report(tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import threading\nimport torch\nfrom torch import ones\nx = ones(3).relu()\ngetattr(torch, 'nope', None)\nhasattr(x, 'nothing')\n"
+        "try:\n    import torch.absent\nexcept ImportError:\n    pass\n"
+        "t = threading.Thread(target=lambda: torch.exp(x))\nt.start()\nt.join()\ntorch.nn.functional.relu(x)\n"
+    )
+    done = command("run", "--report-json", "report.json", tmp_path / "program.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {"torch.nope", "torch.Tensor.nothing", "torch.absent"} <= set(report["missing"])
+    assert {"torch.ones", "torch.exp", "torch.nn.functional.relu"} <= set(report["touched"])
+    assert report["calls"]["torch.Tensor.relu"] == 1 and report["calls"]["torch.exp"] == 1
+    done = command("run", "--report", tmp_path / "program.py", cwd=tmp_path)
+    assert "asked for and not here" in done.stderr and "torch.Tensor.nothing" in done.stderr and done.returncode == 0

@@ -20,6 +20,7 @@ from facula import __config__, autograd, backends, cuda, dispatch, library, nn, 
 from facula._legacy import types as _legacy_types  # noqa: E402
 from facula.backends import load_backend  # noqa: E402
 from facula._ops import ops  # noqa: E402
+from facula.compiler import compile  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage  # noqa: E402
 from facula import amp  # noqa: E402
@@ -52,7 +53,20 @@ pi = __import__("math").pi
 e = __import__("math").e
 newaxis = None
 
-_LATER = ("conformance", "optim", "testing")  # imported when they are first asked for
+# Imported when they are first asked for.
+_LATER = (
+    "accelerator",
+    "compiler",
+    "conformance",
+    "cpu",
+    "distributed",
+    "mps",
+    "mtia",
+    "optim",
+    "testing",
+    "torch_version",
+    "xpu",
+)
 __getattr__ = _missing.missing("facula", _LATER)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`."""
+"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`."""
 
 import argparse
 import sys
@@ -46,7 +46,17 @@ def conformance(args) -> int:
 def run(args) -> int:
     from facula import _as_torch
 
-    return _as_torch.run(args.module, args.program, args.arguments)
+    return _as_torch.run(args.module, args.program, args.arguments, args.report, args.report_json)
+
+
+def env(args) -> int:
+    import shlex
+
+    from facula import _as_torch
+
+    for name, value in _as_torch.environment().items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
 
 
 def main(argv=None) -> int:
@@ -63,11 +73,16 @@ def main(argv=None) -> int:
     p.add_argument("--html", metavar="FILE", help="write a page")
     p.set_defaults(do=conformance)
 
-    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [-m] PROGRAM [ARGUMENT ...]")
+    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [--report] [--report-json FILE] [-m] PROGRAM [ARGUMENT ...]")
+    p.add_argument("--report", action="store_true", help="at exit, list every name of torch that was touched, called and missing")
+    p.add_argument("--report-json", metavar="FILE", help="the same as data, into a file")
     p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
     p.add_argument("program", help="a script's path, or a module's name with -m")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program").required = False
     p.set_defaults(do=run)
+
+    p = commands.add_parser("env", help="the variables under which plain python, gdb and pytest do the same: eval \"$(facula env)\"")
+    p.set_defaults(do=env)
 
     args = parser.parse_args(argv)
     return args.do(args)

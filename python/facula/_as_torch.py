@@ -17,7 +17,8 @@ import types
 import facula
 
 SHIM = os.path.join(os.path.dirname(os.path.abspath(facula.__file__)), "_shim")
-VERSION = f"2.5.0+facula{facula.__version__}"  # the PyTorch whose interface this is, as in _shim's metadata
+VERSION = f"2.15.0+facula{facula.__version__}"  # the PyTorch whose interface this is, as in _shim's metadata
+_watchers = []  # of --report: told each module that is imported under torch's name, and each that does not exist
 
 
 class _Alias(importlib.abc.Loader):
@@ -27,6 +28,8 @@ class _Alias(importlib.abc.Loader):
     def create_module(self, spec):
         module = importlib.import_module(self.name)
         self.spec = module.__spec__
+        for watch, _ in _watchers:
+            watch(module)
         return module
 
     def exec_module(self, module):
@@ -40,6 +43,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         real = "facula" + fullname[len("torch") :]
         if importlib.util.find_spec(real) is None:
             # `import torch.x` is told why; who only looks for it (importlib.util.find_spec) hears that there is none.
+            for _, note_missing in _watchers:
+                note_missing(fullname)
             if sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
                 raise ModuleNotFoundError(f"No module named '{fullname}': this part of torch does not exist in Facula yet", name=fullname)
             return None
@@ -50,14 +55,17 @@ def install():
     """Makes `import torch` give Facula in this process."""
     if not any(isinstance(f, _Finder) for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-        facula.__version__ = VERSION
+        from facula.torch_version import TorchVersion
+
+        facula.__version__ = facula.version.__version__ = TorchVersion(VERSION)
     sys.modules["torch"] = facula
 
 
-def _pass_on_to_children():
+def environment():
+    """The variables under which any Python finds Facula as `torch`: children of a program, gdb, pytest."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(facula.__file__)))
     paths = [SHIM, home] + [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and p not in (SHIM, home)]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _execute(is_module, program):
@@ -89,10 +97,15 @@ def _program_frames(trace):
     return trace
 
 
-def run(is_module, program, arguments) -> int:
+def run(is_module, program, arguments, report=False, report_json=None) -> int:
     """Runs it and shows its errors as `python` does; returns the exit status."""
     install()
-    _pass_on_to_children()
+    os.environ.update(environment())
+    if report or report_json is not None:
+        from facula import _report
+
+        _watchers.append((_report.watch, _report.note_missing))
+        _report.start(report_json)
     sys.argv = [program, *arguments]
     # As `python script` and `python -m module` have it: the program's folder first, then PYTHONPATH.
     sys.path[:] = [p for p in sys.path if p != SHIM]

@@ -9,11 +9,13 @@ in the group "facula.backends", whose name is the device's: naming the device is
 import os
 
 from facula import _C
-from facula.backends import cpu, cuda, mkldnn, openmp  # torch.backends' own parts: what this build can use
+from facula.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum, quantized  # torch.backends' own parts: what this build can use
 
-__all__ = ["cpu", "cuda", "mkldnn", "openmp", "load_backend", "register", "backends", "devices", "fallback_counts", "reset_fallback_counts",
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "fp32_precision", "load_backend", "register", "backends", "devices", "fallback_counts", "reset_fallback_counts",
            "set_fallback_mode", "fallback_mode", "synchronize", "memory_stats", "memory_info", "empty_pinned", "empty_cache", "counters",
            "Stream", "Event", "stream", "Backend"]  # fmt: skip
+
+fp32_precision = "none"  # of products on devices that have several; kept as it is set
 
 
 def load_backend(path) -> str:

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.cuda: this build has no CUDA device, and behaves as PyTorch's CPU build does."""
+
+from facula import _absent, _missing
+from facula._C import OutOfMemoryError  # noqa: F401
+
+globals().update(_absent.names(__name__, "Torch not compiled with CUDA enabled"))
+
+CUDAGraph = type("CUDAGraph", (Stream,), {"__module__": __name__, "__doc__": Stream.__doc__})  # noqa: F821
+MemPool = type("MemPool", (Stream,), {"__module__": __name__, "__doc__": Stream.__doc__})  # noqa: F821
+
+
+class graph:
+    """Captures work of a device: there is none."""
+
+    def __init__(self, cuda_graph, pool=None, stream=None, capture_error_mode="global"):
+        _lazy_init()  # noqa: F821
+
+
+def is_current_stream_capturing():
+    """There is no stream, so none is captured."""
+    return False
+
+
+def _tensor_type(name):
+    """torch.cuda.FloatTensor and the like: no tensor is one, and none can be made."""
+
+    def __new__(cls, *args, **kwargs):
+        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+
+    return type(name, (), {"__new__": __new__, "__module__": __name__})
+
+
+for _name in ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
+    globals()[_name + "Tensor"] = _tensor_type(_name + "Tensor")
+del _name
+__getattr__ = _missing.missing(__name__, ("amp",))

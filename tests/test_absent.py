@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this build lacks answers as PyTorch's CPU build does; the expectations are recorded from it."""
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+
+def test_cuda(torch):
+    cuda = torch.cuda
+    assert not cuda.is_available() and cuda.device_count() == 0 and not cuda.is_initialized() and not cuda.is_bf16_supported()
+    assert cuda.memory_allocated() == cuda.max_memory_allocated() == cuda.memory_reserved() == 0 and cuda.memory_stats() == {}
+    assert cuda.manual_seed(1) is None and cuda.manual_seed_all(1) is None and cuda.empty_cache() is None
+    with cuda.device(-1), cuda.device(None), cuda.device_of(torch.ones(1)), cuda.stream(None):
+        pass
+    for name in ("current_device", "synchronize", "get_device_name", "get_device_properties", "current_stream", "get_rng_state", "mem_get_info", "init"):
+        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+            getattr(cuda, name)()
+    with pytest.raises(AssertionError):
+        cuda.set_device(0)
+    with pytest.raises(RuntimeError, match="Tried to instantiate dummy base class Stream"):
+        cuda.Stream()
+    with pytest.raises(TypeError, match="type torch.cuda.FloatTensor not available"):
+        cuda.FloatTensor(2)
+    assert not isinstance(torch.ones(1), cuda.FloatTensor) and issubclass(cuda.OutOfMemoryError, RuntimeError)
+    with pytest.raises(AttributeError, match="does not exist here"):
+        cuda.no_such_name
+
+
+def test_other_devices(torch):
+    assert not torch.xpu.is_available() and not torch.mtia.is_available() and not torch.mps.is_available() and not torch.backends.mps.is_available()
+    with pytest.raises(AssertionError, match="Torch not compiled with XPU enabled"):
+        torch.xpu.synchronize()
+    with pytest.raises(RuntimeError, match=r"Cannot execute emptyCache\(\) without MPS backend"):
+        torch.mps.empty_cache()
+    assert torch.cpu.is_available() and torch.cpu.device_count() == 1 and torch.cpu.current_device() == "cpu"
+    before, mine = torch.cpu.current_stream(), torch.cpu.Stream()
+    with torch.cpu.stream(mine):
+        assert torch.cpu.current_stream() is mine
+    assert torch.cpu.current_stream() is before
+    assert not torch.distributed.is_available()
+    with pytest.raises(AttributeError):
+        torch.distributed.init_process_group
+
+
+def test_accelerator_without_one(torch):
+    acc = torch.accelerator
+    assert not acc.is_available() and acc.device_count() == 0 and acc.current_accelerator() is None and acc.memory_allocated() == 0
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        acc.current_device_index()
+    with acc.device_index(None):
+        pass
+
+
+def test_switches_keep_what_they_are_set_to(torch):
+    cudnn = torch.backends.cudnn
+    assert (cudnn.enabled, cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32) == (True, False, False, True)
+    with cudnn.flags(enabled=False, deterministic=True):
+        assert not cudnn.enabled and cudnn.deterministic
+    assert cudnn.enabled and not cudnn.deterministic and cudnn.version() is None and not cudnn.is_available()
+    assert torch.backends.cuda.matmul.allow_tf32 is False and torch.backends.cuda.flash_sdp_enabled()
+    with torch.backends.cuda.sdp_kernel(enable_flash=False):
+        assert not torch.backends.cuda.flash_sdp_enabled()
+    assert torch.backends.cuda.flash_sdp_enabled()
+
+
+def once(program):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.count("UserWarning")
+
+
+def test_compile_gives_back_what_it_got():
+    assert once("import facula as torch\nf = lambda x: x\nassert torch.compile(f) is f and torch.compile(mode='max-autotune')(f) is f\n") == 1
+    import facula as torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.compiler.disable(len) is len and torch.compiler.disable()(len) is len and not torch.compiler.is_compiling()
+        assert torch.compile(len, disable=True) is len
+    with pytest.raises(RuntimeError, match="Either mode or options"):
+        torch.compile(len, mode="x", options={})
+    with pytest.raises(RuntimeError, match="stance"):
+        torch.compiler.set_stance("no such")
