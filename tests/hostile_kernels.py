@@ -246,5 +246,6 @@ for name, run in {
     "unfold backward of endless windows of nothing": lambda t: t.zeros(0, 2**40, requires_grad=True).unfold(1, 2**40, 1).sum().backward(),
     "diff of endless order of nothing": lambda t: t.diff(t.zeros(2**40, 0), 2**62, 0),
     "diff of endless order": lambda t: t.diff(t.zeros(4), 2**62, 0),
+    "diff of endless order of sizes": lambda t: t.diff(t.zeros(2, 2**40, device="meta"), 2**31),
 }.items():
     survives(name, run, quirk="goes through all of it")

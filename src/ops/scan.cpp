@@ -138,11 +138,13 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
   for (const Tensor* t : {&prepend, &self, &append})
     if (t->defined()) parts.push_back(*t);
   Tensor x = parts.size() > 1 ? cat(parts, dim) : self;
-  if (x.numel() == 0)  // no need to go through any number of orders
-    return clone(narrow(x, dim, 0, x.size(dim) - std::min(n, x.size(dim))));
-  for (int64_t i = 0; i < n && x.size(dim) > 0; ++i) {
-    int64_t size = x.size(dim);
-    Tensor a = narrow(x, dim, 1, size - 1), b = narrow(x, dim, 0, size - 1);
+  // Empty and meta tensors have sizes only: one step stands for any number of orders.
+  bool sizes_only = x.numel() == 0 || x.device().is_meta();
+  int64_t steps = std::min(n, x.size(dim)), width = sizes_only ? steps : 1;
+  if (steps == 0) return clone(x);
+  for (int64_t done = 0; done < steps; done += width) {
+    int64_t left = x.size(dim) - width;
+    Tensor a = narrow(x, dim, width, left), b = narrow(x, dim, 0, left);
     x = x.dtype() == DType::Bool ? call<"aten::logical_xor", Tensor>(a, b) : sub(a, b);
   }
   return x;

@@ -50,7 +50,8 @@ class Call:
         after = ""
         if self.after:
             graph = ", create_graph=True" if self.after == "twice" else ""
-            after = ("results = [r for r in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(r, torch.Tensor) and r.requires_grad]\n"
+            after = ("results = [r for r in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(r, torch.Tensor) and r.requires_grad\n"
+                     "           and (r.device.type == 'meta' or r.numel() < 2**28)]  # a view may have any size, and its gradient is summed\n"
                      f"torch.autograd.backward(results, [torch.ones((), dtype=r.dtype, device=r.device).expand(r.shape) for r in results]{graph})\n")
             if self.after == "twice":
                 leaves = [n for n, v in zip(names, self.values()) if isinstance(v, Tensor) and v.grad == "leaf" and v.dtype in FLOATING]
