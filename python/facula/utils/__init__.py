@@ -5,4 +5,8 @@ from facula.utils import _python_dispatch, dlpack
 
 __all__ = ["dlpack"]
 
-__getattr__ = _missing.missing("facula.utils")
+# Imported when they are first asked for.
+_LATER = (
+    "_pytree",
+)
+__getattr__ = _missing.missing("facula.utils", _LATER)
