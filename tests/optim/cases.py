@@ -8,6 +8,14 @@ CASES = {
     "Adam": [{}, {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-6}, {"lr": 0.05, "weight_decay": 0.1}, {"lr": 0.05, "amsgrad": True},
              {"lr": 0.05, "amsgrad": True, "weight_decay": 0.1, "maximize": True}, {"lr": 0.05, "decoupled_weight_decay": True, "weight_decay": 0.1}],
     "AdamW": [{}, {"lr": 0.05, "weight_decay": 0.2}, {"lr": 0.05, "amsgrad": True}, {"lr": 0.05, "maximize": True}],
+    "Adamax": [{}, {"lr": 0.05, "weight_decay": 0.1}, {"lr": 0.05, "betas": (0.8, 0.9), "maximize": True}],
+    "NAdam": [{}, {"lr": 0.05, "weight_decay": 0.1}, {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "momentum_decay": 0.1}],
+    "RAdam": [{}, {"lr": 0.05, "weight_decay": 0.1, "betas": (0.8, 0.9)}, {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}],
+    "RMSprop": [{}, {"lr": 0.01, "momentum": 0.5, "weight_decay": 0.1}, {"lr": 0.02, "centered": True}, {"lr": 0.01, "centered": True, "momentum": 0.5, "maximize": True}],
+    "Rprop": [{}, {"lr": 0.05, "etas": (0.4, 1.5), "step_sizes": (1e-3, 0.2)}, {"lr": 0.02, "maximize": True}],
+    "ASGD": [{}, {"lr": 0.05, "lambd": 0.01, "alpha": 0.5, "t0": 3, "weight_decay": 0.1}, {"lr": 0.01, "maximize": True, "t0": 0}],
+    "Adadelta": [{}, {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1}, {"maximize": True}],
+    "Adagrad": [{}, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}, {"lr": 0.1, "initial_accumulator_value": 0.5, "eps": 1e-6, "maximize": True}],
 }  # fmt: skip
 
 

@@ -2,11 +2,20 @@
 """Optimisers: what changes parameters by their gradients."""
 
 from facula import _missing
+from facula.optim.adadelta import Adadelta
+from facula.optim.adagrad import Adagrad
 from facula.optim.adam import Adam
+from facula.optim.adamax import Adamax
 from facula.optim.adamw import AdamW
+from facula.optim.asgd import ASGD
+from facula.optim.nadam import NAdam
 from facula.optim.optimizer import Optimizer
+from facula.optim.radam import RAdam
+from facula.optim.rmsprop import RMSprop
+from facula.optim.rprop import Rprop
 from facula.optim.sgd import SGD
+from facula.optim.sparse_adam import SparseAdam
 
-__all__ = ["Adam", "AdamW", "Optimizer", "SGD"]
+__all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam"]
 
 __getattr__ = _missing.missing("facula.optim")

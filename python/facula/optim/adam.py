@@ -5,18 +5,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from facula import _C
 from facula._tensor import Tensor
 from facula.optim.optimizer import (
     ParamsT,
     PerParameter,
-    _begin_step,
+    _add_quotient,
+    _as,
+    _average_square,
+    _check_betas,
     _check_forms,
     _count,
-    _decayed,
+    _decay,
     _not_negative,
+    _number,
     _one_element,
     _to_scalar,
+    _zeros,
 )
 
 __all__ = ["Adam"]
@@ -69,44 +73,23 @@ class Adam(PerParameter):
             self._step_supports_amp_scaling = True
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
-        state = {"step": _begin_step(group), "exp_avg": _C._functions["zeros_like"](p), "exp_avg_sq": _C._functions["zeros_like"](p)}
-        if group["amsgrad"]:
-            state["max_exp_avg_sq"] = _C._functions["zeros_like"](p)
-        return state
+        state = {"step": _number(group, p, 0.0), "exp_avg": _zeros(p), "exp_avg_sq": _zeros(p)}
+        return {**state, "max_exp_avg_sq": _zeros(p)} if group["amsgrad"] else state
 
     def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         step, lr, (beta1, beta2) = _count(group, state), _to_scalar(group["lr"]), group["betas"]
-        if group["decoupled_weight_decay"]:
-            if group["weight_decay"] != 0:
-                p.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = _decayed(grad, p, group["weight_decay"])
+        grad = _decay(group, p, grad, lr)
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.lerp_(grad, _as(1 - beta1, grad))
-        square.mul_(beta2).add_(grad * grad * (1 - beta2)) if isinstance(beta2, Tensor) else square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        _average_square(square, grad, beta2)
         if group["amsgrad"]:
             largest = state["max_exp_avg_sq"]
-            before = largest.clone() if group["differentiable"] else largest
-            square = largest.copy_(before.maximum(square))
-        size, root = lr / (1 - beta1**step), (1 - beta2**step) ** 0.5
-        denominator = (square.sqrt() / root).add_(group["eps"])
-        if isinstance(size, Tensor):
-            p.addcdiv_(mean * -size.to(mean.dtype), denominator)
-        else:
-            p.addcdiv_(mean, denominator, value=-size)
-
-
-def _as(value: Any, like: Tensor) -> Any:
-    return value.to(like.dtype) if isinstance(value, Tensor) else value
+            square = largest.copy_(largest.maximum(square))
+        root = (1 - beta2**step) ** 0.5
+        _add_quotient(p, -lr / (1 - beta1**step), mean, (square.sqrt() / root).add_(group["eps"]))
 
 
 def _check_tensor_option(name: str, value: Any, foreach: bool | None, capturable: bool) -> None:
     if isinstance(value, Tensor) and foreach and not capturable:
         raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
     _one_element(name, value)
-
-
-def _check_betas(betas) -> None:
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

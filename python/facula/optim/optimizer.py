@@ -80,6 +80,17 @@ def _one_element(name: str, value: Any) -> None:
         raise ValueError(f"Tensor {name} must be 1-element")
 
 
+def _check_lr(lr: Any) -> None:
+    _one_element("lr", lr)
+    _not_negative("learning rate", lr)
+
+
+def _check_betas(betas: tuple) -> None:
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def _to_scalar(x):
     return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
 
@@ -337,7 +348,9 @@ class PerParameter(Optimizer):
     """
 
     _complex_as_real = True  # complex numbers are treated as pairs of real ones
-    _later_options: dict[str, Any] = {}  # options that states saved by older versions lack
+    # Options that states saved by older versions lack.
+    _later_options: dict[str, Any] = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _numbers = ("step",)  # parts of the state that are numbers in states saved by older versions
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -345,9 +358,10 @@ class PerParameter(Optimizer):
             for name, value in self._later_options.items():
                 group.setdefault(name, value)
             for p in group["params"]:
-                old = self.state.get(p)
-                if old and "step" in old and not isinstance(old["step"], Tensor):
-                    old["step"] = _C._tensor(float(old["step"]), _step_dtype(group.get("fused")), None, False)
+                old = self.state.get(p) or {}
+                for name in self._numbers:
+                    if name in old and not isinstance(old[name], Tensor):
+                        old[name] = _number(group, p, float(old[name]))
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
@@ -402,9 +416,14 @@ class PerParameter(Optimizer):
         return False
 
 
-def _begin_step(group: dict) -> Tensor:
-    """The count of steps: a tensor, so that it can live on the parameter's device."""
-    return _C._tensor(0.0, _step_dtype(group.get("fused")), None, False)
+def _zeros(p: Tensor) -> Tensor:
+    return _C._functions["zeros_like"](p)
+
+
+def _number(group: dict, p: Tensor, value: Any) -> Tensor:
+    """A number of the state. A tensor, which lives on the parameter's device where the step must not wait for it."""
+    on_device = group.get("fused") or group.get("capturable")
+    return _C._tensor(value, _step_dtype(group.get("fused")), p.device if on_device else None, True)
 
 
 def _check_forms(differentiable: bool, fused: bool | None, foreach: bool | None) -> None:
@@ -414,21 +433,46 @@ def _check_forms(differentiable: bool, fused: bool | None, foreach: bool | None)
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
+def _value(group: dict, number: Tensor) -> Tensor | float:
+    """A number of the state as a number, unless the step is to be differentiated or captured."""
+    return number if group["differentiable"] or group.get("capturable") else number.item()
+
+
 def _count(group: dict, state: dict) -> Tensor | float:
-    """Counts a step. A number, unless the step is to be differentiated."""
+    """Counts a step and returns how many there were."""
     state["step"] += 1
-    return state["step"] if group["differentiable"] else state["step"].item()
+    return _value(group, state["step"])
 
 
-def _scaled(tensor: Tensor, factor: Any, other: Tensor) -> Tensor:
-    """tensor += factor * other, where factor may be a tensor that needs a gradient."""
-    if isinstance(factor, Tensor) and factor.requires_grad:
-        return tensor.addcmul_(other, factor.to(other.dtype))
-    return tensor.add_(other, alpha=factor)
+def _as(value: Any, like: Tensor) -> Any:
+    """A tensor option in the type that it is computed with."""
+    return value.to(like.dtype) if isinstance(value, Tensor) else value
 
 
-def _decayed(grad: Tensor, p: Tensor, weight_decay: Any) -> Tensor:
-    """The gradient of the loss with weight_decay / 2 * |p|² added."""
-    if isinstance(weight_decay, Tensor) and weight_decay.requires_grad:
-        return grad + p.clone() * weight_decay
-    return grad.add(p, alpha=weight_decay) if weight_decay != 0 else grad
+def _add(p: Tensor, factor: Any, x: Tensor) -> Tensor:
+    """p += factor * x, where factor may be a tensor that needs a gradient."""
+    return p.addcmul_(x, _as(factor, x)) if isinstance(factor, Tensor) else p.add_(x, alpha=factor)
+
+
+def _add_quotient(p: Tensor, factor: Any, x: Tensor, y: Tensor) -> Tensor:
+    """p += factor * x / y."""
+    return p.addcdiv_(x * _as(factor, x), y) if isinstance(factor, Tensor) else p.addcdiv_(x, y, value=factor)
+
+
+def _average_square(square: Tensor, grad: Tensor, beta: Any) -> Tensor:
+    """square = beta * square + (1 - beta) * grad²."""
+    if isinstance(beta, Tensor):
+        return square.lerp_(grad.square(), _as(1 - beta, grad))
+    return square.mul_(beta).addcmul_(grad, grad, value=1 - beta)
+
+
+def _decay(group: dict, p: Tensor, grad: Tensor, lr: Any) -> Tensor:
+    """Weight decay: shrinks p itself, or returns the gradient of the loss with weight_decay / 2 * |p|² added."""
+    decay = group["weight_decay"]
+    if group.get("decoupled_weight_decay"):
+        if decay != 0:
+            p.mul_(1 - lr * decay)
+        return grad
+    if isinstance(decay, Tensor) and decay.requires_grad:
+        return grad + p.clone() * decay
+    return grad.add(p, alpha=decay) if decay != 0 else grad

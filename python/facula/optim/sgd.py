@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _check_forms, _decayed, _not_negative, _one_element, _scaled, _to_scalar
+from facula.optim.optimizer import ParamsT, PerParameter, _add, _check_forms, _check_lr, _decay, _not_negative, _to_scalar
 
 __all__ = ["SGD"]
 
@@ -31,8 +31,7 @@ class SGD(PerParameter):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        _one_element("lr", lr)
-        _not_negative("learning rate", lr)
+        _check_lr(lr)
         _not_negative("momentum value", momentum)
         _not_negative("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -51,7 +50,7 @@ class SGD(PerParameter):
 
     def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         momentum = group["momentum"]
-        grad = _decayed(grad, p, group["weight_decay"])
+        grad = _decay(group, p, grad, None)
         if momentum != 0:
             buffer = state.get("momentum_buffer")
             if buffer is None:
@@ -59,4 +58,4 @@ class SGD(PerParameter):
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        _scaled(p, -_to_scalar(group["lr"]), grad)
+        _add(p, -_to_scalar(group["lr"]), grad)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adagrad: gradients over the root of the sum of all squares so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from facula import _C
+from facula._tensor import Tensor
+from facula.optim.optimizer import ParamsT, PerParameter, _add_quotient, _check_forms, _check_lr, _count, _decay, _not_negative, _number, _to_scalar
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(PerParameter):
+    """s += g²; p -= lr / (1 + (t-1) * lr_decay) * g / (√s + eps)."""
+
+    _later_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        _check_lr(lr)
+        _not_negative("lr_decay value", lr_decay)
+        _not_negative("weight_decay value", weight_decay)
+        _not_negative("initial_accumulator_value value", initial_accumulator_value)
+        _not_negative("epsilon value", eps)
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        _check_forms(differentiable, fused, foreach)
+        if fused:
+            self._step_supports_amp_scaling = True
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._state(group, p)
+
+    def share_memory(self) -> None:
+        """Moves the state to memory that other processes see."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                for value in self.state[p].values():
+                    value.share_memory_()
+
+    def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
+        start = group["initial_accumulator_value"]
+        return {"step": _number(group, p, 0.0), "sum": _C._functions["full_like"](p, complex(start, start) if p.is_complex() else start)}
+
+    def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        step, lr = _count(group, state), _to_scalar(group["lr"])
+        grad = _decay(group, p, grad, lr)
+        total = state["sum"].addcmul_(grad, grad)
+        _add_quotient(p, -lr / (1 + (step - 1) * group["lr_decay"]), grad, total.sqrt() + group["eps"])
