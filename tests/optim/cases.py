@@ -16,6 +16,10 @@ CASES = {
     "ASGD": [{}, {"lr": 0.05, "lambd": 0.01, "alpha": 0.5, "t0": 3, "weight_decay": 0.1}, {"lr": 0.01, "maximize": True, "t0": 0}],
     "Adadelta": [{}, {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1}, {"maximize": True}],
     "Adagrad": [{}, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}, {"lr": 0.1, "initial_accumulator_value": 0.5, "eps": 1e-6, "maximize": True}],
+    "Adafactor": [{}, {"lr": 0.05, "beta2_decay": -0.5, "eps": (1e-4, 1e-2), "d": 2.0, "weight_decay": 0.1}, {"lr": 0.05, "maximize": True}],
+    "Muon": [{}, {"lr": 0.02, "nesterov": False, "momentum": 0.5}, {"lr": 0.02, "adjust_lr_fn": "match_rms_adamw", "weight_decay": 0.0}],
+    "LBFGS": [{"max_iter": 1, "lr": 0.05}, {"max_iter": 2, "lr": 0.1, "history_size": 3}, {"max_iter": 2, "line_search_fn": "strong_wolfe"},
+              {"lr": 0.5, "max_iter": 4, "line_search_fn": "strong_wolfe", "history_size": 2}],
 }  # fmt: skip
 
 
@@ -39,10 +43,17 @@ def loss_of(params):
     return (first * first * 0.7 + (first * 3).sin()).sum() + ((second - 0.3) ** 4).sum() + first.sum() * second.sum() * 0.1
 
 
+def make(torch, optimizer, params, options):
+    first, second = params
+    groups = [{"params": [first]}, {"params": [second], "lr": options.get("lr", 1e-3) / 2}]
+    groups = {"Muon": groups[:1], "LBFGS": [first, second]}.get(optimizer, groups)
+    return getattr(torch.optim, optimizer)(groups, **options)
+
+
 def run(torch, optimizer, options, dtype, steps=STEPS, state=None):
     """The parameters after the steps, and the optimiser."""
-    first, second = params = start(torch, dtype)
-    made = getattr(torch.optim, optimizer)([{"params": [first]}, {"params": [second], "lr": options.get("lr", 1e-3) / 2}], **options)
+    params = start(torch, dtype)
+    made = make(torch, optimizer, params, options)
     if state is not None:
         made.load_state_dict(state)
 

@@ -2,12 +2,15 @@
 """Optimisers: what changes parameters by their gradients."""
 
 from facula import _missing
+from facula.optim._adafactor import Adafactor
+from facula.optim._muon import Muon
 from facula.optim.adadelta import Adadelta
 from facula.optim.adagrad import Adagrad
 from facula.optim.adam import Adam
 from facula.optim.adamax import Adamax
 from facula.optim.adamw import AdamW
 from facula.optim.asgd import ASGD
+from facula.optim.lbfgs import LBFGS
 from facula.optim.nadam import NAdam
 from facula.optim.optimizer import Optimizer
 from facula.optim.radam import RAdam
@@ -16,6 +19,9 @@ from facula.optim.rprop import Rprop
 from facula.optim.sgd import SGD
 from facula.optim.sparse_adam import SparseAdam
 
-__all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam"]
+__all__ = [
+    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam",
+    "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler", "swa_utils",
+]  # fmt: skip
 
-__getattr__ = _missing.missing("facula.optim")
+__getattr__ = _missing.missing("facula.optim", ("lr_scheduler", "swa_utils"))

@@ -55,7 +55,7 @@ def _use_grad_for_differentiable(step):
 
     @functools.wraps(step)
     def wrapper(self, *args, **kwargs):
-        with set_grad_enabled(self.defaults["differentiable"]):
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             return step(self, *args, **kwargs)
 
     return wrapper
@@ -398,7 +398,7 @@ class PerParameter(Optimizer):
 
     @staticmethod
     def _may_fuse(group: dict, params: list[Tensor]) -> bool:
-        return not (group["differentiable"] or group.get("capturable") or group.get("fused") is False or group.get("foreach") is False)
+        return not (group.get("differentiable") or group.get("capturable") or group.get("fused") is False or group.get("foreach") is False)
 
     def _has_state(self, group: dict) -> bool:
         return True
@@ -435,7 +435,7 @@ def _check_forms(differentiable: bool, fused: bool | None, foreach: bool | None)
 
 def _value(group: dict, number: Tensor) -> Tensor | float:
     """A number of the state as a number, unless the step is to be differentiated or captured."""
-    return number if group["differentiable"] or group.get("capturable") else number.item()
+    return number if group.get("differentiable") or group.get("capturable") else number.item()
 
 
 def _count(group: dict, state: dict) -> Tensor | float:
