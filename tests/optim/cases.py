@@ -69,11 +69,11 @@ def run(torch, optimizer, options, dtype, steps=STEPS, state=None):
 
 
 def layout(torch, state):
-    """A state dict with every tensor replaced by its type and shape."""
+    """A state dict with every tensor replaced by its type and shape, and without the last digits of numbers."""
     if isinstance(state, torch.Tensor):
         return f"{state.dtype} {list(state.shape)}"
     if isinstance(state, dict):
         return {str(k): layout(torch, v) for k, v in state.items()}
     if isinstance(state, (list, tuple)):
         return [layout(torch, v) for v in state]
-    return state
+    return float(f"{state:.9g}") if isinstance(state, float) else state
