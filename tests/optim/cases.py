@@ -77,3 +77,71 @@ def layout(torch, state):
     if isinstance(state, (list, tuple)):
         return [layout(torch, v) for v in state]
     return float(f"{state:.9g}") if isinstance(state, float) else state
+
+
+class Power:
+    """A callable with attributes, which schedulers save."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def __call__(self, epoch):
+        return self.base**epoch
+
+
+def schedulers(torch):
+    """Name -> (optimiser, function that makes a scheduler for it)."""
+    s = torch.optim.lr_scheduler
+    sgd = {"lr": 0.1, "momentum": 0.9}
+    made = {
+        "LambdaLR": lambda o: s.LambdaLR(o, lambda e: 1 / (1 + e)),
+        "LambdaLR,two": lambda o: s.LambdaLR(o, [Power(0.9), lambda e: 0.5**e]),
+        "MultiplicativeLR": lambda o: s.MultiplicativeLR(o, lambda e: 0.95),
+        "StepLR": lambda o: s.StepLR(o, 4, 0.5),
+        "MultiStepLR": lambda o: s.MultiStepLR(o, [3, 3, 7], 0.3),
+        "ConstantLR": lambda o: s.ConstantLR(o, 0.5, 4),
+        "LinearLR": lambda o: s.LinearLR(o, 0.2, 0.9, 6),
+        "ExponentialLR": lambda o: s.ExponentialLR(o, 0.9),
+        "PolynomialLR": lambda o: s.PolynomialLR(o, 8, 2.0),
+        "CosineAnnealingLR": lambda o: s.CosineAnnealingLR(o, 5, 0.01),
+        "CosineAnnealingWarmRestarts": lambda o: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.001),
+        "SequentialLR": lambda o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.LinearLR(o, 0.5, 1.0, 4), s.ExponentialLR(o, 0.9)], [3, 8]),
+        "ChainedScheduler": lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)]),
+        "SequentialLR,nested": lambda o: s.SequentialLR(o, [s.ChainedScheduler([s.ConstantLR(o, 0.5, 2), s.ExponentialLR(o, 0.9)]), s.CosineAnnealingLR(o, 5)], [5]),
+        "CyclicLR": lambda o: s.CyclicLR(o, 0.01, 0.2, 3, 5),
+        "CyclicLR,triangular2": lambda o: s.CyclicLR(o, [0.01, 0.02], 0.2, 3, mode="triangular2", base_momentum=0.7),
+        "CyclicLR,exp_range": lambda o: s.CyclicLR(o, 0.01, 0.2, 3, mode="exp_range", gamma=0.9, cycle_momentum=False),
+        "CyclicLR,scale_fn": lambda o: s.CyclicLR(o, 0.01, 0.2, 3, scale_fn=Power(0.8), scale_mode="iterations"),
+        "OneCycleLR": lambda o: s.OneCycleLR(o, 0.5, total_steps=20),
+        "OneCycleLR,three": lambda o: s.OneCycleLR(o, [0.5, 0.3], epochs=5, steps_per_epoch=4, three_phase=True, anneal_strategy="linear"),
+        "SWALR": lambda o: torch.optim.swa_utils.SWALR(o, 0.01, 5),
+        "SWALR,linear": lambda o: torch.optim.swa_utils.SWALR(o, [0.01, 0.5], 4, "linear"),
+    }  # fmt: skip
+    table = {name: ("SGD", sgd, make) for name, make in made.items()}
+    table["OneCycleLR,Adam"] = ("Adam", {"lr": 0.1}, made["OneCycleLR"])
+    table["CyclicLR,AdamW"] = ("AdamW", {"lr": 0.1}, made["CyclicLR"])
+    for mode, kind in (("min", "rel"), ("max", "abs")):
+        options = {"mode": mode, "threshold_mode": kind, "factor": 0.5, "patience": 1, "cooldown": 1, "threshold": 0.05, "min_lr": [0.01, 0.04]}
+        table[f"ReduceLROnPlateau,{mode},{kind}"] = ("SGD", sgd, lambda o, options=options: s.ReduceLROnPlateau(o, **options))
+    return table
+
+
+def follow(torch, case, epochs=18, state=None):
+    """The rates (and momenta) of every epoch and the scheduler. state: (epoch, optimiser's, scheduler's) to begin with."""
+    name, options, make_scheduler = schedulers(torch)[case]
+    made = make(torch, name, start(torch, "float64"), options)
+    scheduler = make_scheduler(made)
+    begin = 0
+    if state is not None:
+        begin, of_optimizer, of_scheduler = state
+        made.load_state_dict(of_optimizer)
+        scheduler.load_state_dict(of_scheduler)
+    rows = []
+    for epoch in range(begin, epochs):
+        made.step()
+        rows.append([x for g in made.param_groups for x in (g["lr"], g["betas"][0] if "betas" in g else g["momentum"])])
+        if case.startswith("ReduceLROnPlateau"):
+            scheduler.step((1.0, 0.9, 0.9, 0.89, 0.89, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.9, 0.9, 0.9, 2.0, 2.0, 2.1, 2.1)[epoch])
+        else:
+            scheduler.step()
+    return rows, made, scheduler

@@ -19,8 +19,17 @@ def record(optimizer, options):
     return entry
 
 
+def record_schedule(case):
+    rows, _, scheduler = cases.follow(torch, case)
+    return {"rates": rows, "last": scheduler.get_last_lr(), "state": cases.layout(torch, scheduler.state_dict())}
+
+
+def lines(entries):
+    return ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    entries = {name: record(*case) for name, case in cases.ALL.items()}
-    lines = [f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items()]
-    FILE.write_text('{"torch": ' + json.dumps(torch.__version__) + ", \"cases\": {\n" + ",\n".join(lines) + "\n}}\n")
+    steps = {name: record(*case) for name, case in cases.ALL.items()}
+    schedules = {name: record_schedule(name) for name in cases.schedulers(torch)}
+    FILE.write_text(f'{{"torch": {json.dumps(torch.__version__)}, "cases": {{\n{lines(steps)}\n}}, "schedules": {{\n{lines(schedules)}\n}}}}\n')
