@@ -201,3 +201,13 @@ def test_embedding_changes_its_weight_and_has_a_gradient(torch):
     assert w.grad.tolist() == [[0, 0], [2, 2]]
     with pytest.raises(RuntimeError, match="Long, Int"):
         torch.embedding_renorm_(w.detach(), torch.tensor([0.0]), 1.0, 2.0)
+
+
+@pytest.mark.parametrize("shape", [(300,), (65537,), (3, 70000), (70000, 3)])
+def test_counts_beyond_a_byte(torch, shape):
+    """Truth values are counted in bytes first, which must not run over, in any layout."""
+    x = torch.ones(shape, dtype=torch.bool)
+    for dim in range(x.dim()):
+        assert set(x.sum(dim).reshape(-1).tolist()) == set(x.count_nonzero(dim).reshape(-1).tolist()) == {x.size(dim)}
+    assert x.count_nonzero().item() == x.float().count_nonzero().item() == x.numel()
+    assert x[::2].count_nonzero().item() == x[::2].numel()

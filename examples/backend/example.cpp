@@ -183,7 +183,7 @@ class Example final : public fb::Backend {
     switch (q.family) {
       case FC_FAMILY_COPY: return true;
       case FC_FAMILY_MAP: return fb::visitable(q.compute) && has_formula(q.opcode, q.compute);
-      case FC_FAMILY_REDUCE: return fb::visitable(q.compute) && q.opcode <= FC_REDUCE_ALL;
+      case FC_FAMILY_REDUCE: return fb::visitable(q.compute) && q.opcode <= FC_REDUCE_all;
       case FC_FAMILY_MATMUL: return q.compute == FC_FLOAT32 || q.compute == FC_FLOAT64;
       default: return false;
     }
@@ -238,8 +238,8 @@ class Example final : public fb::Backend {
         return p ? p + shift : p;
       };
       std::map<char*, Partial> results;  // by address, which elements that are reduced into one have in common
-      const bool logic = k.opcode == FC_REDUCE_ANY || k.opcode == FC_REDUCE_ALL;
-      const bool largest = k.opcode == FC_REDUCE_MAX || k.opcode == FC_REDUCE_ARGMAX;
+      const bool logic = k.opcode == FC_REDUCE_any || k.opcode == FC_REDUCE_all;
+      const bool largest = k.opcode == FC_REDUCE_max || k.opcode == FC_REDUCE_argmax;
       int64_t flat = 0;
       fb::for_each(k.ndim, k.shape, [&](const int64_t* i) {
         const T element = in.at(i, k.ndim);
@@ -249,10 +249,10 @@ class Example final : public fb::Backend {
         if (first) return;
         Wide& so_far = found->second.value;
         switch (k.opcode) {
-          case FC_REDUCE_SUM: so_far = Wide(so_far + v); break;
-          case FC_REDUCE_PROD: so_far = Wide(so_far * v); break;
-          case FC_REDUCE_ANY: so_far = Wide(so_far != Wide(0) || v != Wide(0)); break;
-          case FC_REDUCE_ALL: so_far = Wide(so_far != Wide(0) && v != Wide(0)); break;
+          case FC_REDUCE_sum: so_far = Wide(so_far + v); break;
+          case FC_REDUCE_prod: so_far = Wide(so_far * v); break;
+          case FC_REDUCE_any: so_far = Wide(so_far != Wide(0) || v != Wide(0)); break;
+          case FC_REDUCE_all: so_far = Wide(so_far != Wide(0) && v != Wide(0)); break;
           default:  // the first NaN wins, then the first of equal elements
             if (so_far == so_far && (v != v || (largest ? v > so_far : v < so_far))) found->second = p;
         }

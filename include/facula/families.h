@@ -33,26 +33,6 @@ enum fc_dtype {
   FC_UINT64 = 29
 };
 
-/* X(enumerator, name): the base, from which the others can be decomposed, then those. */
-#define FC_BASE_REDUCTIONS(X) \
-  X(SUM, sum)                 \
-  X(PROD, prod)               \
-  X(MAX, max)                 \
-  X(MIN, min)                 \
-  X(ARGMAX, argmax)           \
-  X(ARGMIN, argmin)           \
-  X(ANY, any)                 \
-  X(ALL, all)
-#define FC_REDUCTIONS(X)      \
-  FC_BASE_REDUCTIONS(X)       \
-  X(MEAN, mean)               \
-  X(NANSUM, nansum)           \
-  X(SUM_ABS, sum_abs)         \
-  X(SUM_SQUARES, sum_squares) \
-  X(SUM_DEVIATIONS, sum_deviations) /* of (in - shift) squared */
-#define FC_ENUMERATE(enumerator, name) FC_REDUCE_##enumerator,
-enum fc_reduce_opcode { FC_REDUCTIONS(FC_ENUMERATE) FC_REDUCE_COUNT };
-#undef FC_ENUMERATE
 enum fc_scan_opcode { FC_SCAN_SUM, FC_SCAN_PROD, FC_SCAN_MAX, FC_SCAN_MIN, FC_SCAN_LOGSUMEXP };
 enum fc_scatter_opcode { FC_SCATTER_SET, FC_SCATTER_ADD, FC_SCATTER_MUL, FC_SCATTER_MAX, FC_SCATTER_MIN };
 
@@ -94,7 +74,8 @@ typedef struct fc_copy {
 
 /* out has stride 0 along the reduced dimensions; no reduced dimension has size 0. indices: for argmax/argmin the int64
  * result (out.data may be null); for max/min optional. The index is the position along `dim`; with dim -1 in the whole
- * input, which is contiguous then. shift: for SUM_DEVIATIONS, of the compute type, with the strides of out. */
+ * input, which is contiguous then. shift: for sum_deviations, of the compute type, with the strides of out. A sum of
+ * bool counts: it is computed in int64. */
 typedef struct fc_reduce {
   uint32_t size;
   int32_t opcode;

@@ -16,16 +16,10 @@ addmm               beta * input + alpha * (mat1 @ mat2).
 addmv               beta * input + alpha * (mat @ vec).
 addr                beta * input plus alpha times the outer product of two vectors.
 adjoint             A view of the matrices in the last two dimensions, transposed and conjugated.
-all                 Whether all elements are true, of the whole tensor or along dimensions.
 allclose            Whether all elements of two tensors are equal within rtol and atol.
 alpha_dropout       Dropout that keeps mean and variance of a SELU network's activations.
-amax                The largest element along dimensions; ties share the gradient.
-amin                The smallest element along dimensions; ties share the gradient.
 aminmax             The smallest and the largest element, in one pass.
-any                 Whether any element is true, of the whole tensor or along dimensions.
 arange              Numbers from start (inclusive) to end (exclusive) in steps of step.
-argmax              The index of the largest element, of the flattened tensor or along a dimension.
-argmin              The index of the smallest element, of the flattened tensor or along a dimension.
 argsort             The indices that sort the tensor along a dimension.
 argwhere            The indices of all elements that are not zero, one row each.
 as_strided          A view of the same storage with the given sizes, strides and offset.
@@ -71,7 +65,6 @@ convolution         All convolutions in one operator; conv1d to conv_transpose3d
 copy_               Copies the elements of another tensor into this one, converting type and device.
 cosine_embedding_loss  Pulls pairs of vectors together or apart by the cosine of their angle.
 cosine_similarity   The cosine of the angle between vectors along a dimension.
-count_nonzero       How many elements are not zero.
 cummax              The largest element so far along a dimension, and its index.
 cummin              The smallest element so far along a dimension, and its index.
 cumprod             The product of the elements so far along a dimension.
@@ -157,15 +150,12 @@ masked_scatter      The elements of source, in order, where the mask is true; th
 masked_select       The elements where the mask is true, as a vector.
 matmul              The matrix product; vectors and batches of matrices too.
 matrix_H            A view of the matrix, transposed and conjugated.
-max                 The largest element: of all, along a dimension with its index, or of two tensors.
 max_pool1d          The largest element of each sliding window of a sequence.
 max_pool1d_with_indices  max_pool1d, with the place of each largest element.
 max_pool2d          The largest element of each sliding window of images.
 max_pool2d_with_indices  max_pool2d, with the place of each largest element.
-mean                The mean of all elements or along dimensions.
 median              The middle element (the lower of two), of all or along a dimension with its index.
 meshgrid            Coordinate grids from vectors of coordinates.
-min                 The smallest element: of all, along a dimension with its index, or of two tensors.
 mm                  The product of two matrices.
 mode                The most frequent element along a dimension, and an index of it.
 movedim             A view with some dimensions moved to other places.
@@ -175,7 +165,6 @@ mv                  The product of a matrix and a vector.
 nan_to_num          The tensor with NaN and infinities replaced by numbers.
 nanmean             The mean of the elements that are not NaN.
 nanmedian           The middle one of the elements that are not NaN.
-nansum              The sum of the elements that are not NaN.
 narrow              A view of length elements from start along a dimension.
 native_batch_norm   batch_norm that also returns the mean and the inverse deviation.
 native_batch_norm_backward  The gradients of native_batch_norm.
@@ -205,7 +194,6 @@ polygamma           The n-th derivative of the digamma function.
 positive            The tensor itself; +x.
 pow                 input to the power of exponent, element by element.
 prelu               x where it is positive, a learned multiple of it elsewhere.
-prod                The product of all elements or along a dimension.
 put                 Sets elements by their index in the flattened tensor, or adds to them.
 rand                Uniform random numbers from 0 (inclusive) to 1 (exclusive).
 rand_like           Uniform random numbers with the same sizes.
@@ -254,7 +242,6 @@ squeeze             A view without dimensions of size 1.
 stack               The tensors joined along a new dimension.
 std                 The standard deviation of all elements or along dimensions.
 std_mean            The standard deviation and the mean.
-sum                 The sum of all elements or along dimensions.
 t                   A view of a matrix, transposed.
 take                Elements picked by their index in the flattened tensor.
 take_along_dim      Elements picked along a dimension by an index tensor that broadcasts.

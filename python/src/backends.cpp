@@ -177,8 +177,8 @@ bool run_named_family(const std::string& family, int opcode, const nb::list& lis
     return run_if_claimed(device, FC_FAMILY_MATMUL, &Families::matmul, c);
   }
   if (family == "reduce") {
-    need(3, second.defined() && (first.defined() || third.defined()) && opcode >= FC_REDUCE_SUM &&
-                opcode <= FC_REDUCE_ALL);
+    need(3, second.defined() && (first.defined() || third.defined()) && opcode >= FC_REDUCE_sum &&
+                opcode <= FC_REDUCE_all);
     o.same_shape(second.sizes(), {0, 2});
     FC_CHECK_AS(ValueError, !third.defined() || third.dtype() == DType::Int64, "_run_family: indices are int64");
     fc_reduce c{};
@@ -339,8 +339,8 @@ void bind_backends(nb::module_& m) {
     return out;
   });
   nb::list reductions, base_reductions;
-  for (int i = 0; i < FC_REDUCE_COUNT; ++i) reductions.append(reduce_name(i));
-  for (int i = 0; i <= FC_REDUCE_ALL; ++i) base_reductions.append(reduce_name(i));
+  for (int i = 0; i < reduce_opcode_count(); ++i) reductions.append(reduce_opcode(i).name);
+  for (int i = 0; i <= FC_REDUCE_all; ++i) base_reductions.append(reduce_opcode(i).name);
   m.attr("_reductions") = nb::tuple(reductions);
   m.attr("_base_reductions") = nb::tuple(base_reductions);
   m.attr("_last_base_opcode") = static_cast<int>(FC_MAP_where);

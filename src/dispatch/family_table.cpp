@@ -9,26 +9,44 @@ namespace {
 
 constinit Families table[kMaxDeviceTypes];
 
-struct NumberedOpcode {
+template <class Opcode>
+struct Numbered {
   int number;
-  MapOpcode opcode;
+  Opcode opcode;
 };
+// By number; a name stays null where a number is missing.
+template <class Opcode, size_t n>
+constexpr std::array<Opcode, n> in_order(const Numbered<Opcode> (&rows)[n]) {
+  std::array<Opcode, n> out{};
+  for (const Numbered<Opcode>& row : rows)
+    if (row.number < static_cast<int>(n)) out[static_cast<size_t>(row.number)] = row.opcode;
+  return out;
+}
+constexpr bool has_name(const auto& opcode) { return opcode.name != nullptr; }
+
 // clang-format off
-constexpr NumberedOpcode rows[] = {
+constexpr Numbered<MapOpcode> map_rows[] = {
 #define FC_OPCODE(number, name, inputs, params) {number, {#name, inputs, params}},
 #include "facula/formulas/rows.h"
 #include "facula/formulas/all.h"
 #include "facula/formulas/end.h"
 };
+constexpr Numbered<ReduceOpcode> reduce_rows[] = {
+#define FC_SUM(number, name, ...) {number, {#name, 0}},
+#define FC_MEAN(number, name, ...) {number, {#name, __builtin_nan("")}},
+#define FC_FOLD(number, name, types, identity, ...) {number, {#name, identity}},
+#define FC_EXTREME FC_SUM
+#define FC_OPCODE FC_SUM
+#include "facula/formulas/rest.h"
+#include "facula/formulas/base_folds.def"
+#include "facula/formulas/folds.def"
+#include "facula/formulas/end.h"
+};
 // clang-format on
-constexpr int kCount = static_cast<int>(std::size(rows));
-constexpr auto opcodes = [] {
-  std::array<MapOpcode, kCount> by_number{};
-  for (const NumberedOpcode& row : rows)
-    if (row.number < kCount) by_number[static_cast<size_t>(row.number)] = row.opcode;
-  return by_number;
-}();
-static_assert(std::ranges::all_of(opcodes, [](const MapOpcode& o) { return o.name != nullptr; }),
+constexpr auto map_opcodes = in_order(map_rows);
+constexpr auto reduce_opcodes = in_order(reduce_rows);
+static_assert(std::ranges::all_of(map_opcodes, has_name<MapOpcode>) &&
+                  std::ranges::all_of(reduce_opcodes, has_name<ReduceOpcode>),
               "opcodes are numbered without gaps: a new formula takes the number that is one less than their count");
 
 }  // namespace
@@ -67,20 +85,15 @@ FC_RUN(scan, SCAN)
 FC_RUN(sort, SORT)
 #undef FC_RUN
 
-const MapOpcode& map_opcode(int code) { return opcodes[static_cast<size_t>(code)]; }
-int map_opcode_count() { return kCount; }
+const MapOpcode& map_opcode(int code) { return map_opcodes[static_cast<size_t>(code)]; }
+int map_opcode_count() { return static_cast<int>(map_opcodes.size()); }
+const ReduceOpcode& reduce_opcode(int code) { return reduce_opcodes[static_cast<size_t>(code)]; }
+int reduce_opcode_count() { return static_cast<int>(reduce_opcodes.size()); }
 
 int find_map_opcode(std::string_view name) {
-  for (int i = 0; i < kCount; ++i)
+  for (int i = 0; i < map_opcode_count(); ++i)
     if (name == map_opcode(i).name) return i;
   return -1;
-}
-
-const char* reduce_name(int opcode) {
-#define FC_NAME(enumerator, name) #name,
-  constexpr const char* names[] = {FC_REDUCTIONS(FC_NAME)};
-#undef FC_NAME
-  return names[opcode];
 }
 
 fc_number to_number(const Scalar& s) {

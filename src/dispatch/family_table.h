@@ -46,7 +46,13 @@ const MapOpcode& map_opcode(int code);  // code < map_opcode_count()
 int map_opcode_count();
 int find_map_opcode(std::string_view name);  // -1 if unknown
 
-const char* reduce_name(int opcode);  // as the contract names it
+struct ReduceOpcode {
+  const char* name;
+  double identity;  // what a reduction of nothing gives; the extremes have none and are refused before
+};
+const ReduceOpcode& reduce_opcode(int code);  // code < reduce_opcode_count()
+int reduce_opcode_count();
+
 fc_number to_number(const Scalar& s);
 Scalar to_scalar(const fc_number& n);
 

@@ -312,13 +312,6 @@ std::vector<Tensor> nonzero_numpy(const Tensor& self) {
   return call<"aten::unbind.int", std::vector<Tensor>>(call<"aten::nonzero", Tensor>(x), 1);
 }
 
-Tensor count_nonzero_dims(const Tensor& self, IntSpan dims) {
-  return call<"aten::sum.dim_IntList", Tensor>(ne(self, 0), dims, false, DType::Int64);
-}
-Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) {
-  if (dim) return count_nonzero_dims(self, {&*dim, 1});
-  return call<"aten::sum", Tensor>(ne(self, 0), DType::Int64);
-}
 bool is_nonzero(const Tensor& self) {
   FC_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   FC_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
@@ -429,9 +422,6 @@ constexpr OpDef defs[] = {
     {.schema = "nonzero_numpy(Tensor self) -> Tensor[]", .composite = kernel<&nonzero_numpy>(), .hidden = true},
     {.schema = "argwhere(Tensor self) -> Tensor", .composite = kernel<&argwhere>()},
     {.schema = "where(Tensor condition) -> Tensor[]", .composite = kernel<&nonzero_numpy>()},
-    {.schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
-     .composite = kernel<&count_nonzero_dims>()},
-    {.schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor", .composite = kernel<&count_nonzero>()},
     {.schema = "is_nonzero(Tensor self) -> bool", .composite = kernel<&is_nonzero>()},
     {.schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
      .differentiable = false,

@@ -5,6 +5,7 @@
 
 #include "define/calls.h"
 #include "define/row.h"
+#include "facula/opcodes/reduce.h"
 #include "ops/register.h"
 #include "plan/reduce.h"
 
@@ -45,7 +46,7 @@ Pair variance(const char* op, const Tensor& self, const OptDims& dim, const OptS
   DType compute = compute_type(self.dtype());
   Tensor mean, total;
   ReduceRequest r{.op = op,
-                  .opcode = FC_REDUCE_MEAN,
+                  .opcode = FC_REDUCE_mean,
                   .in = self,
                   .dims = dims,
                   .keepdim = true,
@@ -55,7 +56,7 @@ Pair variance(const char* op, const Tensor& self, const OptDims& dim, const OptS
   auto deviations = [&](const Tensor& x, const Tensor& center) {
     Tensor out;
     ReduceRequest q{.op = op,
-                    .opcode = FC_REDUCE_SUM_DEVIATIONS,
+                    .opcode = FC_REDUCE_sum_deviations,
                     .in = x,
                     .dims = dims,
                     .keepdim = keepdim,
@@ -159,13 +160,13 @@ Tensor vector_norm(const Tensor& self, const Scalar& ord, OptDims dim, bool keep
                     .keepdim = keepdim,
                     .compute = compute_type(result),
                     .result = result};
-    bool root = opcode == FC_REDUCE_SUM_SQUARES;
+    bool root = opcode == FC_REDUCE_sum_squares;
     if (root) r.result = compute_type(result);
     if (!try_reduce(r, out)) out = sum(root ? square(x) : abs(x), dims, keepdim);
     return root ? to_dtype(sqrt(out), result) : out;
   };
-  if (p == 2) return fold(FC_REDUCE_SUM_SQUARES);
-  if (p == 1) return fold(FC_REDUCE_SUM_ABS);
+  if (p == 2) return fold(FC_REDUCE_sum_squares);
+  if (p == 1) return fold(FC_REDUCE_sum_abs);
   if (p == 0) return to_dtype(sum(ne(x, 0), dims, keepdim), result);
   if (std::isinf(p)) return p > 0 ? amax(abs(x), dims, keepdim) : amin(abs(x), dims, keepdim);
   return pow(sum(pow(abs(x), p), dims, keepdim), 1 / p);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs on a device that lacks an opcode, before the CPU is asked: every pointwise formula applied to expressions,
-// which are put together from the base set (opcodes up to `where`), and every reduction beyond FC_REDUCE_ALL in simpler
-// ones. tests/backends/test_decompose.py holds each formula to the accuracy given here against the CPU's own:
+// which are put together from the base set (opcodes up to `where`), and every reduction beyond the base as a sum of its
+// terms, which are made likewise. tests/backends/test_decompose.py holds each formula to the accuracy given here
+// against the CPU's own:
 //
 //   exact or the CPU's own expression   comparisons, rounding, signs, logic, bits, fmod, clamp, piecewise activations
 //   8 ulp   expm1 log1p tanh sinh cosh asinh acosh atanh tan asin acos atan atan2 hypot erf erfc special_erfcx, and
@@ -10,6 +11,8 @@
 //
 // Complex numbers are decomposed where the formula is plain arithmetic; what takes them apart (real, imag, angle …) is
 // left to the CPU.
+#include <algorithm>
+
 #include "define/calls.h"
 #include "define/row.h"
 #include "facula/opcodes/common.h"
@@ -21,6 +24,7 @@
 #include "kernels/formulas/binary.h"
 #include "kernels/formulas/common.h"
 #include "kernels/formulas/derivative.h"
+#include "kernels/formulas/folds.h"
 #include "kernels/formulas/math.h"
 #include "kernels/formulas/unary.h"
 
@@ -93,18 +97,52 @@ constexpr Row rows[] = {
 };
 // clang-format on
 
+Kind kind_of(DType type) {
+  switch (info(type).kind) {
+    case 'b': return Kind::Bool;
+    case 'f': return Kind::Real;
+    case 'c': return Kind::Complex;
+    default: return Kind::Int;
+  }
+}
 Decomposition find_decomposition(int opcode, DType compute) {
   for (const Row& row : rows) {
     if (row.opcode != opcode) continue;
-    switch (info(compute).kind) {
-      case 'b': return row.by_kind[static_cast<int>(Kind::Bool)];
-      case 'f': return row.by_kind[static_cast<int>(Kind::Real)];
-      case 'c': return row.by_kind[static_cast<int>(Kind::Complex)];
-      default: return row.by_kind[static_cast<int>(Kind::Int)];
-    }
+    return row.by_kind[static_cast<int>(kind_of(compute))];
   }
   return nullptr;
 }
+
+// What a reduction beyond the base sums up, for one kind of element type.
+using Term = Operand (*)(const Operand& x, const Operand& shift);
+template <class Fold, Kind K>
+Operand term_of(const Operand& x, const Operand& shift) {
+  return Fold::term(math::X<K>(x), math::X<K>(shift));
+}
+struct TermRow {
+  int opcode;
+  bool is_mean;
+  Term by_kind[4];
+};
+template <class Fold>
+constexpr TermRow term_row() {
+  constexpr unsigned types = Fold::accepts;
+  TermRow row{Fold::code, Fold::is_mean, {}};
+  if constexpr (types & scalar::kBool) row.by_kind[static_cast<int>(Kind::Bool)] = term_of<Fold, Kind::Bool>;
+  if constexpr (types & scalar::kInt) row.by_kind[static_cast<int>(Kind::Int)] = term_of<Fold, Kind::Int>;
+  if constexpr (types & scalar::kReal) row.by_kind[static_cast<int>(Kind::Real)] = term_of<Fold, Kind::Real>;
+  if constexpr (types & scalar::kComplex) row.by_kind[static_cast<int>(Kind::Complex)] = term_of<Fold, Kind::Complex>;
+  return row;
+}
+// clang-format off
+constexpr TermRow term_rows[] = {
+#define FC_SUM(number, name, ...) term_row<folds::name>(),
+#define FC_MEAN FC_SUM
+#include "facula/formulas/rest.h"
+#include "facula/formulas/folds.def"
+#include "facula/formulas/end.h"
+};
+// clang-format on
 
 Tensor cast(const Tensor& t, DType dtype) {
   Tensor out = t.impl().is_dense() ? empty_strided_tensor(t.sizes(), t.strides(), dtype, t.device())
@@ -158,30 +196,24 @@ bool decompose_map(const MapRequest& r, Tensor& result) {
 }
 
 bool decompose_reduce(const ReduceRequest& r, Tensor& result) {
-  if (r.opcode <= FC_REDUCE_ALL || r.in.device().is_cpu() || is_complex(r.compute)) return false;
-  Tensor x = r.in.dtype() == r.compute ? r.in : cast(r.in, r.compute);
-  switch (r.opcode) {
-    case FC_REDUCE_MEAN: break;
-    case FC_REDUCE_NANSUM: x = masked_fill(x, call<"aten::isnan", Tensor>(x), 0); break;
-    case FC_REDUCE_SUM_ABS: x = abs(x); break;
-    case FC_REDUCE_SUM_SQUARES: x = mul(x, x); break;
-    case FC_REDUCE_SUM_DEVIATIONS: {
-      Tensor apart = sub(x, *r.shift);
-      x = mul(apart, apart);
-      break;
-    }
-    default: return false;
-  }
+  const TermRow* row = std::ranges::find(term_rows, r.opcode, &TermRow::opcode);
+  if (row == std::end(term_rows) || r.in.device().is_cpu()) return false;
+  const Term term = row->by_kind[static_cast<int>(kind_of(r.compute))];
+  if (!term) return false;
+  Program here(r.compute);
+  const Operand x{r.in.dtype() == r.compute ? r.in : cast(r.in, r.compute), {}};
+  const Operand terms = term(x, {r.shift ? *r.shift : Tensor(), {}});
+  if (here.failed) return false;
+  const DType compute = r.compute == DType::Bool ? DType::Int64 : r.compute;
   ReduceRequest plain{.op = r.op,
-                      .opcode = FC_REDUCE_SUM,
-                      .in = x,
+                      .opcode = FC_REDUCE_sum,
+                      .in = terms.tensor,
                       .dims = r.dims,
                       .keepdim = r.keepdim,
-                      .compute = r.compute,
-                      .result = r.compute};
+                      .compute = compute,
+                      .result = compute};
   if (!try_reduce(plain, result)) return false;
-  if (r.opcode == FC_REDUCE_MEAN)
-    result = div(result, Scalar(static_cast<double>(reduced_numel(r.in.sizes(), r.dims))));
+  if (row->is_mean) result = div(result, Scalar(static_cast<double>(reduced_numel(r.in.sizes(), r.dims))));
   if (result.dtype() != r.result) result = cast(result, r.result);
   return true;
 }

@@ -73,6 +73,7 @@ bool attempt(int opcode, std::initializer_list<const Operand*> args, Operand& re
 
 template <Kind K>
 struct X : Operand {
+  X() : Operand{{}, 0} {}
   explicit X(Operand o) : Operand(std::move(o)) {}
   X(double v) : Operand{{}, v} {}
   X(int v) : Operand{{}, v} {}

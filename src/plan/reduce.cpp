@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/reduce.h"
 
-#include <limits>
-
 #include "define/calls.h"
 
 namespace fc {
@@ -57,15 +55,6 @@ Tensor restore_dims(const Tensor& g, const Arg& dim, bool keepdim, int64_t ndim)
 
 namespace {
 
-Scalar identity_of(int opcode) {
-  switch (opcode) {
-    case FC_REDUCE_PROD: return 1;
-    case FC_REDUCE_ALL: return true;
-    case FC_REDUCE_MEAN: return std::numeric_limits<double>::quiet_NaN();
-    default: return 0;
-  }
-}
-
 // Strides of a result in the input's dimensions: 0 where it was reduced.
 Dims operand_strides(const Tensor& out, IntSpan in_sizes, DimSet dims, bool keepdim) {
   Dims s(in_sizes.size());
@@ -106,7 +95,7 @@ bool try_reduce(const ReduceRequest& r, Tensor& result) {
   const Tensor& any_result = r.values ? result : *r.indices;
   if (device.is_meta() || any_result.numel() == 0) return true;
   if (r.in.numel() == 0) {
-    fill_(result, identity_of(r.opcode));
+    fill_(result, reduce_opcode(r.opcode).identity);
     return true;
   }
   Dims out_strides, index_strides, shift_strides;

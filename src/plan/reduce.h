@@ -22,7 +22,7 @@ struct ReduceRequest {
   DimSet dims;
   bool keepdim = false;
   DType compute, result;
-  const Tensor* shift = nullptr;  // for FC_REDUCE_SUM_DEVIATIONS: the result's elements, kept dimensions included
+  const Tensor* shift = nullptr;  // for FC_REDUCE_sum_deviations: the result's elements, kept dimensions included
   Tensor* indices = nullptr;      // made where the position of an extreme is wanted
   bool values = true;             // false: only indices
 };
@@ -30,7 +30,7 @@ struct ReduceRequest {
 // folds without one must be refused before.
 bool try_reduce(const ReduceRequest& r, Tensor& result);
 
-// The same for opcodes beyond the base (sums of squares, means …), by pointwise operators and FC_REDUCE_SUM; what
+// The same for opcodes beyond the base (sums of squares, means …), by the fold's term and FC_REDUCE_sum; what
 // try_reduce does for a device that lacks the opcode (decompose.cpp).
 bool decompose_reduce(const ReduceRequest& r, Tensor& result);
 

@@ -126,3 +126,22 @@ def test_logit_with_bounds_that_cross(example):
     """Found by tests/fuzz_operators: below the lower bound comes first, as in the CPU's formula."""
     x = torch.tensor([0.25, 0.5, 1.0, 1.5])
     assert torch.logit(x.to(example), 0.75).cpu().tolist() == pytest.approx(torch.logit(x, 0.75).tolist())
+
+
+REDUCTIONS = {
+    "mean": lambda x: x.float().mean(0), "nansum": lambda x: x.nansum(1), "sum_abs": lambda x: x.float().norm(1, 0),
+    "sum_squares": lambda x: x.float().norm(2, 1), "sum_deviations": lambda x: x.float().var(0),
+    "count_nonzero": lambda x: x.count_nonzero(1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n in _C._reductions if n not in _C._base_reductions])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32, torch.bool], ids=str)
+def test_reductions_beyond_the_base_are_sums_of_their_terms(example, name, dtype):
+    x = torch.tensor([[1.0, 0.0, -2.0], [0.5, 3.0, 0.0]])
+    if name == "nansum" and dtype.is_floating_point:
+        x[1, 2] = math.nan
+    got = REDUCTIONS[name](x.to(dtype).to(example))
+    want = REDUCTIONS[name](x.to(dtype))
+    assert got.dtype == want.dtype and got.cpu().tolist() == pytest.approx(want.tolist())
+    assert torch.backends.fallback_counts() == {}

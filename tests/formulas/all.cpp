@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every formula for every element type, as a kernel of whatever compiler reads this: nvcc, NVRTC or one for a processor
-// without libraries (tools/check_formulas.py). Compiled, never run.
+// Every formula and fold for every element type, as a kernel of whatever compiler reads this: nvcc, NVRTC or one for a
+// processor without libraries (tools/check_formulas.py). Compiled, never run.
+#include "kernels/formulas/base_folds.h"
 #include "kernels/formulas/binary.h"
 #include "kernels/formulas/common.h"
 #include "kernels/formulas/derivative.h"
+#include "kernels/formulas/folds.h"
 #include "kernels/formulas/math.h"
 #include "kernels/formulas/unary.h"
 
@@ -41,10 +43,17 @@ constexpr unsigned kind_of = math::is_bool_v<T>      ? kBool
                              : math::is_real_v<T>    ? kReal
                              : math::is_complex_v<T> ? kComplex
                                                      : kInt;
+template <class Fold, class T>
+FC_KERNEL void fold(const T* x, const T* shift, T* out) {
+  const unsigned i = FC_INDEX;
+  out[i] = Fold::join(out[i], Fold::term(x[i], shift[i]));
+  if constexpr (Fold::is_extreme) out[i] = Fold::moves(out[i], x[i]) ? x[i] : Fold::pick(out[i], x[i]);
+}
 template <class Op, class T>
 FC_HOST void* address_of() {
-  if constexpr (Op::accepts & kind_of<T>) return reinterpret_cast<void*>(&kernel<Op, T>);
-  else return nullptr;
+  if constexpr (!(Op::accepts & kind_of<T>)) return nullptr;
+  else if constexpr (requires { Op::is_sum; }) return reinterpret_cast<void*>(&fold<Op, T>);
+  else return reinterpret_cast<void*>(&kernel<Op, T>);
 }
 template <class T, class... Op>
 FC_HOST void addresses(void** out, op_list<void, Op...>) {
@@ -63,19 +72,35 @@ using all = op_list<void
 #include "facula/formulas/all.h"
 #include "facula/formulas/end.h"
 >;
+using all_folds = op_list<void
+#define FC_SUM(number, name, ...) , folds::name
+#define FC_MEAN FC_SUM
+#define FC_FOLD FC_SUM
+#define FC_EXTREME FC_SUM
+#include "facula/formulas/rest.h"
+#include "facula/formulas/base_folds.def"
+#include "facula/formulas/folds.def"
+#include "facula/formulas/end.h"
+>;
 // clang-format on
 
+template <class T>
+FC_HOST void rows(void** out) {
+  addresses<T>(out, all{});
+  addresses<T>(out, all_folds{});
+}
+
 FC_TABLE void table(void** out) {
-  addresses<bool>(out, all{});
-  addresses<unsigned char>(out, all{});
-  addresses<signed char>(out, all{});
-  addresses<short>(out, all{});
-  addresses<int>(out, all{});
-  addresses<long long>(out, all{});
-  addresses<float>(out, all{});
-  addresses<double>(out, all{});
-  addresses<math::Complex<float>>(out, all{});
-  addresses<math::Complex<double>>(out, all{});
+  rows<bool>(out);
+  rows<unsigned char>(out);
+  rows<signed char>(out);
+  rows<short>(out);
+  rows<int>(out);
+  rows<long long>(out);
+  rows<float>(out);
+  rows<double>(out);
+  rows<math::Complex<float>>(out);
+  rows<math::Complex<double>>(out);
 }
 
 }  // namespace fc::scalar

@@ -6,4 +6,9 @@
 #undef FC_COMPARE
 #undef FC_DERIVATIVE
 #undef FC_TERNARY
+#undef FC_TERMS
+#undef FC_SUM
+#undef FC_MEAN
+#undef FC_FOLD
+#undef FC_EXTREME
 #undef FC_OPCODE

@@ -19,6 +19,18 @@
 #ifndef FC_TERNARY
 #define FC_TERNARY(...)
 #endif
+#ifndef FC_SUM
+#define FC_SUM(...)
+#endif
+#ifndef FC_MEAN
+#define FC_MEAN(...)
+#endif
+#ifndef FC_FOLD
+#define FC_FOLD(...)
+#endif
+#ifndef FC_EXTREME
+#define FC_EXTREME(...)
+#endif
 #ifndef FC_OPCODE
 #define FC_OPCODE(...)
 #endif

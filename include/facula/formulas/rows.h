@@ -7,3 +7,7 @@
 #define FC_COMPARE(number, name, params, types, ...) FC_OPCODE(number, name, 2, params)
 #define FC_DERIVATIVE(number, name, params, types, ...) FC_OPCODE(number, name, 2, params)
 #define FC_TERNARY(number, name, params, types, ...) FC_OPCODE(number, name, 3, params)
+#define FC_SUM(number, name, types, ...) FC_OPCODE(number, name, 1, 0)
+#define FC_MEAN(number, name, types, ...) FC_OPCODE(number, name, 1, 0)
+#define FC_FOLD(number, name, types, identity, ...) FC_OPCODE(number, name, 1, 0)
+#define FC_EXTREME(number, name, types, ...) FC_OPCODE(number, name, 1, 0)

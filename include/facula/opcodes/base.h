@@ -8,4 +8,10 @@ enum fc_map_base {
 #include "../formulas/base.def"
 };
 #include "../formulas/end.h"
+#define FC_OPCODE(number, name, inputs, params) FC_REDUCE_##name = number,
+#include "../formulas/rows.h"
+enum fc_reduce_base {
+#include "../formulas/base_folds.def"
+};
+#include "../formulas/end.h"
 #endif

@@ -194,6 +194,7 @@ class Backend:
         map      opcode, compute, inputs, params, out: one result per element
         reduce   opcode, compute, input, out, indices, dim (-1: all of them), shift. The base is sum prod max min argmax
                  argmin any all; beyond it mean nansum sum_abs sum_squares sum_deviations (of (input - shift) squared)
+                 count_nonzero (compute is bool, out int64)
         matmul   out = alpha * a @ b + beta * out, each (batch, rows, columns)
         gather   out[i][j] = input[index[i][j]][j], along dim
         scatter  opcode (set add mul max min), out[index[i][j]][j] takes src[i][j], along dim

@@ -8,7 +8,8 @@ namespace fc::cpu {
 
 const KernelTable& kernels() {
   static const KernelTable& table = *[] {
-    FC_CHECK(map_opcode_count() <= kMapOpcodes, "more opcodes than kernel tables have room for");
+    FC_CHECK(map_opcode_count() <= kMapOpcodes && reduce_opcode_count() <= kReduceOpcodes,
+             "more opcodes than kernel tables have room for");
     auto* t = new KernelTable{};
 #define FC_FILL(name) FC_VARIANT(fill_##name)(*t);
     FC_KERNEL_FILES(FC_FILL)

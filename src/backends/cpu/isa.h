@@ -35,6 +35,7 @@ struct ReduceKernel {
   void (*columns)(const char* in, int64_t row, int64_t n, int64_t m, char* out, const char* shift) = nullptr;
   void (*combine)(char* a, const char* b, int64_t m) = nullptr;  // a[j] = a[j] with b[j], for j < m
   void (*finish)(char* a, int64_t m, int64_t count) = nullptr;   // once at the end, with the number of terms
+  DType partial = DType::Undefined;                              // the type of out, a and b
 };
 // Extremes with their place; base 0 starts afresh, otherwise value and index go on.
 struct ArgReduceKernel {
@@ -52,13 +53,14 @@ struct RandomKernels {
   void (*normal_double)(const uint32_t* words, double* out, int64_t n, double mean, double std_dev) = nullptr;
 };
 
-inline constexpr int kMapOpcodes = 256;  // room for map_opcode_count(): a new opcode need not rebuild every kernel
+// Room for map_opcode_count() and reduce_opcode_count(): a new opcode need not rebuild every kernel.
+inline constexpr int kMapOpcodes = 256, kReduceOpcodes = 32;
 struct KernelTable {
   // By opcode and compute type. float32 stands for half types, which have a few kernels of their own beside.
   MapKernel map[kMapOpcodes][kDTypeSlots];
   CastFn cast[kDTypeSlots][kDTypeSlots];
-  ReduceKernel reduce[FC_REDUCE_COUNT][kDTypeSlots];  // by compute type
-  ArgReduceKernel arg_reduce[2][kDTypeSlots];         // 0: max, 1: min
+  ReduceKernel reduce[kReduceOpcodes][kDTypeSlots];  // by compute type
+  ArgReduceKernel arg_reduce[2][kDTypeSlots];        // 0: max, 1: min
   RandomKernels random;
 };
 

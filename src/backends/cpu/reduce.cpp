@@ -11,6 +11,7 @@
 #include "core/tensor.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
+#include "facula/opcodes/base.h"
 
 namespace fc::cpu {
 namespace {
@@ -129,6 +130,7 @@ class Reducer {
   Reducer(const fc_reduce& c, const ReduceKernel& k, const Plan& p)
       : c_(c), k_(k), p_(p), compute_(static_cast<DType>(c.compute)), in_type_(static_cast<DType>(c.in.dtype)) {
     item_ = static_cast<int64_t>(item_size(compute_));
+    partial_ = static_cast<int64_t>(item_size(k.partial));
     to_compute_ = cast_fn(in_type_, compute_);
     const Axis &keep = p.kept[0], &red = p.reduced[0];
     // By columns when results lie side by side in the input.
@@ -157,7 +159,7 @@ class Reducer {
   }
 
   void run() {
-    int64_t slot = tile_ * item_;
+    int64_t slot = tile_ * partial_;
     std::unique_ptr<char[]> partial;
     if (parts_ > 1) partial.reset(new char[static_cast<size_t>(tiles_ * parts_ * slot)]);
     int64_t work = std::max<int64_t>(p_.terms * p_.results / std::max<int64_t>(tiles_ * parts_, 1), 1);
@@ -172,7 +174,7 @@ class Reducer {
         fold(cascade, tile, m, part * part_, std::min((part + 1) * part_, blocks_), pack);
         char* total = cascade.total(m);
         if (parts_ == 1) write(tile, m, total);
-        else std::copy_n(total, m * item_, partial.get() + i * slot);
+        else std::copy_n(total, m * partial_, partial.get() + i * slot);
       }
     });
     if (parts_ == 1) return;
@@ -182,7 +184,7 @@ class Reducer {
     for (int64_t tile = 0; tile < tiles_; ++tile) {
       int64_t m = tile_size(tile);
       for (int64_t part = 0; part < parts_; ++part) {
-        std::copy_n(partial.get() + (tile * parts_ + part) * slot, m * item_, cascade.next());
+        std::copy_n(partial.get() + (tile * parts_ + part) * slot, m * partial_, cascade.next());
         cascade.push(m);
       }
       write(tile, m, cascade.total(m));
@@ -252,8 +254,8 @@ class Reducer {
 
   void write(int64_t tile, int64_t m, char* values) const {
     if (k_.finish) k_.finish(values, m, p_.terms);
-    cast_fn(compute_, static_cast<DType>(c_.out.dtype))(static_cast<char*>(c_.out.data) + tile_offsets(tile).out,
-                                                        p_.kept[0].out, values, item_, m);
+    cast_fn(k_.partial, static_cast<DType>(c_.out.dtype))(static_cast<char*>(c_.out.data) + tile_offsets(tile).out,
+                                                          p_.kept[0].out, values, partial_, m);
   }
 
   const fc_reduce& c_;
@@ -262,7 +264,7 @@ class Reducer {
   DType compute_, in_type_;
   CastFn to_compute_;
   decltype(ReduceKernel::rows) rows_ = nullptr;  // for rows as they are stored
-  int64_t item_, block_, tile_, tiles_per_line_, tiles_, blocks_per_line_, blocks_, part_, parts_;
+  int64_t item_, partial_, block_, tile_, tiles_per_line_, tiles_, blocks_per_line_, blocks_, part_, parts_;
   bool columns_, packed_;
 };
 
@@ -353,11 +355,11 @@ void reduce(void*, const fc_reduce& c) {
   Plan plan = make_plan(c);
   if (plan.results == 0) return;
   auto check = [&](bool found) {
-    FC_CHECK_AS(NotImplementedError, found, "\"", reduce_name(c.opcode), "_cpu\" not implemented for '",
+    FC_CHECK_AS(NotImplementedError, found, "\"", reduce_opcode(c.opcode).name, "_cpu\" not implemented for '",
                 info(static_cast<DType>(c.compute)).legacy, "'");
   };
   if (c.indices.data) {
-    bool min = c.opcode == FC_REDUCE_MIN || c.opcode == FC_REDUCE_ARGMIN;
+    bool min = c.opcode == FC_REDUCE_min || c.opcode == FC_REDUCE_argmin;
     const ArgReduceKernel& k = kernels().arg_reduce[min][c.compute];
     check(k.row);
     run_arg(c, k, plan);

@@ -176,7 +176,7 @@ const void* result_of(const fc_scatter& c) { return c.out.data; }
 const void* result_of(const fc_scan& c) { return c.out.data; }
 const void* result_of(const fc_sort& c) { return c.out.data; }
 std::string name_of(const fc_map& c) { return str("map ", map_opcode(c.opcode).name); }
-std::string name_of(const fc_reduce& c) { return str("reduce ", reduce_name(c.opcode)); }
+std::string name_of(const fc_reduce& c) { return str("reduce ", reduce_opcode(c.opcode).name); }
 std::string name_of(const fc_matmul&) { return "matmul"; }
 std::string name_of(const fc_gather&) { return "gather"; }
 std::string name_of(const fc_scatter& c) { return str("scatter ", scatter_names[c.opcode]); }

@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest and smallest element, and its place.
 #include "backends/cpu/isa/fold.h"
+#include "kernels/formulas/base_folds.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
 
-struct MaxFold : Plain {  // a NaN on either side stays
-  static constexpr bool keeps_nan = true;
-  template <class V>
-  static V pick(V a, V b) {
-    return a > b ? a : b;
-  }
-  template <class V>
-  static V join(V a, V b) {
-    if constexpr (std::is_floating_point_v<V>) return b > a || b != b ? b : a;
-    else return b > a ? b : a;
-  }
-};
-struct MinFold : Plain {
-  static constexpr bool keeps_nan = true;
-  template <class V>
-  static V pick(V a, V b) {
-    return a < b ? a : b;
-  }
-  template <class V>
-  static V join(V a, V b) {
-    if constexpr (std::is_floating_point_v<V>) return b < a || b != b ? b : a;
-    else return b < a ? b : a;
-  }
-};
-template <bool max, class T>
-inline bool better(T b, T a) {  // does a later b replace a? The first of equals wins, and the first NaN over all
-  if constexpr (std::is_floating_point_v<T>) return (max ? b > a : b < a) || (b != b && a == a);
-  else return max ? b > a : b < a;
-}
-
-template <bool max, class T>
+template <class Fold, class T>
 void arg_row(const char* in, int64_t stride, int64_t n, int64_t base, char* value, int64_t* index) {
   auto at = [&](int64_t i) { return *reinterpret_cast<const T*>(in + i * stride); };
   T& best = *reinterpret_cast<T*>(value);
@@ -46,13 +17,12 @@ void arg_row(const char* in, int64_t stride, int64_t n, int64_t base, char* valu
   // A block's extreme is found by a fold; only a block that improves on the best is searched for the position.
   constexpr int64_t block = 1024;
   int64_t i = 0;
-  using Fold = std::conditional_t<max, MaxFold, MinFold>;
   if (stride == sizeof(T)) {
     for (; i + kLanes<T> <= n; i += block) {
       int64_t m = n - i < block ? n - i : block;
       const T* x = reinterpret_cast<const T*>(in) + i;
       T extreme = m < kLanes<T> ? fold_row<Fold, T>(in + i * stride, stride, m, T()) : fold_lanes<Fold>(x, m, T());
-      if (!better<max>(extreme, best)) continue;
+      if (!Fold::moves(best, extreme)) continue;
       int64_t k = 0;
       while (!(x[k] == extreme || x[k] != x[k])) ++k;  // a NaN can only be met here if the extreme is NaN
       best = x[k];
@@ -60,13 +30,13 @@ void arg_row(const char* in, int64_t stride, int64_t n, int64_t base, char* valu
     }
   }
   for (; i < n; ++i)
-    if (better<max>(at(i), best)) {
+    if (Fold::moves(best, at(i))) {
       best = at(i);
       *index = base + i;
     }
 }
 
-template <bool max, class T>
+template <class Fold, class T>
 void arg_columns(const char* in, int64_t row, int64_t n, int64_t m, int64_t base, char* value, int64_t* index) {
   auto* __restrict best = reinterpret_cast<T*>(value);
   for (int64_t i = 0; i < n; ++i) {
@@ -76,31 +46,33 @@ void arg_columns(const char* in, int64_t row, int64_t n, int64_t m, int64_t base
       continue;
     }
     for (int64_t j = 0; j < m; ++j) {
-      bool b = better<max>(x[j], best[j]);
+      bool b = Fold::moves(best[j], x[j]);
       best[j] = b ? x[j] : best[j];
       index[j] = b ? base + i : index[j];
     }
   }
 }
 
-template <bool max, class T>
+template <class Fold, class T>
 void arg_combine(char* value, int64_t* index, const char* later, const int64_t* later_index, int64_t m) {
   auto* a = reinterpret_cast<T*>(value);
   auto* b = reinterpret_cast<const T*>(later);
   for (int64_t j = 0; j < m; ++j)
-    if (better<max>(b[j], a[j])) {
+    if (Fold::moves(a[j], b[j])) {
       a[j] = b[j];
       index[j] = later_index[j];
     }
 }
 
+template <class Fold, class T, class As>
+void add_extreme(KernelTable& t, ArgReduceKernel* by_type) {
+  add<Fold, T, As>(t);
+  by_type[static_cast<int>(dtype_of<As>())] = {arg_row<Fold, T>, arg_columns<Fold, T>, arg_combine<Fold, T>};
+}
 template <class T, class As = T>
 void add_extremes(KernelTable& t) {
-  int type = static_cast<int>(dtype_of<As>());
-  add<MaxFold, T, As>(t, FC_REDUCE_MAX);
-  add<MinFold, T, As>(t, FC_REDUCE_MIN);
-  t.arg_reduce[0][type] = {arg_row<true, T>, arg_columns<true, T>, arg_combine<true, T>};
-  t.arg_reduce[1][type] = {arg_row<false, T>, arg_columns<false, T>, arg_combine<false, T>};
+  add_extreme<folds::max, T, As>(t, t.arg_reduce[0]);
+  add_extreme<folds::min, T, As>(t, t.arg_reduce[1]);
 }
 
 }  // namespace

@@ -8,24 +8,16 @@
 
 #include "backends/cpu/isa/tile.h"
 #include "backends/cpu/isa/vec.h"
+#include "kernels/fold.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
 
-// Each fold: `map` of an element (and the shift of its result, for deviations), `join` of two partial results.
-// Both work on scalars and on vectors.
-struct Plain {
-  static constexpr bool shifts = false, keeps_nan = false;
-  static constexpr bool by_parts = false;  // complex numbers by their real and imaginary parts
-  template <class V, class S>
-  static V map(V x, S) {
-    return x;
-  }
-};
 template <class Fold, class T>
-inline constexpr bool keeps_nan = Fold::keeps_nan&& std::is_floating_point_v<T>;
+inline constexpr bool keeps_nan = Fold::is_extreme&& std::is_floating_point_v<T>;
 
-// How elements lie in memory: as they are computed, or as something that is widened on the way.
+// How elements lie in memory: as they are computed, or as something that is widened on the way. A source may have a
+// faster `fold` of a row of its own, where the order of the terms does not matter.
 template <class T>
 struct Same {
   using Stored = T;
@@ -43,7 +35,7 @@ Result fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] 
   for (int k = 0; k < K; ++k) {
     Vec<T> v = Source::some(x + k * W);
     if constexpr (keeps_nan<Fold, T>) nan |= v != v;
-    acc[k] = Fold::map(v, s);
+    acc[k] = Fold::term(v, s);
   }
   int64_t i = L;
   for (; i + L <= n; i += L) {
@@ -52,16 +44,16 @@ Result fold_lanes(const typename Source::Stored* x, int64_t n, [[maybe_unused]] 
       Vec<T> v = Source::some(x + i + k * W);
       if constexpr (keeps_nan<Fold, T>) {
         nan |= v != v;
-        acc[k] = Fold::pick(v, acc[k]);
+        acc[k] = Fold::pick(acc[k], v);
       } else {
-        acc[k] = Fold::join(acc[k], Fold::map(v, s));
+        acc[k] = Fold::join(acc[k], Fold::term(v, s));
       }
     }
   }
   if (i < n) {
     T lane[L];
     for (int k = 0; k < K; ++k) store(lane + k * W, acc[k]);
-    for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], Fold::map(Source::one(x + i), shift));
+    for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], Fold::term(Source::one(x + i), shift));
     for (int k = 0; k < K; ++k) {
       acc[k] = load(lane + k * W);
       if constexpr (keeps_nan<Fold, T>) nan |= acc[k] != acc[k];
@@ -93,11 +85,12 @@ T fold_complex_lanes(const T* x, int64_t n) {
     re[l] = c.real();
     im[l] = c.imag();
   };
-  for (int l = 0; l < L; ++l) re[l] = x[l].real(), im[l] = x[l].imag();
+  auto term = [&](int64_t i) { return Fold::term(x[i], T()); };
+  for (int l = 0; l < L; ++l) re[l] = term(l).real(), im[l] = term(l).imag();
   int64_t i = L;
   for (; i + L <= n; i += L)
-    for (int l = 0; l < L; ++l) join(l, x[i + l]);
-  for (int l = 0; i < n; ++i, ++l) join(l, x[i]);
+    for (int l = 0; l < L; ++l) join(l, term(i + l));
+  for (int l = 0; i < n; ++i, ++l) join(l, term(i));
   for (int w = L / 2; w > 0; w /= 2)
     for (int l = 0; l < w; ++l) join(l, T(re[l + w], im[l + w]));
   return {re[0], im[0]};
@@ -121,12 +114,13 @@ T fold_apart(int64_t n, const At& at) {
 template <class Fold, class T, class Source = Same<T>>
 T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
   using Stored = typename Source::Stored;
-  auto at = [&](int64_t i) { return Fold::map(Source::one(reinterpret_cast<const Stored*>(in + i * stride)), shift); };
+  auto at = [&](int64_t i) { return Fold::term(Source::one(reinterpret_cast<const Stored*>(in + i * stride)), shift); };
   if (stride == sizeof(Stored) && n >= kLanes<T>) {
     auto* x = reinterpret_cast<const Stored*>(in);
     using R = scalar::real_t<T>;
-    if constexpr (!scalar::is_complex_v<T>) return fold_lanes<Fold, T, Source>(x, n, shift);
-    else if constexpr (Fold::by_parts)
+    if constexpr (requires { Source::fold(x, n); }) return Source::fold(x, n);
+    else if constexpr (!scalar::is_complex_v<T>) return fold_lanes<Fold, T, Source>(x, n, shift);
+    else if constexpr (Fold::accepts & folds::kByParts)
       return fold_lanes<Fold, R, Same<R>, T>(reinterpret_cast<const R*>(x), 2 * n, R());
     else return fold_complex_lanes<Fold>(x, n);
   }
@@ -155,31 +149,27 @@ void rows(const char* in, int64_t row, int64_t n_rows, int64_t stride, int64_t n
         fold_row<Fold, T, Source>(in + j * row, stride, n, shift ? reinterpret_cast<const T*>(shift)[j] : T());
 }
 
-template <class Fold, class T>
+template <class Fold, class T, class Source = Same<T>>
 void columns(const char* in, int64_t row, int64_t n, int64_t m, char* out, const char* shift) {
+  using Stored = typename Source::Stored;
   auto* __restrict acc = reinterpret_cast<T*>(out);
-  auto r = [&](int64_t i) { return reinterpret_cast<const T*>(in + i * row); };
+  auto r = [&](int64_t i) { return reinterpret_cast<const Stored*>(in + i * row); };
   auto* s = reinterpret_cast<const T*>(shift);
-  const T* x = r(0);
-  for (int64_t j = 0; j < m; ++j) acc[j] = Fold::map(x[j], s ? s[j] : T());
+  auto term = [&](const Stored* x, int64_t j) {
+    if constexpr (Fold::accepts & folds::kShifted) return Fold::term(Source::one(x + j), s[j]);
+    else return Fold::term(Source::one(x + j), T());
+  };
+  const Stored* x = r(0);
+  for (int64_t j = 0; j < m; ++j) acc[j] = term(x, j);
   int64_t i = 1;
   for (; i + 4 <= n; i += 4) {
-    const T *a = r(i), *b = r(i + 1), *c = r(i + 2), *d = r(i + 3);
-    if constexpr (Fold::shifts) {
-      for (int64_t j = 0; j < m; ++j)
-        acc[j] = Fold::join(Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], s[j])), Fold::map(b[j], s[j])),
-                                       Fold::map(c[j], s[j])),
-                            Fold::map(d[j], s[j]));
-    } else {
-      for (int64_t j = 0; j < m; ++j)
-        acc[j] = Fold::join(
-            Fold::join(Fold::join(Fold::join(acc[j], Fold::map(a[j], 0)), Fold::map(b[j], 0)), Fold::map(c[j], 0)),
-            Fold::map(d[j], 0));
-    }
+    const Stored *a = r(i), *b = r(i + 1), *c = r(i + 2), *d = r(i + 3);
+    for (int64_t j = 0; j < m; ++j)
+      acc[j] = Fold::join(Fold::join(Fold::join(Fold::join(acc[j], term(a, j)), term(b, j)), term(c, j)), term(d, j));
   }
   for (; i < n; ++i) {
-    const T* a = r(i);
-    for (int64_t j = 0; j < m; ++j) acc[j] = Fold::join(acc[j], Fold::map(a[j], s ? s[j] : T()));
+    const Stored* a = r(i);
+    for (int64_t j = 0; j < m; ++j) acc[j] = Fold::join(acc[j], term(a, j));
   }
 }
 
@@ -190,9 +180,10 @@ void combine(char* a, const char* b, int64_t m) {
   for (int64_t j = 0; j < m; ++j) x[j] = Fold::join(x[j], y[j]);
 }
 
-template <class Fold, class T, class As = T>
-void add(KernelTable& t, int opcode) {
-  t.reduce[opcode][static_cast<int>(dtype_of<As>())] = {rows<Fold, T>, columns<Fold, T>, combine<Fold, T>, nullptr};
+template <class Fold, class T, class As = T, class Source = Same<T>>
+void add(KernelTable& t, DType partial = dtype_of<As>()) {
+  t.reduce[Fold::code][static_cast<int>(dtype_of<As>())] = {rows<Fold, T, Source>, columns<Fold, T, Source>,
+                                                            combine<Fold, T>, nullptr, partial};
 }
 
 }  // namespace

@@ -2,64 +2,35 @@
 // Sums of all kinds, products, any and all.
 #include "backends/cpu/isa/fold.h"
 #include "core/half.h"
+#include "kernels/formulas/base_folds.h"
+#include "kernels/formulas/folds.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
 
-struct SumFold : Plain {
-  static constexpr bool by_parts = true;
-  template <class V>
-  static V join(V a, V b) {
-    return a + b;
-  }
+// bool as bytes: anything but 0 is true.
+struct Truth {
+  using Stored = uint8_t;
+  static uint8_t one(const uint8_t* p) { return *p != 0; }
+  static Vec<uint8_t> some(const uint8_t* p) { return load(p) != 0 ? Vec<uint8_t>{} + 1 : Vec<uint8_t>{}; }
 };
-struct ProdFold : Plain {
-  template <class V>
-  static V join(V a, V b) {
-    if constexpr (scalar::is_complex_v<V>) return math::times(a, b);
-    else return a * b;
-  }
-};
-struct AnyFold : Plain {
-  template <class V, class S>
-  static V map(V x, S) {
-    return x != V{} ? V{} + 1 : V{};
-  }
-  template <class V>
-  static V join(V a, V b) {
-    return a | b;
-  }
-};
-struct AllFold : AnyFold {
-  template <class V>
-  static V join(V a, V b) {
-    return a & b;
-  }
-};
-struct NanSumFold : SumFold {
-  template <class V, class S>
-  static V map(V x, S) {
-    return x != x ? V{} : x;
-  }
-};
-struct AbsSumFold : SumFold {
-  template <class V, class S>
-  static V map(V x, S) {
-    return x < V{} ? -x : x;
-  }
-};
-struct SquareSumFold : SumFold {
-  template <class V, class S>
-  static V map(V x, S) {
-    return x * x;
-  }
-};
-struct DeviationFold : SumFold {
-  static constexpr bool shifts = true;
-  template <class V, class S>
-  static V map(V x, S shift) {
-    V d = x - shift;
-    return d * d;
+// The same, to be counted.
+struct Counted {
+  using Stored = uint8_t;
+  static uint64_t one(const uint8_t* p) { return *p != 0; }
+  static uint64_t fold(const uint8_t* x, int64_t n) {
+    constexpr int W = kWidth<uint8_t>;
+    uint64_t count = 0;
+    int64_t i = 0;
+    while (i + W <= n) {
+      Vec<uint8_t> lanes{};  // each holds 255 at most
+      for (int k = 0; k < 255 && i + W <= n; ++k, i += W) lanes += Truth::some(x + i);
+      uint8_t lane[W];
+      store(lane, lanes);
+      for (int l = 0; l < W; ++l) count += lane[l];
+    }
+    for (; i < n; ++i) count += one(x + i);
+    return count;
   }
 };
 
@@ -98,37 +69,38 @@ struct FromBFloat {
 };
 template <class Source>
 void add_half(KernelTable& t, DType type) {
-  for (int opcode : {FC_REDUCE_SUM, FC_REDUCE_MEAN})
-    t.reduce[opcode][static_cast<int>(type)].rows = rows<SumFold, float, Source>;
+  for (int opcode : {folds::sum::code, folds::mean::code})
+    t.reduce[opcode][static_cast<int>(type)].rows = rows<folds::sum, float, Source>;
 }
 #endif
 
 template <class Fold, class... T>
-void add_all(KernelTable& t, int opcode) {
-  (add<Fold, T>(t, opcode), ...);
+void add_all(KernelTable& t) {
+  (add<Fold, T>(t), ...);
+  if constexpr (Fold::is_mean) ((t.reduce[Fold::code][static_cast<int>(dtype_of<T>())].finish = divide<T>), ...);
+}
+template <class Fold>
+void add_fold(KernelTable& t) {
+  using namespace scalar;
+  if constexpr (Fold::accepts & kInt) add<Fold, uint64_t, int64_t>(t);
+  if constexpr (Fold::accepts & kReal) add_all<Fold, float, double>(t);
+  if constexpr (Fold::accepts & kComplex) add_all<Fold, std::complex<float>, std::complex<double>>(t);
+  if constexpr ((Fold::accepts & kBool) && Fold::is_sum) add<Fold, uint64_t, bool, Counted>(t, DType::Int64);
+  else if constexpr (Fold::accepts & kBool) add<Fold, uint8_t, bool, Truth>(t);
 }
 
 }  // namespace
 
 void fill_reduce(KernelTable& t) {
-  using c64 = std::complex<float>;
-  using c128 = std::complex<double>;
-  // Integers as unsigned ones: they wrap around.
-  add<SumFold, uint64_t, int64_t>(t, FC_REDUCE_SUM);
-  add<ProdFold, uint64_t, int64_t>(t, FC_REDUCE_PROD);
-  add_all<SumFold, float, double, c64, c128>(t, FC_REDUCE_SUM);
-  add_all<SumFold, float, double, c64, c128>(t, FC_REDUCE_MEAN);
-  t.reduce[FC_REDUCE_MEAN][static_cast<int>(DType::Float32)].finish = divide<float>;
-  t.reduce[FC_REDUCE_MEAN][static_cast<int>(DType::Float64)].finish = divide<double>;
-  t.reduce[FC_REDUCE_MEAN][static_cast<int>(DType::Complex64)].finish = divide<c64>;
-  t.reduce[FC_REDUCE_MEAN][static_cast<int>(DType::Complex128)].finish = divide<c128>;
-  add_all<ProdFold, float, double, c64, c128>(t, FC_REDUCE_PROD);
-  add_all<NanSumFold, float, double>(t, FC_REDUCE_NANSUM);
-  add_all<AbsSumFold, float, double>(t, FC_REDUCE_SUM_ABS);
-  add_all<SquareSumFold, float, double>(t, FC_REDUCE_SUM_SQUARES);
-  add_all<DeviationFold, float, double>(t, FC_REDUCE_SUM_DEVIATIONS);
-  add<AnyFold, uint8_t, bool>(t, FC_REDUCE_ANY);
-  add<AllFold, uint8_t, bool>(t, FC_REDUCE_ALL);
+#define FC_SUM(number, name, ...) add_fold<folds::name>(t);
+#define FC_MEAN FC_SUM
+#define FC_FOLD FC_SUM
+#include "facula/formulas/rest.h"
+//
+#include "facula/formulas/base_folds.def"
+#include "facula/formulas/folds.def"
+//
+#include "facula/formulas/end.h"
 #if defined(__F16C__)
   add_half<FromHalf>(t, DType::Float16);
   add_half<FromBFloat>(t, DType::BFloat16);
