@@ -23,6 +23,8 @@ from facula._ops import ops  # noqa: E402
 from facula.compiler import compile  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage  # noqa: E402
+from facula import serialization  # noqa: E402
+from facula.serialization import load, save  # noqa: E402
 from facula import amp  # noqa: E402
 from facula.amp import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
@@ -55,6 +57,7 @@ newaxis = None
 
 # Imported when they are first asked for.
 _LATER = (
+    "_utils",
     "accelerator",
     "compiler",
     "conformance",
@@ -63,6 +66,7 @@ _LATER = (
     "mps",
     "mtia",
     "optim",
+    "safetensors",
     "testing",
     "torch_version",
     "xpu",
@@ -71,4 +75,4 @@ __getattr__ = _missing.missing("facula", _LATER)
 
 
 def __dir__():
-    return sorted({*_LATER, *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
+    return sorted({*(name for name in _LATER if name[0] != "_"), *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import collections as _collections
+
 from facula import _C
 
 
@@ -108,11 +110,12 @@ class Tensor(_C.TensorBase):
     def __reduce_ex__(self, protocol):
         if _overridden(self):
             return _handle(Tensor.__reduce_ex__, self, protocol)
-        storage = _C._storage_tensor(self.detach())
-        data = None if self.is_meta else _C._bytes(storage.cpu())
-        geometry = (list(self.shape), list(self.stride()), self.storage_offset())
-        cls = None if type(self) is Tensor else type(self)
-        return _rebuild, (cls, data, len(storage), self.dtype, geometry, str(self.device), self.requires_grad), self.__dict__ or None
+        rebuild, args = _reduced(self)
+        if type(self) is Tensor:
+            return rebuild, args, self.__dict__ or None
+        from facula._utils import _get_obj_state
+
+        return _rebuild_from_type_v2, (rebuild, type(self), args, _get_obj_state(self))
 
     def __setstate__(self, state):
         self.__dict__.update(state)
@@ -357,16 +360,35 @@ def _copied_storage(tensor, memo):
     return memo[key]
 
 
-def _rebuild(cls, data, nbytes, dtype, geometry, device, requires_grad):
-    """A tensor from its pickled parts. cls None: a plain one; data None: of the meta device."""
-    if data is None or nbytes == 0:
-        storage = _C._functions["empty"](nbytes, dtype=_C.uint8, device=device)
-    else:
-        storage = _C._from_buffer(bytearray(data))[0].to(device)
-    new = _on_storage(storage, dtype, *geometry)
-    if cls is not None:
+def _reduced(tensor):
+    """The function of torch._utils that makes a plain tensor again, and its arguments."""
+    from facula import _utils
+    from facula.storage import TypedStorage, UntypedStorage
+
+    plain, needs_grad = tensor.detach(), tensor.requires_grad
+    plain = plain if type(plain) is Tensor else plain.as_subclass(Tensor)
+    size, stride = tuple(plain.shape), plain.stride()
+    if plain.is_meta:
+        return _utils._rebuild_meta_tensor_no_storage, (plain.dtype, size, stride, needs_grad)
+    geometry = (plain.storage_offset(), size, stride, needs_grad, _collections.OrderedDict())
+    if plain.dtype in _TYPES_WITH_STORAGE:
+        return _utils._rebuild_tensor_v2, (TypedStorage(plain), *geometry)
+    return _utils._rebuild_tensor_v3, (UntypedStorage(plain), *geometry, plain.dtype)
+
+
+def _rebuild_from_type_v2(function, cls, args, state):
+    """A tensor of a subclass, or with attributes, from what makes the plain one."""
+    from facula._utils import _set_obj_state
+
+    new = function(*args)
+    if type(new) is not cls:
         new = new.as_subclass(cls)
-    return new.requires_grad_(requires_grad) if requires_grad else new
+    if state is None:
+        return new
+    if cls.__setstate__ is not Tensor.__setstate__:
+        new.__setstate__(state)
+        return new
+    return _set_obj_state(new, state)
 
 
 def _number(tensor, value):
@@ -406,6 +428,9 @@ _TYPE_NAMES = {
     "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
 }  # fmt: skip
+
+
+_TYPES_WITH_STORAGE = {getattr(_C, name) for name in _TYPE_NAMES}
 
 
 def _type_name(tensor):

@@ -2,6 +2,24 @@
 """Storages as Python sees them: the memory behind a tensor and its views."""
 
 
+def _load_from_bytes(data):
+    import io
+
+    from facula.serialization import load
+
+    return load(io.BytesIO(data))
+
+
+def _pickled(storage):
+    import io
+
+    from facula.serialization import save
+
+    buffer = io.BytesIO()
+    save(storage, buffer, _use_new_zipfile_serialization=False)
+    return _load_from_bytes, (buffer.getvalue(),)
+
+
 class UntypedStorage:
     """The bytes that a tensor and its views share."""
 
@@ -40,6 +58,9 @@ class UntypedStorage:
 
         return UntypedStorage(_copied_storage(self._tensor, memo))
 
+    def __reduce__(self):
+        return _pickled(self)
+
     def __repr__(self):
         return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"
 
@@ -69,3 +90,6 @@ class TypedStorage:
     @property
     def device(self):
         return self._untyped.device
+
+    def __reduce__(self):
+        return _pickled(self)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
+#include <cerrno>
 #include <new>
 
+#include "files/source.h"
 #include "py.h"
 
 namespace fc::py {
@@ -17,6 +19,13 @@ struct BackendError {
 BackendError& backend_error() {
   static BackendError& e = *new BackendError;
   return e;
+}
+
+PyObject* unpickling_error() {  // pickle.UnpicklingError, borrowed from its module
+  Own module(PyImport_ImportModule("_pickle"));
+  Own type(module ? PyObject_GetAttrString(module.get(), "UnpicklingError") : nullptr);
+  PyErr_Clear();
+  return type ? type.get() : PyExc_RuntimeError;
 }
 
 void set_error(PyObject* kind, std::string_view text) {
@@ -52,14 +61,16 @@ void set_python_error() {
     if (kind == "BufferError") return PyExc_BufferError;
     if (kind == "NotImplementedError") return PyExc_NotImplementedError;
     if (kind == "OutOfMemoryError") return out_of_memory;
+    if (kind == "UnpicklingError") return unpickling_error();
     return PyExc_RuntimeError;
   };
   try {
     throw;
   } catch (const PythonError&) {
-  } catch (nanobind::python_error& e) { e.restore(); } catch (const Error& e) {
-    set_error(kind_of(e.kind()), e.what());
-  } catch (const std::bad_alloc&) {
+  } catch (nanobind::python_error& e) { e.restore(); } catch (const files::SystemError& e) {
+    errno = e.number;
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, e.what());
+  } catch (const Error& e) { set_error(kind_of(e.kind()), e.what()); } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, "not enough memory");
   } catch (const std::exception& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "an unknown error");

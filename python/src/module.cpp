@@ -57,6 +57,8 @@ NB_MODULE(_C_once, m) {
   bind_dispatch(m);
   bind_dlpack(m);
   bind_backends(m);
+  bind_files(m);
+  bind_pickle(m);
 }
 
 // The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked here, before

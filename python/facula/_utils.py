@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How tensors are rebuilt from their parts: the functions that pickles of tensors name."""
+
+from facula import _C
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    return _C._on_storage(_memory(storage), storage.dtype, list(size), list(stride), storage_offset)
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    return _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, storage.dtype, metadata)
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    tensor = _C._on_storage(_memory(storage), dtype, list(size), list(stride), storage_offset)
+    for bit, flip in (("conj", "conj_physical"), ("neg", "neg")):  # views that are not yet computed there
+        if metadata and metadata.get(bit):
+            tensor = getattr(tensor, flip)()
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    return _C._functions["empty_strided"](list(size), list(stride), dtype=dtype, device="meta").requires_grad_(requires_grad)
+
+
+def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
+    return data.to(dtype=dtype, device=device).requires_grad_(requires_grad)
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    from facula.nn.parameter import Parameter
+
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _get_obj_state(obj):
+    """The attributes that an instance has beside its data; None without any."""
+    import copyreg
+
+    slots = {name: getattr(obj, name) for name in copyreg._slotnames(type(obj)) if hasattr(obj, name)}
+    return (obj.__dict__, slots) if slots else obj.__dict__ or None
+
+
+def _set_obj_state(obj, state):
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    if isinstance(state, tuple) and len(state) != 2 or not all(isinstance(part, (dict, type(None))) for part in (attributes, slots)):
+        raise RuntimeError(f"the state of a {type(obj).__name__} must be a dict or a pair of dicts, got {state!r}")
+    if attributes:
+        obj.__dict__.update(attributes)
+    for name, value in (slots or {}).items():
+        setattr(obj, name, value)
+    return obj
+
+
+def _memory(storage):
+    """A tensor on the whole of a storage."""
+    return getattr(storage, "_untyped", storage)._tensor
