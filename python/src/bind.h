@@ -20,6 +20,7 @@ void bind_pickle(nanobind::module_& m);    // reading and writing pickles
 namespace py {
 void add_override_functions(PyObject* module);
 void add_modes(PyObject* module);
+void add_module_functions(PyObject* module);
 void push_saved_tensors_hooks(PyObject* pack, PyObject* unpack);  // autograd.cpp, for modes.cpp
 // Calls what a program gave, from C++ that may run on any thread: the error that it throws holds Python's.
 nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, const nanobind::dict& kwargs = {});

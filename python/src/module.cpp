@@ -46,6 +46,7 @@ NB_MODULE(_C_once, m) {
     py::add_tensor_type(m.ptr());
     py::add_override_functions(m.ptr());
     py::add_modes(m.ptr());
+    py::add_module_functions(m.ptr());
     py::add_function_types(m.ptr());
   } catch (...) {
     py::set_python_error();

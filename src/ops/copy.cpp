@@ -63,7 +63,7 @@ Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
   }
   if (self.numel() == 0) return self;
   if (self.device().is_meta()) return self;
-  FC_CHECK(!src.device().is_meta(), "copy_: Cannot copy out of meta tensor; no data!");
+  FC_CHECK_AS(NotImplementedError, !src.device().is_meta(), "Cannot copy out of meta tensor; no data!");
   if (self.device() == from.device()) {
     bool shared = self.impl().storage().get() == from.impl().storage().get();
     copy_here(self, shared ? clone(from) : from);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neural networks. Modules come later; the functions are here."""
+"""Neural networks: modules, parameters, their initial values, and the functions that modules call."""
 
 from facula import _missing
-from facula.nn import functional
-
-__all__ = ["functional"]
+from facula.nn import functional, init, modules, parameter
+from facula.nn.modules import *
+from facula.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __getattr__ = _missing.missing("facula.nn")
