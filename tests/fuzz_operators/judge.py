@@ -75,7 +75,7 @@ class Runner:
             return None
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "facula" in f.filename]
         where = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].name}" if frames else name
-        if isinstance(error, (NameError, SyntaxError, AttributeError)) and not frames and reached == "arguments":
+        if isinstance(error, (NameError, SyntaxError, AttributeError, KeyError)) and not frames and reached == "arguments":
             return None  # the arguments themselves, not the call
         shape = re.sub(r"\d+", "N", re.sub(r"'\w+' object", "object", text))[:80]
         return Finding("exception", f"{kind} {where} {shape}", f"{kind}: {text[:300]}")
