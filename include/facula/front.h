@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the front has beyond operators, in terms of the core's tensor. facula.h and tensor.h wrap it; it is compiled
-// once (src/front), and not again when an operator is added.
+// What the front has beyond operators: modes, seeds, threads, and in terms of the core's tensor what facula.h and
+// tensor.h wrap. It is compiled once (src/front), and not again when an operator is added.
 #pragma once
 #include <iosfwd>
 
@@ -33,3 +33,38 @@ fc::Tensor tensor(double value, const TensorOptions& options);
 fc::Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options);
 
 }  // namespace facula::front
+
+namespace facula {
+
+void manual_seed(uint64_t seed);
+void set_num_threads(int n);
+int get_num_threads();
+const char* version();
+std::string show_config();
+
+class AutoGradMode {  // switches recording on or off for this thread and scope
+ public:
+  explicit AutoGradMode(bool on);
+  ~AutoGradMode();
+  AutoGradMode(const AutoGradMode&) = delete;
+  AutoGradMode& operator=(const AutoGradMode&) = delete;
+
+ private:
+  bool before_;
+};
+class NoGradGuard : public AutoGradMode {
+ public:
+  NoGradGuard() : AutoGradMode(false) {}
+};
+class InferenceMode {  // no recording, no version counting on what is made inside
+ public:
+  explicit InferenceMode(bool on = true);
+  ~InferenceMode();
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  bool before_, grad_before_;
+};
+
+}  // namespace facula

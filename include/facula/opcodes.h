@@ -9,5 +9,6 @@
 #include "opcodes/derivative.h"
 #include "opcodes/math.h"
 #include "opcodes/reduce.h"
+#include "opcodes/shared.h"
 #include "opcodes/unary.h"
 #endif

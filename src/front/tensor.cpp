@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <facula/facula.h>
+#include <facula/front.h>
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a row of facula/formulas/*folds.def to a struct: the opcode it implements, the element types it is made for, the
 // value of an empty reduction, `term`, which is taken of every element, and `join` of two partial results. Both work on
-// one number or on a vector, and `term` on tensors (facula/formulas/README.md says how bodies are written). Integers are
-// folded as unsigned ones: they wrap around. Needs no library.
+// one number or on a vector, and `term` on tensors (facula/formulas/README.md says how bodies are written). Integers
+// are folded as unsigned ones: they wrap around. Needs no library.
 //
 // A header of kernels/formulas has the structs of one .def.
 #pragma once

@@ -3,11 +3,9 @@
 // other: its own derivative, written in ordinary operators, gives second derivatives.
 #include "define/calls.h"
 #include "define/row.h"
-#include "facula/opcodes/binary.h"
 #include "facula/opcodes/common.h"
 #include "facula/opcodes/derivative.h"
-#include "facula/opcodes/math.h"
-#include "facula/opcodes/unary.h"
+#include "facula/opcodes/shared.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

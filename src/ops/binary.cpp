@@ -6,6 +6,7 @@
 #include "facula/opcodes/base.h"
 #include "facula/opcodes/binary.h"
 #include "facula/opcodes/common.h"
+#include "facula/opcodes/shared.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

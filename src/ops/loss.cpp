@@ -7,7 +7,7 @@
 
 #include "define/calls.h"
 #include "define/row.h"
-#include "facula/opcodes/binary.h"
+#include "facula/opcodes/shared.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

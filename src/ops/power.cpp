@@ -5,7 +5,7 @@
 #include "define/row.h"
 #include "facula/opcodes/base.h"
 #include "facula/opcodes/common.h"
-#include "facula/opcodes/unary.h"
+#include "facula/opcodes/shared.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 

@@ -290,7 +290,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   ReduceRequest r{
       .op = name, .opcode = row.fold, .in = in, .dims = dims, .keepdim = keepdim, .compute = {}, .result = {}};
   choose_types(row, name, in, row.dtype < 0 ? Arg() : args[row.dtype], r.compute, r.result);
-  if (row.fold == FC_REDUCE_sum && in.dtype() == DType::Bool && r.compute == DType::Int64) {  // eight times as fast
+  if (row.fold == FC_REDUCE_sum && in.dtype() == DType::Bool && r.compute == DType::Int64) {  // ten times as fast
     r.opcode = FC_REDUCE_count_nonzero;
     r.compute = DType::Bool;
   }

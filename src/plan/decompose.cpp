@@ -26,6 +26,7 @@
 #include "kernels/formulas/derivative.h"
 #include "kernels/formulas/folds.h"
 #include "kernels/formulas/math.h"
+#include "kernels/formulas/shared.h"
 #include "kernels/formulas/unary.h"
 
 namespace fc {
@@ -89,6 +90,7 @@ constexpr Row rows[] = {
 #define FC_TERNARY FC_UNARY
 #include "facula/formulas/rest.h"
 #include "facula/formulas/common.def"
+#include "facula/formulas/shared.def"
 #include "facula/formulas/unary.def"
 #include "facula/formulas/math.def"
 #include "facula/formulas/binary.def"

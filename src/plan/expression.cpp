@@ -12,6 +12,7 @@
 #include "facula/opcodes/binary.h"
 #include "facula/opcodes/common.h"
 #include "facula/opcodes/math.h"
+#include "facula/opcodes/shared.h"
 
 namespace fc {
 namespace {

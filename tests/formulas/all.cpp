@@ -7,6 +7,7 @@
 #include "kernels/formulas/derivative.h"
 #include "kernels/formulas/folds.h"
 #include "kernels/formulas/math.h"
+#include "kernels/formulas/shared.h"
 #include "kernels/formulas/unary.h"
 
 // NVRTC compiles for the device only: one kernel that names the others.

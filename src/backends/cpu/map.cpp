@@ -11,7 +11,7 @@
 #include "core/threads.h"
 #include "dispatch/family_table.h"
 #include "facula/opcodes/base.h"
-#include "facula/opcodes/binary.h"
+#include "facula/opcodes/shared.h"
 
 namespace fc::cpu {
 namespace {

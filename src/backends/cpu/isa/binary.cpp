@@ -5,6 +5,7 @@
 #include "backends/cpu/isa/tile.h"
 #include "kernels/formulas/binary.h"
 #include "kernels/formulas/common.h"
+#include "kernels/formulas/shared.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
@@ -15,6 +16,7 @@ using binary_ops = scalar::op_list<void
 #include "facula/formulas/rest.h"
 #include "facula/formulas/base.def"
 #include "facula/formulas/common.def"
+#include "facula/formulas/shared.def"
 #include "facula/formulas/binary.def"
 #include "facula/formulas/end.h"
                                >;

@@ -9,7 +9,7 @@
 #include "backends/cpu/isa/tile.h"
 #include "core/half.h"
 #include "facula/opcodes/base.h"
-#include "facula/opcodes/binary.h"
+#include "facula/opcodes/shared.h"
 #include "kernels/formulas/common.h"
 
 #if defined(__F16C__)

@@ -4,6 +4,7 @@
 #include "backends/cpu/isa/tile.h"
 #include "kernels/formulas/base.h"
 #include "kernels/formulas/math.h"
+#include "kernels/formulas/shared.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
@@ -13,6 +14,7 @@ using math_ops = scalar::op_list<void
 #define FC_MATH(number, name, ...) , scalar::name
 #include "facula/formulas/rest.h"
 #include "facula/formulas/base.def"
+#include "facula/formulas/shared.def"
 #include "facula/formulas/math.def"
 #include "facula/formulas/end.h"
                                >;

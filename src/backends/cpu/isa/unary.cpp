@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/isa/tile.h"
 #include "kernels/formulas/common.h"
+#include "kernels/formulas/shared.h"
 #include "kernels/formulas/unary.h"
 
 namespace fc::cpu::FC_ISA {
@@ -12,6 +13,7 @@ using unary_ops = scalar::op_list<void
 #include "facula/formulas/rest.h"
 #include "facula/formulas/base.def"
 #include "facula/formulas/common.def"
+#include "facula/formulas/shared.def"
 #include "facula/formulas/unary.def"
 #include "facula/formulas/end.h"
                                >;
