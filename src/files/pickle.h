@@ -48,10 +48,9 @@ class PickleReader {
     marks_.clear();
     memo_.clear();
     while (step(static_cast<Op>(number(1)))) continue;
-    Object result = pop();
-    stack_.clear();
+    if (!marks_.empty() || stack_.size() != 1) raise<UnpicklingError>("a pickle must end with one object");
     memo_.clear();
-    return result;
+    return pop();
   }
   size_t position() const { return bytes_ - rest_.size(); }
 

@@ -61,6 +61,7 @@ Directory find_directory(Source& source) {
              "the zip64 directory record lies outside of the file");
       const std::string record = source.read(at64, kEnd64Bytes);
       FC_ZIP(number(record, 0, 4) == kEnd64, "there is no zip64 directory record where one should be");
+      FC_ZIP(number(record, 16, 8) == 0 && number(record, 24, 8) == number(record, 32, 8), "it has several parts");
       const Directory wide{number(record, 48, 8), number(record, 40, 8), number(record, 32, 8)};
       auto agree = [](uint64_t narrow, uint64_t wide_value, uint64_t none) {
         return narrow == none || narrow == wide_value;
@@ -71,7 +72,7 @@ Directory find_directory(Source& source) {
       end = at64;
     }
   }
-  FC_ZIP(d.offset <= end && d.bytes <= end - d.offset, "the directory lies outside of the file");
+  FC_ZIP(d.offset <= end && d.bytes == end - d.offset, "the directory does not lie at the end of the file");
   FC_ZIP(d.count <= d.bytes / kCentralBytes, "the directory is too small for ", d.count, " records");
   return d;
 }
