@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from facula import _C
+from collections import OrderedDict as _OrderedDict
+
+from facula import _C, _utils
 from facula._tensor import Tensor
 
 __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin"]
@@ -50,13 +52,16 @@ class Parameter(Tensor, metaclass=_Marked):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol):
-        return _rebuild, (type(self), self.data, self.requires_grad), self.__dict__ or None
+        if type(self) is not Parameter:
+            return _rebuild, (type(self), self.data, self.requires_grad), self.__dict__ or None
+        parts, state = (self.data, self.requires_grad, _OrderedDict()), _utils._get_obj_state(self)
+        return (_utils._rebuild_parameter_with_state, (*parts, state)) if state else (_utils._rebuild_parameter, parts)
 
     __torch_function__ = _C._disabled_torch_function_impl
 
 
 def _rebuild(cls, data, requires_grad):
-    """A parameter from its pickled parts."""
+    """A parameter of a subclass from its pickled parts."""
     return Tensor._make_subclass(cls, data, requires_grad)
 
 
