@@ -29,9 +29,13 @@ class Storage : public RefCounted {
   uint64_t id() const { return id_; }
   bool read_only() const { return read_only_; }  // operators refuse to write to it (dispatch/checks.h)
   // False for memory that others own, and for memory that was lent.
-  bool resizable() const { return allocator_ != nullptr && !__atomic_load_n(&lent_, __ATOMIC_ACQUIRE); }
+  bool resizable() const { return allocator_ != nullptr && !lent(); }
   void resize(size_t bytes);                                         // keeps what fits
   void lend() { __atomic_store_n(&lent_, true, __ATOMIC_RELEASE); }  // from now on the memory stays where it is
+  bool lent() const { return __atomic_load_n(&lent_, __ATOMIC_ACQUIRE); }
+  const Block& block() const { return block_; }
+  // Puts other memory of the same size in the place of the storage's own, which it returns; not resizable from then on.
+  Block exchange(Block block);
 
  private:
   Block block_;

@@ -22,7 +22,7 @@ from facula.backends import load_backend  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.compiler import compile  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
-from facula.storage import TypedStorage, UntypedStorage  # noqa: E402
+from facula.storage import TypedStorage, UntypedStorage, from_file  # noqa: E402
 from facula import serialization  # noqa: E402
 from facula.serialization import load, save  # noqa: E402
 from facula import amp  # noqa: E402
@@ -65,6 +65,7 @@ _LATER = (
     "distributed",
     "mps",
     "mtia",
+    "multiprocessing",
     "optim",
     "safetensors",
     "testing",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections as _collections
+import sys
 
 from facula import _C
 
@@ -110,6 +111,10 @@ class Tensor(_C.TensorBase):
     def __reduce_ex__(self, protocol):
         if _overridden(self):
             return _handle(Tensor.__reduce_ex__, self, protocol)
+        if sys._getframe(1).f_globals.get("__name__") == "multiprocessing.reduction":  # to another process: shares its memory
+            from facula.multiprocessing.reductions import reduce_tensor
+
+            return reduce_tensor(self)
         rebuild, args = _reduced(self)
         if type(self) is Tensor:
             return rebuild, args, self.__dict__ or None
@@ -188,7 +193,12 @@ class Tensor(_C.TensorBase):
 
     def is_shared(self):
         """Whether other processes see the memory."""
-        return False
+        return _C._is_shared(self)
+
+    def share_memory_(self):
+        """Moves the memory to where other processes can see it; returns the tensor."""
+        _C._share(self)
+        return self
 
     def is_pinned(self):
         """Whether the memory is pinned for copies to an accelerator."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tensors are rebuilt from their parts: the functions that pickles of tensors name."""
+"""How tensors are rebuilt from their parts: the functions that pickles of tensors name; exceptions that travel."""
+
+import sys
 
 from facula import _C
 
@@ -60,3 +62,37 @@ def _set_obj_state(obj, state):
 def _memory(storage):
     """A tensor on the whole of a storage."""
     return getattr(storage, "_untyped", storage)._tensor
+
+
+class KeyErrorMessage(str):
+    """KeyError shows its argument by repr, which would make one line of a traceback."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
+class ExceptionWrapper:
+    """The exception being handled, as text, to be raised again elsewhere."""
+
+    def __init__(self, exc_info=None, where="in background"):
+        import traceback
+
+        exc_info = exc_info or sys.exc_info()
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self):
+        """Raises an exception of the same type that says where it happened."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            text = KeyErrorMessage(text)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            error = self.exc_type(text)
+        except Exception:  # its arguments are others than a text
+            raise RuntimeError(text) from None
+        raise error

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storages as Python sees them: the memory behind a tensor and its views."""
 
+import os
+
+from facula import _C
+
 
 def _load_from_bytes(data):
     import io
@@ -58,6 +62,35 @@ class UntypedStorage:
 
         return UntypedStorage(_copied_storage(self._tensor, memo))
 
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The first bytes of a file, as memory. shared: writes reach the file, which is made and grows as needed."""
+        return cls(_C._map_file(os.fspath(filename), bool(shared), nbytes))
+
+    @property
+    def filename(self):
+        """The file that from_file(shared=True) maps, or None."""
+        return _C._mapped_path(self._tensor) or None
+
+    def is_shared(self):
+        return _C._is_shared(self._tensor)
+
+    def share_memory_(self):
+        _C._share(self._tensor)
+        return self
+
+    @classmethod
+    def _new_shared(cls, size, *, device="cpu"):
+        return cls(_C._new_shared(size))
+
+    def _share_fd_cpu_(self):
+        """The descriptor of the shared memory, which stays the storage's, and its size."""
+        return _C._shared_descriptor(self._tensor), self.nbytes()
+
+    @classmethod
+    def _new_shared_fd_cpu(cls, fd, size):
+        return cls(_C._map_descriptor(fd, size, True))
+
     def __reduce__(self):
         return _pickled(self)
 
@@ -93,3 +126,12 @@ class TypedStorage:
 
     def __reduce__(self):
         return _pickled(self)
+
+
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+    """A vector of size elements in the memory of a file. shared: writes reach the file, which is made and grows as needed."""
+    dtype = dtype or _C.get_default_dtype()
+    if device is not None and _C.device(device).type != "cpu":
+        raise RuntimeError(f"from_file: files are mapped into the memory of the cpu, not of {device}")
+    data = _C._map_file(os.fspath(filename), bool(shared), size * dtype.itemsize)
+    return _C._on_storage(data, dtype, [size], [1], 0).requires_grad_(requires_grad)

@@ -13,6 +13,7 @@ void bind_tensor(nanobind::module_& m);    // making tensors, NumPy, threads, me
 void bind_autograd(nanobind::module_& m);  // modes, backward, hooks, graph
 void bind_dlpack(nanobind::module_& m);
 void bind_backends(nanobind::module_& m);  // loading, fallback counts, single family calls
+void bind_shared_memory(nanobind::module_& m);
 void bind_dispatch(nanobind::module_& m);  // operators by name, layers
 void bind_files(nanobind::module_& m);     // archives, maps, safetensors
 void bind_pickle(nanobind::module_& m);    // reading and writing pickles

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "core/device.h"
 #include "core/error.h"
@@ -38,6 +39,12 @@ void Storage::resize(size_t bytes) {
   if (block_.free) block_.free(block_.data, bytes_, block_.context);
   block_ = fresh;
   bytes_ = bytes;
+}
+
+Block Storage::exchange(Block block) {
+  std::swap(block, block_);
+  allocator_ = nullptr;
+  return block;
 }
 
 Ref<Storage> allocate_storage(size_t bytes, Device device) {

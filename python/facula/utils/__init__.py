@@ -8,5 +8,7 @@ __all__ = ["dlpack"]
 # Imported when they are first asked for.
 _LATER = (
     "_pytree",
+    "checkpoint",
+    "data",
 )
 __getattr__ = _missing.missing("facula.utils", _LATER)
