@@ -28,6 +28,7 @@ atleast_2d          The tensor with at least two dimensions.
 atleast_3d          The tensor with at least three dimensions.
 avg_pool1d          Averages over sliding windows of a sequence.
 avg_pool2d          Averages over sliding windows of images.
+avg_pool3d          Averages over sliding windows of volumes.
 baddbmm             beta * input + alpha * (batch1 @ batch2), for each matrix of a batch.
 batch_norm          Normalises each channel over the batch by its mean and variance, or by running ones.
 bernoulli           0 or 1 for each element, drawn with the element (or p) as probability of 1.
@@ -153,6 +154,8 @@ matrix_H            A view of the matrix, transposed and conjugated.
 max_pool1d          The largest element of each sliding window of a sequence.
 max_pool1d_with_indices  max_pool1d, with the place of each largest element.
 max_pool2d          The largest element of each sliding window of images.
+max_pool3d          The largest element of sliding windows of volumes.
+max_pool3d_with_indices  The largest element of sliding windows of volumes, and where it stands.
 max_pool2d_with_indices  max_pool2d, with the place of each largest element.
 median              The middle element (the lower of two), of all or along a dimension with its index.
 meshgrid            Coordinate grids from vectors of coordinates.

@@ -311,6 +311,17 @@ def tensordot(a, b, dims=2, out=None):
     return _C._functions["tensordot"](a, b, first, second, **({} if out is None else {"out": out}))
 
 
+_CDIST_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
+
+
+@_front("cdist")
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The p-norm distance between every row of x1 and every row of x2."""
+    if compute_mode not in _CDIST_MODES:
+        raise ValueError(f"cdist: {compute_mode} is not a valid value for compute_mode")
+    return _C._functions["cdist"](x1, x2, p, _CDIST_MODES[compute_mode])
+
+
 @_front("_unique2")
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements, or the different slices along dim."""

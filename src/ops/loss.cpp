@@ -322,6 +322,55 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   return reduce_loss(positive_part(add(sub(distance(anchor, positive), far), margin)), reduction);
 }
 
+// Losses over all classes but the targets: input [C] or [N, C].
+void check_classes(const char* op, const Tensor& self) {
+  FC_CHECK(self.dim() <= 2 && (self.dim() == 0 || self.size(-1) != 0), op,
+           ": Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", self.sizes());
+}
+Tensor as_rows(const Tensor& t) { return t.dim() == 2 ? t : reshape(t, Dims{1, -1}); }
+
+Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin,
+                         const Tensor& weight, int64_t reduction) {
+  check_classes("multi_margin_loss", self);
+  FC_CHECK(p.to_double() == 1 || p.to_double() == 2, "multi_margin_loss: only p == 1 and p == 2 supported");
+  const Tensor x = as_rows(self);
+  const int64_t n = x.size(0), classes = x.size(1);
+  FC_CHECK(target.dim() <= 1 && target.numel() == n, "multi_margin_loss: inconsistent target size, expected ", n,
+           " but got ", target.sizes());
+  FC_CHECK(!weight.defined() || (weight.dim() <= 1 && weight.numel() == classes),
+           "multi_margin_loss: inconsistent weight size, expected ", classes, " but got ", weight.sizes());
+  const Tensor t = reshape(target, Dims{n, 1});
+  Tensor loss = positive_part(add(sub(x, gather(x, 1, t)), margin));
+  if (p.to_double() == 2) loss = square(loss);
+  if (weight.defined()) loss = mul(loss, gather(expand(reshape(weight, Dims{1, classes}), x.sizes()), 1, t));
+  const Tensor numbers = call<"aten::arange", Tensor>(Scalar(classes), DType::Int64, nullptr, self.device(), nullptr);
+  loss = div(sum(masked_fill(loss, eq(numbers, t), 0), Dims{1}), classes);
+  return reduce_loss(target.dim() == 0 ? reshape(loss, {}) : loss, reduction);
+}
+
+Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  check_classes("multilabel_margin_loss", self);
+  FC_CHECK(Dims::same(self.sizes(), target.sizes()),
+           "multilabel_margin_loss: inconsistent target size: ", target.sizes(), " for input of size: ", self.sizes());
+  const Tensor x = as_rows(self);
+  Tensor t = as_rows(target);
+  // The targets of a row end before its first negative one.
+  Tensor counts = eq(call<"aten::cumsum", Tensor>(lt(t, 0), 1, std::optional<DType>()), 0);
+  if (!self.device().is_meta() && t.numel() > 0) {  // as many columns as the row with most targets has
+    const int64_t most = call<"aten::_local_scalar_dense", Scalar>(amax(sum(counts, Dims{1}), Dims{})).to_int();
+    counts = narrow(counts, 1, 0, most);
+    t = narrow(t, 1, 0, most);
+  }
+  t = masked_fill(t, logical_not(counts), 0);
+  const Tensor named = gt(call<"aten::scatter_add", Tensor>(zeros(x.sizes(), DType::Int64, self.device()), 1, t,
+                                                            to_dtype(counts, DType::Int64)),
+                          0);
+  Tensor loss = positive_part(rsub(sub(unsqueeze(gather(x, 1, t), 2), unsqueeze(x, 1)), 1));
+  loss = masked_fill(loss, logical_or(unsqueeze(logical_not(counts), 2), unsqueeze(named, 1)), 0);
+  loss = div(sum(loss, Dims{1, 2}), x.size(1));
+  return reduce_loss(self.dim() < 2 ? reshape(loss, {}) : loss, reduction);
+}
+
 #define NLL "Tensor self, Tensor target, Tensor? weight"
 
 constexpr OpDef defs[] = {
@@ -445,6 +494,13 @@ constexpr OpDef defs[] = {
     {.schema = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
                "float eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
      .composite = kernel<&triplet_margin_loss>()},
+    {.schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
+               "reduction=1) -> Tensor",
+     .composite = kernel<&multi_margin_loss>(),
+     .hidden = true},
+    {.schema = "multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .composite = kernel<&multilabel_margin_loss>(),
+     .hidden = true},
 };
 #undef NLL
 

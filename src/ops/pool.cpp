@@ -11,47 +11,68 @@ namespace {
 
 const int64_t one[] = {1};
 
-// --- shape rules
-std::tuple<Tensor, Tensor> max_pool_meta(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
-                                         IntSpan dilation, bool ceil_mode) {
-  Pool p = plan_pool("max_pool2d", self, kernel, stride, padding, dilation, ceil_mode);
+// --- shape rules. Names in messages are the operators' own.
+using Two = std::tuple<Tensor, Tensor>;
+template <FixedString op, int64_t spatial>
+Two max_pool_meta(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation,
+                  bool ceil_mode) {
+  Pool p = plan_pool(op.value, self, kernel, stride, padding, dilation, ceil_mode, spatial);
   return {empty_tensor(p.output, self.dtype(), self.device(), p.format),
           empty_tensor(p.output, DType::Int64, self.device(), p.format)};
 }
+template <FixedString op, int64_t spatial>
 Tensor avg_pool_meta(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode, bool,
                      std::optional<int64_t> divisor) {
-  FC_CHECK(!divisor || *divisor != 0, "avg_pool2d: divisor must be not zero");
-  Pool p = plan_pool("avg_pool2d", self, kernel, stride, padding, one, ceil_mode);
+  FC_CHECK(!divisor || *divisor != 0, op.value, ": divisor must be not zero");
+  Pool p = plan_pool(op.value, self, kernel, stride, padding, one, ceil_mode, spatial);
   return empty_tensor(p.output, self.dtype(), self.device(), p.format);
 }
-Tensor like_self(const Tensor& grad, const Tensor& self) {
-  return empty_tensor(self.sizes(), grad.dtype(), self.device(),
-                      self.dim() == 4 ? suggest_memory_format(self) : MemoryFormat::Contiguous);
+Tensor like_self(const Tensor& grad, const Tensor& self, int64_t spatial) {
+  return empty_tensor(self.sizes(), grad.dtype(), self.device(), pool_format(self, spatial));
 }
+template <FixedString op, int64_t spatial>
 Tensor max_pool_backward_meta(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
                               IntSpan dilation, bool ceil_mode, const Tensor& indices) {
-  const char* op = "max_pool2d_with_indices_backward";
-  check_pool_backward(op, plan_pool(op, self, kernel, stride, padding, dilation, ceil_mode), self, grad, indices);
-  return like_self(grad, self);
+  check_pool_backward(op.value, plan_pool(op.value, self, kernel, stride, padding, dilation, ceil_mode, spatial), self,
+                      grad, indices);
+  return like_self(grad, self, spatial);
 }
+template <FixedString op, int64_t spatial>
 Tensor avg_pool_backward_meta(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
                               bool ceil_mode, bool, std::optional<int64_t>) {
-  const char* op = "avg_pool2d_backward";
-  check_pool_backward(op, plan_pool(op, self, kernel, stride, padding, one, ceil_mode), self, grad, Tensor());
-  return like_self(grad, self);
+  check_pool_backward(op.value, plan_pool(op.value, self, kernel, stride, padding, one, ceil_mode, spatial), self, grad,
+                      Tensor());
+  return like_self(grad, self, spatial);
 }
+template <FixedString op, int64_t spatial>
 Tensor adaptive_meta(const Tensor& self, IntSpan size) {
-  check_adaptive_pool("adaptive_avg_pool2d", self, size);
-  Dims shape(self.sizes());
-  shape[shape.size() - 2] = size[0];
-  shape.back() = size[1];
-  return empty_tensor(shape, self.dtype(), self.device(),
-                      self.dim() == 4 ? suggest_memory_format(self) : MemoryFormat::Contiguous);
+  check_adaptive_pool(op.value, self, size, spatial);
+  return empty_tensor(with_spatial(self, size), self.dtype(), self.device(), pool_format(self, spatial));
 }
-
+template <FixedString op, int64_t spatial>
 Tensor adaptive_backward_meta(const Tensor& grad, const Tensor& self) {
-  check_adaptive_pool_backward(grad, self);
-  return like_self(grad, self);
+  check_adaptive_pool_backward(op.value, grad, self, spatial);
+  return like_self(grad, self, spatial);
+}
+template <FixedString op, int64_t spatial>
+Two adaptive_max_meta(const Tensor& self, IntSpan size) {
+  Tensor out = adaptive_meta<op, spatial>(self, size);
+  return {out, empty_tensor(out.sizes(), DType::Int64, self.device(), pool_format(self, spatial))};
+}
+template <FixedString op, int64_t spatial>
+Tensor adaptive_max_backward_meta(const Tensor& grad, const Tensor& self, const Tensor&) {
+  return adaptive_backward_meta<op, spatial>(grad, self);
+}
+template <FixedString op, int64_t spatial>
+Two fractional_meta(const Tensor& self, IntSpan kernel, IntSpan size, const Tensor& samples) {
+  const Dims shape = check_fractional_pool(op.value, self, kernel, size, samples, spatial);
+  const MemoryFormat format = pool_format(self, spatial);
+  return {empty_tensor(shape, self.dtype(), self.device(), format),
+          empty_tensor(shape, DType::Int64, self.device(), format)};
+}
+template <int64_t spatial>
+Tensor fractional_backward_meta(const Tensor& grad, const Tensor& self, IntSpan, IntSpan, const Tensor&) {
+  return like_self(grad, self, spatial);
 }
 
 // --- written in other operators
@@ -59,6 +80,11 @@ Tensor max_pool2d(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan pa
                   bool ceil_mode) {
   return std::get<0>(call<"aten::max_pool2d_with_indices", std::tuple<Tensor, Tensor>>(self, kernel, stride, padding,
                                                                                        dilation, ceil_mode));
+}
+
+Tensor max_pool3d(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation,
+                  bool ceil_mode) {
+  return std::get<0>(call<"aten::max_pool3d_with_indices", Two>(self, kernel, stride, padding, dilation, ceil_mode));
 }
 
 // A row is an image of height 1.
@@ -112,6 +138,50 @@ Tensor adaptive_avg_pool1d(const Tensor& self, IntSpan size) {
            "-dimensional tensor for argument #1 'self' (while checking arguments for adaptive_avg_pool1d)");
   FC_CHECK(size.size() == 1, "adaptive_avg_pool1d: output_size must be one integer");
   return squeeze(adaptive_avg_pool2d(unsqueeze(self, -2), Dims{1, size[0]}), -2);
+}
+
+Tensor adaptive_avg_pool3d(const Tensor& self, IntSpan size) {
+  check_adaptive_pool("adaptive_avg_pool3d", self, size, 3);
+  if (size[0] == 1 && size[1] == 1 && size[2] == 1) return mean(self, Dims{-1, -2, -3}, true);
+  return call<"aten::_adaptive_avg_pool3d", Tensor>(self, size);
+}
+Two adaptive_max_pool1d(const Tensor& self, IntSpan size) {
+  FC_CHECK(self.dim() == 2 || self.dim() == 3, "adaptive_max_pool1d(): Expected 2D or 3D tensor, but got ",
+           self.sizes());
+  FC_CHECK(size.size() == 1, "adaptive_max_pool1d: output_size must be one integer");
+  auto [values, indices] = call<"aten::adaptive_max_pool2d", Two>(unsqueeze(self, -2), Dims{1, size[0]});
+  return {squeeze(values, -2), squeeze(indices, -2)};
+}
+
+// --- unpooling: values back at the places that pooling took them from, zeros elsewhere
+Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, IntSpan size, int64_t spatial) {
+  const auto n = static_cast<size_t>(spatial);
+  FC_CHECK(indices.dtype() == DType::Int64, op,
+           ": elements in indices should be type int64 but got: ", indices.dtype());
+  FC_CHECK(size.size() == n, op, ": There should be exactly ", n, " elements in output_size, but got ", size.size());
+  FC_CHECK(self.dim() == spatial + 1 || self.dim() == spatial + 2, op, ": Input to unpooling should be a ", spatial + 1,
+           "d or ", spatial + 2, "d Tensor, but got ", self.sizes());
+  FC_CHECK(Dims::same(self.sizes(), indices.sizes()), op,
+           ": Expected shape of indices to be same as that of the input tensor (", self.sizes(),
+           ") but got indices tensor with shape: ", indices.sizes());
+  for (int64_t d = 1; d < self.dim(); ++d)
+    FC_CHECK(self.size(d) > 0, op, ": Expected input to have non-zero size for non-batch dimensions, but got ",
+             self.sizes(), " with dimension ", d, " being empty.");
+  const IntSpan lead = self.sizes().first(self.sizes().size() - n);
+  Dims flat(lead), planes(lead);
+  flat.push_back(checked_numel(self.sizes().last(n)));
+  planes.push_back(checked_numel(size));
+  return reshape(scatter_to(reshape(self, flat), -1, reshape(indices, flat), planes), with_spatial(self, size));
+}
+Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntSpan size) {
+  return unpool("max_unpool2d", self, indices, size, 2);
+}
+Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntSpan size, IntSpan stride, IntSpan padding) {
+  FC_CHECK(stride.size() == 3 && padding.size() == 3,
+           "max_unpool3d: There should be exactly three elements (depth, height, width) in stride and padding");
+  for (int64_t s : stride)
+    FC_CHECK(s > 0, "max_unpool3d: strides should be greater than zero, but got stride: ", stride);
+  return unpool("max_unpool3d", self, indices, size, 3);
 }
 
 // --- unfold and fold
@@ -200,98 +270,174 @@ Tensor col2im(const Tensor& self, IntSpan size, IntSpan kernel, IntSpan dilation
 }
 
 // --- derivatives
+template <FixedString backward>
 void max_pool_grad(Grad& g) {
   if (!g.out(0).defined()) return;
   Tensor self = g.in(0), indices = g.result(1);
-  g.set(0, call<"aten::max_pool2d_with_indices_backward", Tensor>(g.out(0), self, g.arg(1).ints(), g.arg(2).ints(),
-                                                                  g.arg(3).ints(), g.arg(4).ints(), g.arg(5).boolean(),
-                                                                  indices));
+  g.set(0, call<backward, Tensor>(g.out(0), self, g.arg(1).ints(), g.arg(2).ints(), g.arg(3).ints(), g.arg(4).ints(),
+                                  g.arg(5).boolean(), indices));
 }
-void max_pool_backward_grad(Grad& g) {
+// The gradient of a gradient that went where indices say: what arrived there. Positions count in planes.
+void give_back_grad(Grad& g, const Tensor& indices, size_t spatial) {
+  if (g.needs(1)) g.set(1, zeros_like(g.out()));
   if (!g.needs(0)) return;
-  Tensor indices = g.in(7);  // the positions that were chosen, in planes
   const Tensor& from = g.out();
-  Dims flat(from.sizes().first(from.sizes().size() - 2)), picked = flat;
-  flat.push_back(from.size(-2) * from.size(-1));
-  picked.push_back(indices.size(-2) * indices.size(-1));
-  g.set(0, reshape(call<"aten::gather", Tensor>(reshape(from, flat), -1, reshape(indices, picked), false),
-                   indices.sizes()));
+  const IntSpan lead = from.sizes().first(from.sizes().size() - spatial);
+  Dims flat(lead), picked(lead);
+  flat.push_back(checked_numel(from.sizes().last(spatial)));
+  picked.push_back(checked_numel(indices.sizes().last(spatial)));
+  g.set(0, reshape(gather(reshape(from, flat), -1, reshape(indices, picked)), indices.sizes()));
 }
 std::optional<int64_t> divisor(const Arg& a) { return a.is_none() ? std::nullopt : std::optional(a.integer()); }
+template <FixedString backward>
 void avg_pool_grad(Grad& g) {
   Tensor self = g.in(0);
-  g.set(0, call<"aten::avg_pool2d_backward", Tensor>(g.out(), self, g.arg(1).ints(), g.arg(2).ints(), g.arg(3).ints(),
-                                                     g.arg(4).boolean(), g.arg(5).boolean(), divisor(g.arg(6))));
+  g.set(0, call<backward, Tensor>(g.out(), self, g.arg(1).ints(), g.arg(2).ints(), g.arg(3).ints(), g.arg(4).boolean(),
+                                  g.arg(5).boolean(), divisor(g.arg(6))));
 }
+template <FixedString forward>
 void avg_pool_backward_grad(Grad& g) {
   if (g.needs(0))
-    g.set(0, call<"aten::avg_pool2d", Tensor>(g.out(), g.arg(2).ints(), g.arg(3).ints(), g.arg(4).ints(),
-                                              g.arg(5).boolean(), g.arg(6).boolean(), divisor(g.arg(7))));
+    g.set(0, call<forward, Tensor>(g.out(), g.arg(2).ints(), g.arg(3).ints(), g.arg(4).ints(), g.arg(5).boolean(),
+                                   g.arg(6).boolean(), divisor(g.arg(7))));
+}
+template <FixedString backward>
+void adaptive_grad(Grad& g) {
+  Tensor self = g.in(0);
+  g.set(0, call<backward, Tensor>(g.out(), self));
+}
+template <FixedString forward, size_t spatial>
+void adaptive_backward_grad(Grad& g) {
+  if (g.needs(0)) g.set(0, call<forward, Tensor>(g.out(), g.in(0).sizes().last(spatial)));
+}
+template <FixedString backward>
+void adaptive_max_grad(Grad& g) {
+  if (!g.out(0).defined()) return;
+  Tensor self = g.in(0), indices = g.result(1);
+  g.set(0, call<backward, Tensor>(g.out(0), self, indices));
+}
+template <FixedString backward>
+void fractional_grad(Grad& g) {
+  if (!g.out(0).defined()) return;
+  Tensor self = g.in(0), indices = g.result(1);
+  g.set(0, call<backward, Tensor>(g.out(0), self, g.arg(1).ints(), g.arg(2).ints(), indices));
 }
 
+// The rows of images and of volumes: N is 2 or 3.
+#define MAX_POOL(N)                                                                                                  \
+  {.schema = "max_pool" #N "d_with_indices(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N     \
+             "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",                       \
+   .meta = kernel<&max_pool_meta<"max_pool" #N "d", N>>(),                                                           \
+   .decomposition = MAX_DECOMPOSITION_##N,                                                                           \
+   .saves = "self kernel_size stride padding dilation ceil_mode result1",                                            \
+   .grad = max_pool_grad<"aten::max_pool" #N "d_with_indices_backward">},                                            \
+      {.schema =                                                                                                     \
+           "max_pool" #N "d_with_indices_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \
+           "] stride, int[" #N "] padding, int[" #N "] dilation, bool ceil_mode, Tensor indices) -> Tensor",         \
+       .meta = kernel<&max_pool_backward_meta<"max_pool" #N "d_with_indices_backward", N>>(),                        \
+       .decomposition = MAX_BACKWARD_DECOMPOSITION_##N,                                                              \
+       .saves = "indices",                                                                                           \
+       .grad = [](Grad& g) { give_back_grad(g, g.in(7), N); },                                                       \
+       .hidden = true},                                                                                              \
+  {                                                                                                                  \
+    .schema = "max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N                 \
+              "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> Tensor",                                \
+    .composite = kernel<&max_pool##N##d>()                                                                           \
+  }
+#define AVG_POOL(N)                                                                                            \
+  {.schema = "avg_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N            \
+             "] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> " \
+             "Tensor",                                                                                         \
+   .meta = kernel<&avg_pool_meta<"avg_pool" #N "d", N>>(),                                                     \
+   .decomposition = AVG_DECOMPOSITION_##N,                                                                     \
+   .saves = "self kernel_size stride padding ceil_mode count_include_pad divisor_override",                    \
+   .grad = avg_pool_grad<"aten::avg_pool" #N "d_backward">},                                                   \
+  {                                                                                                            \
+    .schema = "avg_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N     \
+              "] stride, int[" #N                                                                              \
+              "] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) "                     \
+              "-> Tensor",                                                                                     \
+    .meta = kernel<&avg_pool_backward_meta<"avg_pool" #N "d_backward", N>>(),                                  \
+    .decomposition = AVG_BACKWARD_DECOMPOSITION_##N,                                                           \
+    .saves = "kernel_size stride padding ceil_mode count_include_pad divisor_override",                        \
+    .grad = avg_pool_backward_grad<"aten::avg_pool" #N "d">, .hidden = true                                    \
+  }
+#define ADAPTIVE_POOL(N)                                                                                              \
+  {.schema = "_adaptive_avg_pool" #N "d(Tensor self, int[" #N "] output_size) -> Tensor",                             \
+   .meta = kernel<&adaptive_meta<"adaptive_avg_pool" #N "d", N>>(),                                                   \
+   .decomposition = ADAPTIVE_DECOMPOSITION_##N,                                                                       \
+   .saves = "self",                                                                                                   \
+   .grad = adaptive_grad<"aten::_adaptive_avg_pool" #N "d_backward">,                                                 \
+   .hidden = true},                                                                                                   \
+      {.schema = "_adaptive_avg_pool" #N "d_backward(Tensor grad_output, Tensor self) -> Tensor",                     \
+       .meta = kernel<&adaptive_backward_meta<"adaptive_avg_pool" #N "d_backward", N>>(),                             \
+       .decomposition = ADAPTIVE_BACKWARD_DECOMPOSITION_##N,                                                          \
+       .saves = "grad_output",                                                                                        \
+       .grad = adaptive_backward_grad<"aten::_adaptive_avg_pool" #N "d", N>,                                          \
+       .hidden = true},                                                                                               \
+      {.schema = "adaptive_max_pool" #N "d(Tensor self, int[" #N "] output_size) -> (Tensor, Tensor)",                \
+       .meta = kernel<&adaptive_max_meta<"adaptive_max_pool" #N "d", N>>(),                                           \
+       .saves = "self result1",                                                                                       \
+       .grad = adaptive_max_grad<"aten::adaptive_max_pool" #N "d_backward">,                                          \
+       .hidden = true},                                                                                               \
+      {.schema = "adaptive_max_pool" #N "d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",      \
+       .meta = kernel<&adaptive_max_backward_meta<"adaptive_max_pool" #N "d_backward", N>>(),                         \
+       .saves = "indices",                                                                                            \
+       .grad = [](Grad& g) { give_back_grad(g, g.in(2), N); },                                                        \
+       .hidden = true},                                                                                               \
+      {.schema = "fractional_max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N                           \
+                 "] output_size, Tensor random_samples) -> (Tensor, Tensor)",                                         \
+       .meta = kernel<&fractional_meta<"fractional_max_pool" #N "d", N>>(),                                           \
+       .saves = "self kernel_size output_size result1",                                                               \
+       .grad = fractional_grad<"aten::fractional_max_pool" #N "d_backward">,                                          \
+       .hidden = true},                                                                                               \
+  {                                                                                                                   \
+    .schema = "fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \
+              "] output_size, Tensor indices) -> Tensor",                                                             \
+    .meta = kernel<&fractional_backward_meta<N>>(), .saves = "indices",                                               \
+    .grad = [](Grad& g) { give_back_grad(g, g.in(4), N); }, .hidden = true                                            \
+  }
+// Volumes on a device without a kernel go to the CPU.
+#define MAX_DECOMPOSITION_2 kernel<&max_pool_decomposition>()
+#define MAX_BACKWARD_DECOMPOSITION_2 kernel<&max_pool_backward_decomposition>()
+#define AVG_DECOMPOSITION_2 kernel<&avg_pool_decomposition>()
+#define AVG_BACKWARD_DECOMPOSITION_2 kernel<&avg_pool_backward_decomposition>()
+#define ADAPTIVE_DECOMPOSITION_2 kernel<&adaptive_decomposition>()
+#define ADAPTIVE_BACKWARD_DECOMPOSITION_2 kernel<&adaptive_backward_decomposition>()
+#define MAX_DECOMPOSITION_3 Kernel()
+#define MAX_BACKWARD_DECOMPOSITION_3 Kernel()
+#define AVG_DECOMPOSITION_3 Kernel()
+#define AVG_BACKWARD_DECOMPOSITION_3 Kernel()
+#define ADAPTIVE_DECOMPOSITION_3 Kernel()
+#define ADAPTIVE_BACKWARD_DECOMPOSITION_3 Kernel()
+
 constexpr OpDef defs[] = {
-    {.schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
-               "dilation=1, bool "
-               "ceil_mode=False) -> (Tensor, Tensor)",
-     .meta = kernel<&max_pool_meta>(),
-     .decomposition = kernel<&max_pool_decomposition>(),
-     .saves = "self kernel_size stride padding dilation ceil_mode result1",
-     .grad = max_pool_grad},
-    {.schema = "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
-               "int[2] padding, int[2] "
-               "dilation, bool ceil_mode, Tensor indices) -> Tensor",
-     .meta = kernel<&max_pool_backward_meta>(),
-     .decomposition = kernel<&max_pool_backward_decomposition>(),
-     .saves = "indices",
-     .grad = max_pool_backward_grad,
-     .hidden = true},
-    {.schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
-               "bool ceil_mode=False) -> Tensor",
-     .composite = kernel<&max_pool2d>()},
+    MAX_POOL(2),
+    MAX_POOL(3),
     {.schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
-               "dilation=1, bool "
-               "ceil_mode=False) -> (Tensor, Tensor)",
+               "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      .composite = kernel<&max_pool1d_with_indices>()},
     {.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
                "bool ceil_mode=False) -> Tensor",
      .composite = kernel<&max_pool1d>()},
-    {.schema = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, "
-               "bool count_include_pad=True, "
-               "int? divisor_override=None) -> Tensor",
-     .meta = kernel<&avg_pool_meta>(),
-     .decomposition = kernel<&avg_pool_decomposition>(),
-     .saves = "self kernel_size stride padding ceil_mode count_include_pad divisor_override",
-     .grad = avg_pool_grad},
-    {.schema = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
-               "padding, bool ceil_mode, bool "
-               "count_include_pad, int? divisor_override) -> Tensor",
-     .meta = kernel<&avg_pool_backward_meta>(),
-     .decomposition = kernel<&avg_pool_backward_decomposition>(),
-     .saves = "kernel_size stride padding ceil_mode count_include_pad divisor_override",
-     .grad = avg_pool_backward_grad,
-     .hidden = true},
+    AVG_POOL(2),
+    AVG_POOL(3),
     {.schema = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
-               "bool count_include_pad=True) "
-               "-> Tensor",
+               "bool count_include_pad=True) -> Tensor",
      .composite = kernel<&avg_pool1d>()},
-    {.schema = "_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
-     .meta = kernel<&adaptive_meta>(),
-     .decomposition = kernel<&adaptive_decomposition>(),
-     .saves = "self",
-     .grad =
-         [](Grad& g) {
-           Tensor self = g.in(0);
-           g.set(0, call<"aten::_adaptive_avg_pool2d_backward", Tensor>(g.out(), self));
-         },
+    ADAPTIVE_POOL(2),
+    ADAPTIVE_POOL(3),
+    {.schema = "adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor",
+     .composite = kernel<&adaptive_avg_pool3d>(),
      .hidden = true},
-    {.schema = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
-     .meta = kernel<&adaptive_backward_meta>(),
-     .decomposition = kernel<&adaptive_backward_decomposition>(),
-     .saves = "grad_output",
-     .grad =
-         [](Grad& g) {
-           if (g.needs(0)) g.set(0, call<"aten::_adaptive_avg_pool2d", Tensor>(g.out(), g.in(0).sizes().last(2)));
-         },
+    {.schema = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+     .doc = "The largest elements of windows chosen so that the result has the given length, and where they stood.",
+     .composite = kernel<&adaptive_max_pool1d>()},
+    {.schema = "max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor",
+     .composite = kernel<&max_unpool2d>(),
+     .hidden = true},
+    {.schema = "max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor",
+     .composite = kernel<&max_unpool3d>(),
      .hidden = true},
     {.schema = "adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
      .composite = kernel<&adaptive_avg_pool2d>()},

@@ -438,6 +438,32 @@ Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
   return p == 1 ? mul(input, 0) : alpha_noise(input, channel_noise("feature_alpha_dropout", input), p);
 }
 
+// The slope that rrelu gives each element: drawn for those that are not positive, 1 for the others.
+Tensor rrelu_slopes(const Tensor& self, double lower, double upper, Generator* generator) {
+  check_kind("rrelu_with_noise_out_cpu", "bic", self.dtype());
+  Tensor x = contiguous(call<"aten::to.device", Tensor>(self, Device{}, DType::Float64, false, false, OptFormat()));
+  Tensor out = empty_tensor(self.sizes(), DType::Float64, Device{});
+  const auto* from = x.data_as<double>();
+  auto* to = out.data_as<double>();
+  Generator& g = generator ? *generator : default_generator();
+  std::lock_guard lock(g.mutex);
+  for (int64_t i = 0; i < out.numel(); ++i)
+    to[i] = from[i] > 0
+                ? 1
+                : static_cast<double>(g.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53 * (upper - lower) + lower;
+  return call<"aten::to.device", Tensor>(out, self.device(), self.dtype(), false, false, OptFormat());
+}
+Tensor rrelu_slopes_meta(const Tensor& self, double, double, Generator*) {
+  return empty_tensor(self.sizes(), self.dtype(), self.device());
+}
+Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, Generator* generator) {
+  const double low = lower.to_double(), high = upper.to_double();
+  FC_CHECK(std::isfinite(low) && std::isfinite(high) && low <= high,
+           "rrelu: Lower bound should be less than or equal to the upper bound, got ", low, " and ", high);
+  if (!training) return call<"aten::leaky_relu", Tensor>(self, Scalar((low + high) / 2));
+  return mul(self, call<"facula::rrelu_slopes", Tensor>(self, low, high, generator));
+}
+
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
   check_dropout(p);
   Tensor mask = fresh_like(input, DType::Bool, {}, {}, {}, {});
@@ -553,6 +579,19 @@ constexpr OpDef defs[] = {
      .random = true},
     {.schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
      .composite = kernel<&feature_alpha_dropout>(),
+     .in_place = true,
+     .random = true},
+    {.schema = "facula::rrelu_slopes(Tensor self, float lower, float upper, Generator? generator) -> Tensor",
+     .cpu = kernel<&rrelu_slopes>(),
+     .meta = kernel<&rrelu_slopes_meta>(),
+     .differentiable = false,
+     .random = true,
+     .hidden = true},
+    {.schema =
+         "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? "
+         "generator=None) -> Tensor",
+     .doc = "x where it is positive, elsewhere x times a slope drawn between lower and upper, or their mean.",
+     .composite = kernel<&rrelu>(),
      .in_place = true,
      .random = true},
     {.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",

@@ -36,6 +36,9 @@ void define_all_operators() {
     define_sort();
     define_loss();
     define_upsample();
+    define_shuffle();
+    define_distance();
+    define_grid();
   });
 }
 

@@ -33,6 +33,9 @@ void define_scan();
 void define_sort();
 void define_loss();
 void define_upsample();
+void define_shuffle();
+void define_distance();
+void define_grid();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing of sequences, images and volumes, one dimension after the other: picking the nearest element, or mixing the
-// two neighbours. Positions are computed as PyTorch does, in the type that the elements are computed in.
+// Resizing of sequences, images and volumes, one dimension after the other: picking the nearest element, or mixing
+// neighbours. Positions are computed as PyTorch does, in the type that the elements are computed in.
 #include <cmath>
+#include <numbers>
 
 #include "define/calls.h"
 #include "define/row.h"
@@ -44,31 +45,118 @@ Tensor nearest(int64_t in, int64_t out, Scale scale, bool exact, Device device) 
   return call<"aten::to.device", Tensor>(positions, device, DType::Int64, false, false, std::optional<MemoryFormat>());
 }
 
-// Two neighbours and the weight of the second.
-struct Mix {
-  Tensor low, high, weight;
+// What each of `out` elements is mixed from: [out, taps] positions, clamped to the input, and their weights.
+struct Taps {
+  Tensor index, weight;
 };
+struct Kind {
+  int64_t reach;  // neighbours on either side: 1 linear, 2 cubic, 3 Lanczos
+  bool align, antialias;
+};
+
 template <class T>
-Mix linear(int64_t in, int64_t out, Scale scale, bool align, DType dtype, Device device) {
-  Tensor low = empty_tensor(Dims{out}, DType::Int64, Device{}), high = empty_tensor(Dims{out}, DType::Int64, Device{});
-  Tensor weight = empty_tensor(Dims{out}, dtype, Device{});
-  auto *l = low.data_as<int64_t>(), *h = high.data_as<int64_t>();
-  auto* w = weight.data_as<T>();
-  const T by = !align ? step<T>(in, out, scale) : out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
-  for (int64_t i = 0; i < out; ++i) {
-    T at = align ? by * static_cast<T>(i) : std::max(by * (static_cast<T>(i) + T(0.5)) - T(0.5), T(0));
-    l[i] = at < T(0x1p62) ? std::min(static_cast<int64_t>(at), in - 1) : in - 1;
-    h[i] = std::min(l[i] + 1, in - 1);
-    w[i] = std::clamp(at - static_cast<T>(l[i]), T(0), T(1));
+T cubic(T x, T a) {  // the convolution kernel of Keys
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : T(0);
+}
+
+template <class T>
+T lanczos(T x) {  // of three lobes
+  auto sinc = [](T v) { return v == 0 ? T(1) : std::sin(v) / v; };
+  const T pi = std::numbers::pi_v<T>;
+  return std::abs(x) < 3 ? sinc(pi * x) * sinc(pi * x / 3) : T(0);
+}
+
+template <class T>
+Taps make_taps(int64_t in, int64_t out, Scale scale, const Kind& kind, DType dtype, Device device) {
+  const T by = !kind.align ? step<T>(in, out, scale)
+               : out > 1   ? static_cast<T>(in - 1) / static_cast<T>(out - 1)
+                           : T(0);
+  const bool wide = kind.antialias && by >= 1;
+  const T support = static_cast<T>(kind.reach) * (wide ? by : T(1)), shrink = wide ? 1 / by : T(1);
+  const int64_t taps = !kind.antialias   ? 2 * kind.reach
+                       : support < T(in) ? static_cast<int64_t>(std::ceil(support)) * 2 + 1
+                                         : in;
+  Taps made{empty_tensor(Dims{out, taps}, DType::Int64, Device{}), zeros(Dims{out, taps}, dtype, Device{})};
+  auto* index = made.index.template data_as<int64_t>();
+  auto* weight = made.weight.template data_as<T>();
+  for (int64_t i = 0; i < out; ++i, index += taps, weight += taps) {
+    if (kind.antialias) {
+      const T centre = by * (static_cast<T>(i) + T(0.5));
+      const int64_t first = std::max<int64_t>(static_cast<int64_t>(std::min(centre - support + T(0.5), T(in))), 0);
+      const int64_t last = static_cast<int64_t>(std::min(centre + support + T(0.5), T(in)));
+      const int64_t count = std::clamp<int64_t>(last - first, 0, taps);
+      T total = 0;
+      for (int64_t j = 0; j < taps; ++j) {
+        index[j] = std::min(first + j, in - 1);
+        if (j >= count) continue;
+        const T x = (static_cast<T>(j + first) - centre + T(0.5)) * shrink;
+        weight[j] = kind.reach == 1   ? std::max(1 - std::abs(x), T(0))
+                    : kind.reach == 2 ? cubic(x, T(-0.5))
+                                      : lanczos(x);
+        total += weight[j];
+      }
+      if (total != 0)
+        for (int64_t j = 0; j < count; ++j) weight[j] /= total;
+      continue;
+    }
+    T at = kind.align ? by * static_cast<T>(i) : by * (static_cast<T>(i) + T(0.5)) - T(0.5);
+    if (kind.reach == 1) at = std::max(at, T(0));
+    const int64_t floor = at < T(0x1p62) ? std::min(static_cast<int64_t>(std::floor(at)), in - 1) : in - 1;
+    const T part = std::clamp(at - static_cast<T>(floor), T(0), T(1));
+    for (int64_t j = 0; j < taps; ++j) {
+      const int64_t away = j + 1 - kind.reach;  // from the neighbour below
+      index[j] = std::clamp<int64_t>(floor + away, 0, in - 1);
+      weight[j] = kind.reach == 2 ? cubic(part - static_cast<T>(away), T(-0.75)) : j ? part : 1 - part;
+    }
   }
   auto there = [&](const Tensor& t) {
     return call<"aten::to.device", Tensor>(t, device, t.dtype(), false, false, std::optional<MemoryFormat>());
   };
-  return {there(low), there(high), there(weight)};
+  return {there(made.index), there(made.weight)};
 }
 
 Tensor pick(const Tensor& x, int64_t dim, const Tensor& positions) {
   return call<"aten::index_select", Tensor>(x, dim, positions);
+}
+Tensor resample(const Tensor& x, int64_t dim, const Taps& t) {
+  return call<"facula::resample", Tensor>(x, dim, t.index, t.weight);
+}
+
+// --- the mix itself: result[…, i, …] = sum over t of weight[i, t] * self[…, index[i, t], …]
+Tensor resample_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor&) {
+  Dims shape(self.sizes());
+  shape[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.size(0);
+  return empty_tensor(shape, self.dtype(), self.device());
+}
+Tensor along(const Tensor& weight, int64_t tap, const Tensor& x, int64_t dim) {  // one tap's weights, for broadcasting
+  Dims shape(static_cast<size_t>(x.dim() - dim), 1);
+  shape[0] = weight.size(0);
+  return reshape(select(weight, 1, tap), shape);
+}
+Tensor resample_decomposition(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& weight) {
+  Tensor out;
+  for (int64_t t = 0; t < index.size(1); ++t) {
+    Tensor part = mul(pick(self, dim, select(index, 1, t)), along(weight, t, self, dim));
+    out = out.defined() ? add(out, part) : part;
+  }
+  return out;
+}
+Tensor resample_backward_meta(const Tensor& grad, int64_t dim, const Tensor&, const Tensor&, int64_t size) {
+  Dims shape(grad.sizes());
+  shape[static_cast<size_t>(wrap_dim(dim, grad.dim()))] = size;
+  return empty_tensor(shape, grad.dtype(), grad.device());
+}
+Tensor resample_backward_decomposition(const Tensor& grad, int64_t dim, const Tensor& index, const Tensor& weight,
+                                       int64_t size) {
+  Dims shape(grad.sizes());
+  shape[static_cast<size_t>(dim)] = size;
+  Tensor out = zeros(shape, grad.dtype(), grad.device());
+  for (int64_t t = 0; t < index.size(1); ++t)
+    out = call<"aten::index_add", Tensor>(out, dim, select(index, 1, t), mul(grad, along(weight, t, grad, dim)),
+                                          Scalar(1));
+  return out;
 }
 
 // upsample_nearest1d(self, output_size, scales...), and the exact form.
@@ -86,63 +174,85 @@ void run_nearest(void* exact, const Operator& op, const Arg* args, Value* result
 
 // The same for bytes, as PyTorch does it: weights are whole numbers of as many bits as fit into 16 with their sign, and
 // every dimension's result is rounded to bytes.
-Tensor mix_bytes(const Tensor& x, int64_t dim, const Mix& m) {
-  const Tensor second = m.weight, first = rsub(second, 1);
-  const double largest = x.device().is_meta()
-                             ? 1
-                             : call<"aten::_local_scalar_dense", Scalar>(
-                                   amax(call<"aten::maximum", Tensor>(first, where(eq(m.low, m.high), 1, second)), {}))
-                                   .to_double();
+Tensor mix_bytes(const Tensor& x, int64_t dim, const Taps& t) {
+  const int64_t out = t.index.size(0), taps = t.index.size(1);
+  double largest = 1;
+  Tensor whole = t.weight;
   int bits = 0;
-  while (bits < 22 && static_cast<int64_t>(0.5 + largest * static_cast<double>(int64_t{2} << bits)) < (1 << 15)) ++bits;
-  auto whole = [&](const Tensor& w) {
-    return to_dtype(add(mul(w, static_cast<double>(int64_t{1} << bits)), 0.5), DType::Int32);
-  };
-  auto part = [&](const Tensor& index, const Tensor& w) {
-    Dims shape(static_cast<size_t>(x.dim() - dim), 1);
-    shape[0] = w.numel();
-    return mul(to_dtype(pick(x, dim, index), DType::Int32), view(whole(w), shape));
-  };
-  Tensor sum = add(add(part(m.low, first), part(m.high, second)), 1 << (bits - 1));
+  if (!x.device().is_meta()) {
+    Tensor index = call<"aten::to.device", Tensor>(t.index, Device{}, DType::Int64, false, false, nullptr);
+    Tensor weight = call<"aten::to.device", Tensor>(t.weight, Device{}, DType::Float64, false, true, nullptr);
+    auto* w = weight.data_as<double>();
+    const auto* at = index.data_as<int64_t>();
+    largest = 0;
+    for (int64_t i = 0; i < out * taps; ++i) {  // weights of one position add up before they are rounded
+      if (i % taps && at[i] == at[i - 1]) {
+        w[i] += w[i - 1];
+        w[i - 1] = 0;
+      }
+      largest = std::max(largest, w[i]);
+    }
+    while (bits < 22 && static_cast<int64_t>(0.5 + largest * static_cast<double>(int64_t{2} << bits)) < (1 << 15))
+      ++bits;
+    const double one = static_cast<double>(int64_t{1} << bits);
+    for (int64_t i = 0; i < out * taps; ++i) w[i] = std::trunc(w[i] * one + (w[i] < 0 ? -0.5 : 0.5));
+    whole = call<"aten::to.device", Tensor>(weight, x.device(), DType::Float64, false, false, nullptr);
+  }
+  Tensor sum = add(resample(to_dtype(x, DType::Int32), dim, {t.index, to_dtype(whole, DType::Int32)}),
+                   bits > 0 ? 1 << (bits - 1) : 0);
   sum = call<"aten::clamp", Tensor>(div_mode(sum, wrapped_number(1 << bits), "floor"), std::optional<Scalar>(0),
                                     std::optional<Scalar>(255));
   return to_dtype(sum, DType::UInt8);
 }
 
-// upsample_linear1d(self, output_size, align_corners, scales...)
-void run_linear(void*, const Operator& op, const Arg* args, Value* results) {
+// upsample_linear1d(self, output_size, align_corners, scales...) and its relatives; `context` is the
+// reach, negative with antialias.
+void run_mixed(void* context, const Operator& op, const Arg* args, Value* results) {
   const Tensor& self = args[0].tensor();
   IntSpan size = args[1].ints();
   check_sizes(op, self, size);
-  if (self.dtype() == DType::UInt8) {
-    FC_CHECK_AS(NotImplementedError, size.size() == 2, "\"compute_indices_weights_linear\" not implemented for 'Byte'");
-    Tensor x = self;
-    for (size_t d = 2; d-- > 0;) {
-      const int64_t dim = static_cast<int64_t>(d) + 2;
-      const Scale scale = args[3 + d].is_none() ? 0 : args[3 + d].real();
-      x = mix_bytes(x, dim, linear<double>(x.size(dim), size[d], scale, args[2].boolean(), DType::Float64, x.device()));
-    }
-    results[0] = Value(std::move(x));
-    return;
-  }
-  const DType wide = self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
-  Tensor x = self.dtype() == wide ? self : to_dtype(self, wide);
+  const auto how = *static_cast<const int64_t*>(context);
+  const Kind kind{std::abs(how), args[2].boolean(), how < 0};
+  const bool bytes = self.dtype() == DType::UInt8;
+  FC_CHECK_AS(NotImplementedError, !bytes || size.size() == 2,
+              "\"compute_indices_weights_linear\" not implemented for 'Byte'");
+  const DType wide = bytes || self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
+  Tensor x = bytes || self.dtype() == wide ? self : to_dtype(self, wide);
+  // Channels-last memory is a contiguous tensor with the channels at the end.
+  const bool last = suggest_memory_format(self) != MemoryFormat::Contiguous;
+  if (last) x = call<"aten::movedim.int", Tensor>(x, 1, -1);
   for (size_t d = size.size(); d-- > 0;) {
-    const int64_t dim = static_cast<int64_t>(d) + 2, in = x.size(dim);
-    Scale scale = args[3 + d].is_none() ? 0 : args[3 + d].real();
-    auto mix = wide == DType::Float64 ? linear<double> : linear<float>;
-    Mix m = mix(in, size[d], scale, args[2].boolean(), wide, x.device());
-    Dims shape(size.size() - d, 1);
-    shape[0] = size[d];
-    Tensor w = view(m.weight, shape);
-    x = add(mul(pick(x, dim, m.low), sub(wrapped_number(1), w)), mul(pick(x, dim, m.high), w));
+    const int64_t dim = static_cast<int64_t>(d) + (last ? 1 : 2);
+    const Scale scale = args[3 + d].is_none() ? 0 : args[3 + d].real();
+    auto make = wide == DType::Float64 ? make_taps<double> : make_taps<float>;
+    const Taps taps = make(x.size(dim), size[d], scale, kind, wide, x.device());
+    x = bytes ? mix_bytes(x, dim, taps) : resample(x, dim, taps);
   }
-  results[0] = Value(self.dtype() == wide ? x : to_dtype(x, self.dtype()));
+  if (last) x = call<"aten::movedim.int", Tensor>(x, -1, 1);
+  results[0] = Value(bytes || self.dtype() == wide ? x : to_dtype(x, self.dtype()));
 }
+constinit int64_t linearly = 1, cubically = 2, linearly_smooth = -1, cubically_smooth = -2, lanczos_smooth = -3;
 
 char exactly;  // the context of the exact form
 
 constexpr OpDef defs[] = {
+    {.schema = "facula::resample(Tensor self, int dim, Tensor index, Tensor weight) -> Tensor",
+     .meta = kernel<&resample_meta>(),
+     .decomposition = kernel<&resample_decomposition>(),
+     .saves = "dim index weight",
+     .grad =
+         [](Grad& g) {
+           const int64_t dim = g.arg(1).integer();
+           g.set(0, call<"facula::resample_backward", Tensor>(g.out(), dim, g.in(2), g.in(3),
+                                                              g.sizes(0)[static_cast<size_t>(dim)]));
+         },
+     .hidden = true},
+    {.schema = "facula::resample_backward(Tensor grad, int dim, Tensor index, Tensor weight, int size) -> Tensor",
+     .meta = kernel<&resample_backward_meta>(),
+     .decomposition = kernel<&resample_backward_decomposition>(),
+     .saves = "dim index weight",
+     .grad = [](Grad& g) { g.set(0, call<"facula::resample", Tensor>(g.out(), g.arg(1).integer(), g.in(2), g.in(3))); },
+     .hidden = true},
     {.schema = "upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor",
      .composite = {run_nearest},
      .out = true},
@@ -166,16 +276,33 @@ constexpr OpDef defs[] = {
      .composite = {run_nearest, &exactly},
      .hidden = true},
     {.schema = "upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor",
-     .composite = {run_linear},
+     .composite = {run_mixed, &linearly},
      .out = true},
     {.schema = "upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? "
                "scales_w=None) -> Tensor",
-     .composite = {run_linear},
+     .composite = {run_mixed, &linearly},
      .out = true},
     {.schema = "upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? "
                "scales_h=None, float? scales_w=None) -> Tensor",
-     .composite = {run_linear},
+     .composite = {run_mixed, &linearly},
      .out = true},
+    {.schema = "upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? "
+               "scales_w=None) -> Tensor",
+     .doc = "Images resized by cubic convolution of four neighbours each way.",
+     .composite = {run_mixed, &cubically},
+     .out = true},
+    {.schema = "_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, "
+               "float? scales_w=None) -> Tensor",
+     .composite = {run_mixed, &linearly_smooth},
+     .hidden = true},
+    {.schema = "_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, "
+               "float? scales_w=None) -> Tensor",
+     .composite = {run_mixed, &cubically_smooth},
+     .hidden = true},
+    {.schema = "_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, "
+               "float? scales_w=None) -> Tensor",
+     .composite = {run_mixed, &lanczos_smooth},
+     .hidden = true},
 };
 
 }  // namespace

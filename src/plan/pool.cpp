@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/pool.h"
 
+#include <algorithm>
+
 namespace fc {
 namespace {
 
@@ -25,69 +27,105 @@ int64_t pooled_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride,
 }
 
 Pool plan_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation,
-               bool ceil_mode) {
-  FC_CHECK(kernel.size() == 1 || kernel.size() == 2, op,
-           ": kernel_size must either be a single int, or a tuple of two ints");
-  FC_CHECK(stride.size() <= 2, op, ": stride must either be omitted, a single int, or a tuple of two ints");
-  FC_CHECK(padding.size() == 1 || padding.size() == 2, op,
-           ": padding must either be a single int, or a tuple of two ints");
-  FC_CHECK(dilation.size() == 1 || dilation.size() == 2, op,
-           ": dilation must be either a single int, or a tuple of two ints");
-  FC_CHECK(self.dim() == 3 || self.dim() == 4, op, ": non-empty 3D or 4D (batch mode) tensor expected for input, got ",
-           self.sizes());
+               bool ceil_mode, int64_t spatial) {
+  const auto n = static_cast<size_t>(spatial);
+  auto check_count = [&](IntSpan list, const char* name, bool optional) {
+    FC_CHECK(list.size() == 1 || list.size() == n || (optional && list.empty()), op, ": ", name, " must either be ",
+             optional ? "omitted, " : "", "a single int, or a tuple of ", n == 2 ? "two" : "three", " ints");
+  };
+  check_count(kernel, "kernel_size", false);
+  check_count(stride, "stride", true);
+  check_count(padding, "padding", false);
+  check_count(dilation, "dilation", false);
+  FC_CHECK(self.dim() == spatial + 1 || self.dim() == spatial + 2, op, ": non-empty ", spatial + 1, "D or ",
+           spatial + 2, "D (batch mode) tensor expected for input, got ", self.sizes());
   if (stride.empty()) stride = kernel;
   Pool p;
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t in = self.size(static_cast<int64_t>(i) - 2), k = pick(kernel, i), s = pick(stride, i),
+  p.spatial = spatial;
+  Pool::Axis* axes[] = {&p.d, &p.h, &p.w};
+  Dims kernels, strides, dilations, sizes, output;
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t in = self.size(static_cast<int64_t>(i) - spatial), k = pick(kernel, i), s = pick(stride, i),
                   pad = pick(padding, i), d = pick(dilation, i);
     for (int64_t v : {k, s, pad, d})
       FC_CHECK(v >= INT32_MIN && v <= INT32_MAX, op, ": integer out of range: kernel_size=", k, " stride=", s,
                " padding=", pad, " dilation=", d);
-    (i ? p.w : p.h) = Pool::Axis{k, s, pad, d, in, pooled_size(in, k, pad, s, d, ceil_mode)};
+    Pool::Axis& axis = *axes[3 - n + i] = Pool::Axis{k, s, pad, d, in, pooled_size(in, k, pad, s, d, ceil_mode)};
+    kernels.push_back(k);
+    strides.push_back(s);
+    dilations.push_back(d);
+    output.push_back(axis.out);
   }
-  FC_CHECK(p.h.kernel > 0 && p.w.kernel > 0, op, ": kernel size should be greater than zero, but got kH: ", p.h.kernel,
-           " kW: ", p.w.kernel);
-  FC_CHECK(p.h.stride > 0 && p.w.stride > 0, op, ": stride should be greater than zero, but got dH: ", p.h.stride,
-           " dW: ", p.w.stride);
-  FC_CHECK(p.h.dilation > 0 && p.w.dilation > 0, op,
-           ": dilation should be greater than zero, but got dilationH: ", p.h.dilation, " dilationW: ", p.w.dilation);
-  const int64_t planes = self.size(-3);
-  FC_CHECK(planes != 0 && p.h.in != 0 && p.w.in != 0, op,
-           ": Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
-  FC_CHECK(p.h.out >= 1 && p.w.out >= 1, op, ": Given input size: (", planes, "x", p.h.in, "x", p.w.in,
-           "). Calculated output size: (", planes, "x", p.h.out, "x", p.w.out, "). Output size is too small");
-  p.output = Dims(self.sizes());
-  p.output[p.output.size() - 2] = p.h.out;
-  p.output.back() = p.w.out;
-  if (self.dim() == 4) p.format = suggest_memory_format(self);
+  auto positive = [&](const Dims& v) { return std::all_of(v.begin(), v.end(), [](int64_t x) { return x > 0; }); };
+  FC_CHECK(positive(kernels), op, ": kernel size should be greater than zero, but got ", IntSpan(kernels));
+  FC_CHECK(positive(strides), op, ": stride should be greater than zero, but got ", IntSpan(strides));
+  FC_CHECK(positive(dilations), op, ": dilation should be greater than zero, but got ", IntSpan(dilations));
+  FC_CHECK(positive(Dims(self.sizes().last(n + 1))), op, ": Expected ", spatial + 1, "D or ", spatial + 2,
+           "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
+  FC_CHECK(positive(output), op, ": Given input of size ", self.sizes(), " the calculated output size is ",
+           IntSpan(output), ". Output size is too small");
+  p.output = with_spatial(self, output);
+  p.format = pool_format(self, spatial);
   return p;
 }
 
-void check_adaptive_pool(const char* op, const Tensor& self, IntSpan size) {
-  FC_CHECK(size.size() == 2, op, ": output_size must be 2");
-  FC_CHECK(size[0] >= 0 && size[1] >= 0, op,
-           ": elements of output_size must be greater than or equal to 0 but received {", size[0], ", ", size[1], "}");
-  FC_CHECK(self.dim() == 3 || self.dim() == 4, op, "(): Expected 3D or 4D tensor, but got ", self.sizes());
-  for (int64_t d : {-3, -2, -1})
+Dims with_spatial(const Tensor& self, IntSpan size) {
+  Dims shape(self.sizes().first(self.sizes().size() - size.size()));
+  for (int64_t s : size) shape.push_back(s);
+  return shape;
+}
+MemoryFormat pool_format(const Tensor& self, int64_t spatial) {
+  return self.dim() == spatial + 2 ? suggest_memory_format(self) : MemoryFormat::Contiguous;
+}
+
+void check_adaptive_pool(const char* op, const Tensor& self, IntSpan size, int64_t spatial) {
+  FC_CHECK(size.size() == static_cast<size_t>(spatial), op, ": output_size must be ", spatial);
+  for (int64_t s : size)
+    FC_CHECK(s >= 0, op, ": elements of output_size must be greater than or equal to 0 but received ", size);
+  FC_CHECK(self.dim() == spatial + 1 || self.dim() == spatial + 2, op, "(): Expected ", spatial + 1, "D or ",
+           spatial + 2, "D tensor, but got ", self.sizes());
+  for (int64_t d = -spatial - 1; d < 0; ++d)
     FC_CHECK(self.size(d) > 0, op,
              "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", self.sizes(),
              " with dimension ", d + self.dim(), " being empty");
-  for (size_t i : {0, 1}) {  // windows are found by products of the two sizes of a dimension
+  for (size_t i = 0; i < size.size(); ++i) {  // windows are found by products of the two sizes of a dimension
     int64_t product;
-    FC_CHECK(!__builtin_add_overflow(self.size(static_cast<int64_t>(i) - 2), 1, &product) &&
+    FC_CHECK(!__builtin_add_overflow(self.size(static_cast<int64_t>(i) - spatial), 1, &product) &&
                  !__builtin_mul_overflow(product, size[i], &product),
              op, ": output_size ", size, " is too large for an input of size ", self.sizes());
   }
 }
 
-void check_adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
-  const char* op = "adaptive_avg_pool2d_backward";
+void check_adaptive_pool_backward(const char* op, const Tensor& grad, const Tensor& self, int64_t spatial) {
   FC_CHECK(grad.dim() == self.dim() && grad.dtype() == self.dtype(), op, ": expected a gradient like ", self.dtype(),
            " ", self.sizes(), ", got ", grad.dtype(), " ", grad.sizes());
-  check_adaptive_pool(op, self, grad.sizes().last(std::min<size_t>(grad.sizes().size(), 2)));
-  for (int64_t d = 0; d < grad.dim() - 2; ++d)
+  check_adaptive_pool(op, self, grad.sizes().last(std::min(grad.sizes().size(), static_cast<size_t>(spatial))),
+                      spatial);
+  for (int64_t d = 0; d < grad.dim() - spatial; ++d)
     FC_CHECK(grad.size(d) == self.size(d), op, ": expected a gradient of the input's batch and channels ", self.sizes(),
              ", got ", grad.sizes());
+}
+
+Dims check_fractional_pool(const char* op, const Tensor& self, IntSpan kernel, IntSpan size, const Tensor& samples,
+                           int64_t spatial) {
+  const auto n = static_cast<size_t>(spatial);
+  FC_CHECK(kernel.size() == n, op, ": kernel_size must be a tuple of ", n, " ints");
+  FC_CHECK(size.size() == n, op, ": output_size must be a tuple of ", n, " ints");
+  FC_CHECK(self.dim() == spatial + 1 || self.dim() == spatial + 2, op, ": non-empty ", spatial + 1, "D or ",
+           spatial + 2, "D (batch mode) tensor expected for input, but got: ", self.sizes());
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t in = self.size(static_cast<int64_t>(i) - spatial);
+    FC_CHECK(self.size(-spatial - 1) > 0 && in > 0, op,
+             ": Expected input to have non-zero size for non-batch dimensions, but got ", self.sizes());
+    FC_CHECK(kernel[i] > 0 && size[i] > 0 && kernel[i] <= in && size[i] <= in - kernel[i] + (spatial == 2), op,
+             "(): kernel size ", kernel, " and output size ", size, " do not fit an input of size ", self.sizes());
+  }
+  const int64_t batch = self.dim() == spatial + 2 ? self.size(0) : 1;
+  FC_CHECK(samples.dim() == 3 && samples.size(0) >= batch && samples.size(1) == self.size(-spatial - 1) &&
+               samples.size(2) == spatial && samples.dtype() == self.dtype(),
+           op, ": Expect _random_samples of type ", self.dtype(), " and size [", batch, ", ", self.size(-spatial - 1),
+           ", ", spatial, "], got ", samples.dtype(), " ", samples.sizes());
+  return with_spatial(self, size);
 }
 
 void check_pool_backward(const char* op, const Pool& p, const Tensor& self, const Tensor& grad, const Tensor& indices) {

@@ -199,7 +199,7 @@ Tensor adaptive_decomposition(const Tensor& self, IntSpan size) {
                   self.dtype());
 }
 Tensor adaptive_backward_decomposition(const Tensor& grad, const Tensor& self) {
-  check_adaptive_pool_backward(grad, self);
+  check_adaptive_pool_backward("adaptive_avg_pool2d_backward", grad, self);
   const DType type = compute_type(self.dtype());
   if (grad.numel() == 0) return zeros(self.sizes(), self.dtype(), self.device());
   Tensor share = div(to_dtype(grad, type), adaptive_areas(self, self.sizes().last(2), grad.sizes().last(2), type));

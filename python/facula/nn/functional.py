@@ -21,8 +21,9 @@ def _op(name):
 for _name in (
     "relu_", "selu_", "celu_", "leaky_relu_", "elu_", "hardtanh_", "threshold_", "prelu", "gelu", "softplus", "hardshrink",
     "softshrink", "sigmoid", "tanh", "glu", "linear", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "cosine_similarity", "one_hot",
-    "scaled_dot_product_attention",
+    "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "cosine_similarity", "one_hot",
+    "scaled_dot_product_attention", "rrelu_", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle",
+    "pairwise_distance", "pdist",
 ):  # fmt: skip
     globals()[_name] = _op(_name)
 logsigmoid = _op("log_sigmoid")
@@ -30,7 +31,13 @@ logsigmoid = _op("log_sigmoid")
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _number(reduction):
+def _number(reduction, size_average=None, reduce=None):
+    """The operators' number for a reduction; size_average and reduce are its old spelling."""
+    if size_average is not None or reduce is not None:
+        import warnings
+
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4)
     try:
         return _REDUCTIONS[reduction]
     except (KeyError, TypeError):
@@ -106,6 +113,12 @@ def threshold(input, threshold, value, inplace=False):
 
 
 @_overridable
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """x where it is positive, elsewhere x times a slope drawn between lower and upper, or their mean."""
+    return _op("rrelu_" if inplace else "rrelu")(input, lower, upper, training)
+
+
+@_overridable
 def softsign(input):
     """x / (1 + |x|)."""
     return input / (input.abs() + 1)
@@ -145,11 +158,77 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 
 @_overridable
-def dropout(input, p=0.5, training=True, inplace=False):
-    """Zeros with probability p; the rest is scaled by 1 / (1 - p)."""
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A draw from the categories of logits that has a gradient; hard: one-hot, with the gradient of the soft one."""
+    if eps != 1e-10:
+        import warnings
+
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+    noise = -_ops["empty_like"](logits, memory_format=_C.contiguous_format).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    chosen = _ops["zeros_like"](logits, memory_format=_C.contiguous_format).scatter_(dim, soft.max(dim, keepdim=True)[1], 1.0)
+    return chosen - soft.detach() + soft
+
+
+def _drop(name, input, p, training, inplace):
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    return _op("dropout_" if inplace else "dropout")(input, p, training)
+    return _op(name + "_" if inplace else name)(input, p, training)
+
+
+@_overridable
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zeros with probability p; the rest is scaled by 1 / (1 - p)."""
+    return _drop("dropout", input, p, training, inplace)
+
+
+@_overridable
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean and variance of self-normalising activations."""
+    return _drop("alpha_dropout", input, p, training, inplace)
+
+
+@_overridable
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """alpha_dropout of whole channels."""
+    return _drop("feature_alpha_dropout", input, p, training, inplace)
+
+
+def _drop_channels(input, p, training, inplace, batched):
+    if batched:
+        return _drop("feature_dropout", input, p, training, inplace)
+    result = _drop("feature_dropout", input.unsqueeze(0), p, training, inplace)
+    return input if inplace else result.squeeze(0)
+
+
+@_overridable
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [C, L] or [N, C, L]."""
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input: channels, one spatial dimension and maybe a batch.")
+    return _drop_channels(input, p, training, inplace, input.dim() == 3)
+
+
+@_overridable
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [N, C, H, W]; three dimensions are [N, C, L]."""
+    if input.dim() != 4:
+        import warnings
+
+        warnings.warn(f"dropout2d: Received a {input.dim()}-D input to dropout2d; channels are its second dimension.", stacklevel=3)
+    return _drop_channels(input, p, training, inplace, True)
+
+
+@_overridable
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [C, D, H, W] or [N, C, D, H, W]."""
+    if input.dim() not in (4, 5):
+        import warnings
+
+        warnings.warn(f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated.", stacklevel=3)
+    return _drop_channels(input, p, training, inplace, input.dim() == 5)
 
 
 def _pool(name):
@@ -164,19 +243,131 @@ def _pool(name):
     return _overridable(front)
 
 
-for _name in ("max_pool1d", "max_pool2d"):
+def _with_indices(function):
+    """The same, that always returns the indices."""
+    code = function.__wrapped__.__code__
+    at = code.co_varnames.index("return_indices")
+
+    def front(*args, **kwargs):
+        given = {**kwargs, "return_indices": True} if len(args) <= at else kwargs
+        return function(*args[:at], *(() if len(args) <= at else (True, *args[at + 1 :])), **given)
+
+    front.__name__ = front.__qualname__ = function.__name__ + "_with_indices"
+    front.__doc__ = f"{function.__name__}, and where the largest elements stood."
+    return front
+
+
+for _name in ("max_pool1d", "max_pool2d", "max_pool3d"):
     globals()[_name] = _pool(_name)
-del _name
+    globals()[_name + "_with_indices"] = _with_indices(globals()[_name])
 
 
-@_overridable
-def adaptive_avg_pool2d(input, output_size):
-    """None in output_size keeps the input's size there."""
-    pair = (output_size, output_size) if isinstance(output_size, int) else output_size
-    if input.dim() <= len(pair):
-        raise ValueError(f"Input dimension should be at least {len(pair) + 1}")
-    size = [n if wanted is None else wanted for wanted, n in zip(pair, input.shape[-2:])]
-    return _op("adaptive_avg_pool2d")(input, size)
+def _each(value, n):
+    """A value for each of n dimensions."""
+    return [value] * n if isinstance(value, int) else list(value)
+
+
+def _adaptive(name, n, largest):
+    def resized(input, output_size):
+        size = _each(output_size, n)
+        if input.dim() <= len(size):
+            raise ValueError(f"Input dimension should be at least {len(size) + 1}")
+        size = [have if wanted is None else wanted for wanted, have in zip(size, input.shape[-n:])] if len(size) == n else size
+        return _op(name)(input, size)
+
+    def average(input, output_size):
+        return resized(input, output_size)
+
+    def maximum(input, output_size, return_indices=False):
+        both = resized(input, output_size)
+        return both if return_indices else both[0]
+
+    front = maximum if largest else average
+    front.__name__ = front.__qualname__ = name
+    front.__doc__ = f"{'The largest element' if largest else 'The average'} of windows chosen so that the result has output_size; None keeps the input's size."
+    return _overridable(front)
+
+
+adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", 2, False)
+adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", 3, False)
+for _name, _n in (("adaptive_max_pool1d", 1), ("adaptive_max_pool2d", 2), ("adaptive_max_pool3d", 3)):
+    globals()[_name] = _adaptive(_name, _n, True)
+    globals()[_name + "_with_indices"] = _with_indices(globals()[_name])
+
+
+def _fractional(name, n):
+    def front(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        if output_size is None:
+            ratio = [output_ratio] * n if isinstance(output_ratio, float) else list(output_ratio)
+            if len(ratio) > n:
+                raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
+            output_size = [int(have * r) for have, r in zip(input.shape[-n:], ratio)]
+        if _random_samples is None:
+            batch = 1 if input.dim() == n + 1 else input.size(0)
+            _random_samples = _ops["rand"](batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device)
+        both = _op(name)(input, _each(kernel_size, n), _each(output_size, n), _random_samples)
+        return both if return_indices else both[0]
+
+    front.__name__ = front.__qualname__ = name
+    front.__doc__ = "The largest element of windows in random places, so many that the result has output_size or output_ratio of the input's."
+    return _overridable(front)
+
+
+for _name, _n in (("fractional_max_pool2d", 2), ("fractional_max_pool3d", 3)):
+    globals()[_name] = _fractional(_name, _n)
+    globals()[_name + "_with_indices"] = _with_indices(globals()[_name])
+
+
+def _unpool(n):
+    def front(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        kernel, pads = _each(kernel_size, n), _each(padding, n)
+        steps = kernel if stride is None else _each(stride, n)
+        usual = [(have - 1) * s + k - 2 * p for have, s, k, p in zip(input.shape[-n:], steps, kernel, pads)]
+        size = usual if output_size is None else list(output_size)
+        if len(size) == n + 2:
+            size = size[2:]
+        elif output_size is not None and len(size) == n + 1 and input.dim() == n + 1:
+            size = size[1:]
+        if len(size) != n:
+            raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(size)}'")
+        for d, (want, middle, step) in enumerate(zip(size, usual, steps)):
+            if output_size is not None and not middle - step < want < middle + step:
+                raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {middle - step} and {middle + step})')
+        if n == 1:
+            return _op("max_unpool2d")(input.unsqueeze(-1), indices.unsqueeze(-1), size + [1]).squeeze(-1)
+        return _op("max_unpool2d")(input, indices, size) if n == 2 else _op("max_unpool3d")(input, indices, size, steps, pads)
+
+    front.__name__ = front.__qualname__ = f"max_unpool{n}d"
+    front.__doc__ = "The elements that max_pool took, at their places, and zeros elsewhere."
+    return _overridable(front)
+
+
+for _n in (1, 2, 3):
+    globals()[f"max_unpool{_n}d"] = _unpool(_n)
+
+
+def _lp_pool(n):
+    def front(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        largest, average = globals()[f"max_pool{n}d"], _op(f"avg_pool{n}d")
+        if norm_type == 0:
+            raise ValueError(f"norm_type must be a non-zero value, but got {norm_type}")
+        if norm_type == math.inf:
+            return largest(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+        if norm_type == -math.inf:
+            return -largest(-input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+        mean = average(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
+        return (mean.sign() * mean.abs().relu()).mul(math.prod(_each(kernel_size, n))).pow(1.0 / norm_type)
+
+    front.__name__ = front.__qualname__ = f"lp_pool{n}d"
+    front.__doc__ = "The p-norm of every window, p being norm_type."
+    return _overridable(front)
+
+
+for _n in (1, 2, 3):
+    globals()[f"lp_pool{_n}d"] = _lp_pool(_n)
+del _name, _n
 
 
 @_overridable
@@ -201,6 +392,25 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalises groups of channels of each sample."""
     return _op("group_norm")(input, num_groups, weight, bias, eps)
+
+
+@_overridable
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """input divided by the root of its mean square over the last dimensions, times weight."""
+    return _op("rms_norm")(input, list(normalized_shape), weight, eps)
+
+
+@_overridable
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """input divided by (k + alpha * mean of its squares over `size` neighbouring channels) ** beta."""
+    if input.dim() < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
+    if input.numel() == 0:
+        return input
+    flat = (input * input).flatten(2).unsqueeze(1)  # channels as the height of an image
+    padded = pad(flat, (0, 0, size // 2, (size - 1) // 2))
+    means = _op("avg_pool2d")(padded, (size, 1), 1).squeeze(1).reshape(input.shape)
+    return input / (means * alpha + k).pow(beta)
 
 
 @_overridable
@@ -235,13 +445,13 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 @_overridable
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
     """The loss of log_softmax(input) against classes or probabilities."""
-    return _op("cross_entropy_loss")(input, target, weight, _number(reduction), ignore_index, label_smoothing)
+    return _op("cross_entropy_loss")(input, target, weight, _number(reduction, size_average, reduce), ignore_index, label_smoothing)
 
 
 @_overridable
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """The negative log-likelihood of classes."""
-    return _op("nll_loss_nd")(input, target, weight, _number(reduction), ignore_index)
+    return _op("nll_loss_nd")(input, target, weight, _number(reduction, size_average, reduce), ignore_index)
 
 
 def _warn_sizes(name, input, target):
@@ -260,21 +470,21 @@ def _warn_sizes(name, input, target):
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The mean of squared differences."""
     _warn_sizes("mse_loss", input, target)
-    return _op("mse_loss")(input, target, _number(reduction))
+    return _op("mse_loss")(input, target, _number(reduction, size_average, reduce))
 
 
 @_overridable
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The mean of absolute differences."""
     _warn_sizes("l1_loss", input, target)
-    return _op("l1_loss")(input, target, _number(reduction))
+    return _op("l1_loss")(input, target, _number(reduction, size_average, reduce))
 
 
 @_overridable
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """The absolute difference, rounded off to a square below beta."""
     _warn_sizes("smooth_l1_loss", input, target)
-    return _op("smooth_l1_loss")(input, target, _number(reduction), beta)
+    return _op("smooth_l1_loss")(input, target, _number(reduction, size_average, reduce), beta)
 
 
 @_overridable
@@ -290,7 +500,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     _need_tensor("binary_cross_entropy", "target", 2, target)
     if input.size() != target.size():
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size.")
-    return _op("binary_cross_entropy")(input, target, weight, _number(reduction))
+    return _op("binary_cross_entropy")(input, target, weight, _number(reduction, size_average, reduce))
 
 
 @_overridable
@@ -299,15 +509,161 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     _need_tensor("binary_cross_entropy_with_logits", "target", 2, target)
     if input.size() != target.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _number(reduction))
+    return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _number(reduction, size_average, reduce))
 
 
 @_overridable
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence of target from log probabilities."""
-    if reduction == "batchmean":
+    if reduction == "batchmean" and size_average is None and reduce is None:
         return _op("kl_div")(input, target, 2, log_target=log_target) / input.size(0)
-    return _op("kl_div")(input, target, _number(reduction), log_target=log_target)
+    return _op("kl_div")(input, target, _number(reduction, size_average, reduce), log_target=log_target)
+
+
+@_overridable
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+    """The negative log-likelihood of counts under Poisson distributions of (the exponential of) the input."""
+    return _op("poisson_nll_loss")(input, target, log_input, full, eps, _number(reduction, size_average, reduce))
+
+
+@_overridable
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """The negative log-likelihood of targets under normal distributions of mean `input` and variance `var`."""
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = input.new_full(input.shape, var)
+    elif (var < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif input.dim() != var.dim() or sum(y for x, y in zip(input.size(), var.size()) if x != y) != 1:
+            raise ValueError("var is of incorrect size")
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not valid")
+    var = var.clone()
+    var.detach().clamp_(min=eps)  # its gradient goes past the limit
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def _loss(name, doc):
+    """f(input, target, …) for an operator of two tensors and a reduction."""
+
+    def front(input, target, size_average=None, reduce=None, reduction="mean"):
+        return _op(name)(input, target, _number(reduction, size_average, reduce))
+
+    front.__name__ = front.__qualname__ = name
+    front.__doc__ = doc
+    return _overridable(front)
+
+
+multilabel_margin_loss = _loss("multilabel_margin_loss", "The margin by which targets, the classes up to the first -1, beat all other classes.")
+soft_margin_loss = _loss("soft_margin_loss", "log(1 + exp(-target * input)), with targets 1 and -1.")
+
+
+@_overridable
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Cross entropy of every class with its own target, as the mean over classes."""
+    how = _number(reduction, size_average, reduce)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    loss = loss.sum(dim=input.dim() - 1) / input.size(-1)
+    return (loss, loss.mean, loss.sum)[how]() if how else loss
+
+
+@_overridable
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The margin by which the target beats every other class, to the power p, as the mean over classes."""
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return _op("multi_margin_loss")(input, target, p, margin, weight, _number(reduction, size_average, reduce))
+
+
+@_overridable
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    return _op("hinge_embedding_loss")(input, target, margin, _number(reduction, size_average, reduce))
+
+
+@_overridable
+def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    return _op("cosine_embedding_loss")(input1, input2, target, margin, _number(reduction, size_average, reduce))
+
+
+@_overridable
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, -target * (input1 - input2) + margin)."""
+    if not input1.dim() == input2.dim() == target.dim():
+        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} ")
+    return _op("margin_ranking_loss")(input1, input2, target, margin, _number(reduction, size_average, reduce))
+
+
+@_overridable
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+    """max(0, distance to positive - distance to negative + margin)."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return _op("triplet_margin_loss")(anchor, positive, negative, margin, p, eps, swap, _number(reduction, size_average, reduce))
+
+
+@_overridable
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+    """triplet_margin_loss with a distance of the caller's."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs")
+    how, distance = _number(reduction), distance_function or _op("pairwise_distance")
+    far = distance(anchor, negative)
+    if swap:
+        far = _ops["minimum"](far, distance(positive, negative))
+    loss = (distance(anchor, positive) - far + margin).clamp_min(0)
+    return (loss, loss.mean, loss.sum)[how]() if how else loss
+
+
+_GRID_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+_GRID_PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+@_overridable
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """Images or volumes sampled at the positions of grid, which are between -1 and 1 inside."""
+    if mode not in _GRID_MODES:
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in _GRID_PADDINGS:
+        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+    if align_corners is None:
+        import warnings
+
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners.", stacklevel=3)
+    return _op("grid_sampler")(input, grid, _GRID_MODES[mode], _GRID_PADDINGS[padding_mode], bool(align_corners))
+
+
+@_overridable
+def affine_grid(theta, size, align_corners=None):
+    """The grid for grid_sample that maps each element of an image or volume of this size by theta."""
+    if align_corners is None:
+        import warnings
+
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners.", stacklevel=3)
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}.")
+    if theta.dim() != 3 or tuple(theta.shape[1:]) != (n, n + 1):
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}.")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    return _op("affine_grid_generator")(theta, size, bool(align_corners))
 
 
 @_overridable
@@ -329,17 +685,26 @@ _RESIZERS = {
     "linear": ("upsample_linear1d", None, None),
     "bilinear": (None, "upsample_bilinear2d", None),
     "trilinear": (None, None, "upsample_trilinear3d"),
+    "bicubic": (None, "upsample_bicubic2d", None),
+    "lanczos": (None, None, None),
+    "area": ("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"),
 }
+_SMOOTH_RESIZERS = {"bilinear": "_upsample_bilinear2d_aa", "bicubic": "_upsample_bicubic2d_aa", "lanczos": "_upsample_lanczos2d_aa"}
 
 
 @_overridable
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Sequences, images or volumes resized to size, or by scale_factor."""
-    smooth = mode in ("linear", "bilinear", "trilinear")
+    smooth = mode in ("linear", "bilinear", "trilinear", "bicubic", "lanczos")
     if align_corners is not None and not smooth:
         raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
-    if antialias:
-        raise NotImplementedError("interpolate: antialias is not implemented")
+    if antialias and (mode not in _SMOOTH_RESIZERS or input.dim() != 4):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+    if mode == "lanczos" and input.dim() == 4:
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
     dims = list(input.shape[2:])
 
     def each(value, what):
@@ -371,10 +736,14 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {' | '.join(_RESIZERS)} (got {mode})"
         )
-    name = _RESIZERS[mode][len(dims) - 1]
+    name = _SMOOTH_RESIZERS[mode] if antialias else _RESIZERS[mode][len(dims) - 1]
+    if name is None and mode in ("bicubic", "lanczos"):
+        raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs 4D input")
     if name is None:
         wanted = next(i for i, n in enumerate(_RESIZERS[mode]) if n) + 3
         raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {wanted}D input")
+    if mode == "area":
+        return _op(name)(input, size)
     args = (align_corners or False,) if smooth else ()
     return _op(name)(input, size, *args, *scales)
 
@@ -383,3 +752,15 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of interpolate."""
     return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@_overridable
+def upsample_nearest(input, size=None, scale_factor=None):
+    """interpolate in mode "nearest"."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+@_overridable
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """interpolate in mode "bilinear" with aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)

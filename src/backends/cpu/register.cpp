@@ -15,6 +15,9 @@ void register_cpu() {
   register_norm();
   register_sort();
   register_loss();
+  register_distance();
+  register_resample();
+  register_grid();
 }
 
 }  // namespace fc::cpu

@@ -16,6 +16,9 @@ void register_softmax();
 void register_norm();
 void register_sort();
 void register_loss();
+void register_distance();
+void register_resample();
+void register_grid();
 inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.

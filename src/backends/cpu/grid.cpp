@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grid sampling. Interpolation is a product of one-dimensional ones, so every mode is a few taps per dimension: where
+// they stand, their weights, and how the weights change with the grid's number.
+#include "plan/grid.h"
+
+#include <cmath>
+
+#include "backends/cpu/register.h"
+#include "core/threads.h"
+
+namespace fc::cpu {
+namespace {
+
+constexpr int64_t kWork = 1 << 12;  // elements worth a thread
+
+template <class T>
+struct Taps {
+  int count = 0;
+  int64_t index[4];  // -1: outside, which counts as zero
+  T weight[4], slope[4];
+};
+
+template <class T>
+struct Axis {
+  int64_t size;
+  Interpolation interpolation;
+  GridPadding padding;
+  bool align;
+
+  // A coordinate moved into the input as the padding says; `slope` is multiplied by what that does to changes.
+  T inside(T at, T& slope) const {
+    if (padding == GridPadding::Zeros) return at;
+    if (padding == GridPadding::Reflection) {
+      const T low = align ? T(0) : T(-0.5), span = align ? T(size - 1) : T(size);
+      if (span <= 0) {
+        slope = 0;
+        return 0;
+      }
+      T away = at - low;
+      if (away < 0) {
+        away = -away;
+        slope = -slope;
+      }
+      const T rest = std::fmod(away, span);
+      if (std::fmod(std::floor(away / span), T(2)) == 0) {
+        at = rest + low;
+      } else {
+        at = span - rest + low;
+        slope = -slope;
+      }
+    }
+    const T most = T(size - 1);
+    if (!(at > 0)) {
+      slope = 0;
+      return 0;
+    }
+    if (at >= most) {
+      slope = 0;
+      return most;
+    }
+    return at;
+  }
+  int64_t checked(T at) const {  // a whole coordinate as an index
+    return at >= 0 && at < T(size) ? static_cast<int64_t>(at) : -1;
+  }
+
+  Taps<T> operator()(T number) const {
+    Taps<T> t;
+    T slope = align ? T(size - 1) / 2 : T(size) / 2;
+    T at = align ? (number + 1) / 2 * T(size - 1) : ((number + 1) * T(size) - 1) / 2;
+    if (interpolation == Interpolation::Cubic) {
+      const T below = std::floor(at), x = at - below, a = T(-0.75);
+      t.count = 4;
+      for (int j = 0; j < 4; ++j) {
+        T unused = 1;
+        t.index[j] = checked(inside(below + T(j - 1), unused));
+        const T far = std::abs(x - T(j - 1)), sign = x - T(j - 1) < 0 ? T(-1) : T(1);
+        const bool near = j == 1 || j == 2;
+        t.weight[j] = near ? ((a + 2) * far - (a + 3)) * far * far + 1 : ((far - 5) * far + 8) * far * a - 4 * a;
+        t.slope[j] = slope * sign * (near ? (3 * (a + 2) * far - 2 * (a + 3)) * far : ((3 * far - 10) * far + 8) * a);
+      }
+      return t;
+    }
+    at = inside(at, slope);
+    if (interpolation == Interpolation::Nearest) {
+      t.count = 1;
+      t.index[0] = checked(std::nearbyint(at));
+      t.weight[0] = 1;
+      t.slope[0] = 0;
+      return t;
+    }
+    const T below = std::floor(at);
+    t.count = 2;
+    t.index[0] = checked(below);
+    t.index[1] = checked(below + 1);
+    t.weight[1] = at - below;
+    t.weight[0] = 1 - t.weight[1];
+    t.slope[0] = -slope;
+    t.slope[1] = slope;
+    return t;
+  }
+};
+
+// One position's taps in all dimensions; the grid's numbers come last dimension first.
+template <class T>
+struct Sampler {
+  int64_t spatial, channels, in_size = 1, out_size = 1;
+  Axis<T> axes[3];
+
+  Sampler(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align)
+      : spatial(input.dim() - 2), channels(input.size(1)) {
+    for (int64_t d = 0; d < 3; ++d) {  // two dimensions: a volume of depth 1
+      const int64_t own = d - (3 - spatial);
+      axes[d] = {own < 0 ? 1 : input.size(own + 2), static_cast<Interpolation>(interpolation),
+                 static_cast<GridPadding>(padding), align};
+      if (own >= 0) {
+        in_size *= input.size(own + 2);
+        out_size *= grid.size(own + 1);
+      }
+    }
+  }
+  // f(offset of the element in a plane, weight, slopes by dimension of the grid) for every element that counts.
+  template <class F>
+  void each(const T* numbers, const F& f) const {
+    Taps<T> t[3];
+    if (spatial == 2) {
+      t[0].count = 1;
+      t[0].index[0] = 0;
+      t[0].weight[0] = 1;
+      t[0].slope[0] = 0;
+    }
+    for (int64_t i = 0; i < spatial; ++i) t[2 - i] = axes[2 - i](numbers[i]);
+    for (int z = 0; z < t[0].count; ++z)
+      for (int y = 0; y < t[1].count; ++y)
+        for (int x = 0; x < t[2].count; ++x) {
+          if (t[0].index[z] < 0 || t[1].index[y] < 0 || t[2].index[x] < 0) continue;
+          const T wz = t[0].weight[z], wy = t[1].weight[y], wx = t[2].weight[x];
+          const T slopes[3] = {wz * wy * t[2].slope[x], wz * t[1].slope[y] * wx, t[0].slope[z] * wy * wx};
+          f((t[0].index[z] * axes[1].size + t[1].index[y]) * axes[2].size + t[2].index[x], wz * wy * wx, slopes);
+        }
+  }
+};
+
+DType wide(DType t) { return t == DType::Float64 ? t : DType::Float32; }
+template <class F>
+void with_type(DType t, const F& f) {
+  if (t == DType::Float64) f(double());
+  else f(float());
+}
+
+template <int64_t spatial>
+Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
+  const Dims shape = check_grid(input, grid, spatial, interpolation, padding);
+  const DType type = wide(input.dtype());
+  Tensor x = contiguous(to_dtype(input, type)), positions = contiguous(to_dtype(grid, type)),
+         out = zeros(shape, type, Device{});
+  with_type(type, [&]<class T>(T) {
+    const Sampler<T> s(input, grid, interpolation, padding, align);
+    const T *from = x.data_as<T>(), *at = positions.data_as<T>();
+    T* to = out.data_as<T>();
+    parallel_for(0, input.size(0) * s.out_size, std::max<int64_t>(1, kWork / std::max<int64_t>(s.channels * 4, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t batch = i / s.out_size;
+                     const T* image = from + batch * s.channels * s.in_size;
+                     T* result = to + batch * s.channels * s.out_size + i % s.out_size;
+                     s.each(at + i * spatial, [&](int64_t offset, T weight, const T*) {
+                       for (int64_t c = 0; c < s.channels; ++c)
+                         result[c * s.out_size] += weight * image[c * s.in_size + offset];
+                     });
+                   }
+                 });
+  });
+  return to_dtype(out, input.dtype());
+}
+
+template <int64_t spatial>
+std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad, const Tensor& input, const Tensor& grid,
+                                           int64_t interpolation, int64_t padding, bool align,
+                                           std::span<const bool> mask) {
+  const Dims shape = check_grid(input, grid, spatial, interpolation, padding);
+  FC_CHECK(Dims::same(grad.sizes(), shape), "grid_sampler_backward: expected a gradient of size ", IntSpan(shape),
+           ", got ", grad.sizes());
+  FC_CHECK(mask.size() == 2, "grid_sampler_backward: output_mask needs two entries");
+  const DType type = wide(input.dtype());
+  Tensor x = contiguous(to_dtype(input, type)), positions = contiguous(to_dtype(grid, type)),
+         g = contiguous(to_dtype(grad, type)), dx = mask[0] ? zeros(input.sizes(), type, Device{}) : Tensor(),
+         dgrid = zeros(grid.sizes(), type, Device{});
+  with_type(type, [&]<class T>(T) {
+    const Sampler<T> s(input, grid, interpolation, padding, align);
+    const T *from = x.data_as<T>(), *at = positions.data_as<T>(), *go = g.data_as<T>();
+    T *to = mask[0] ? dx.data_as<T>() : nullptr, *to_grid = dgrid.data_as<T>();
+    // By image: no two threads add to one element.
+    parallel_for(0, input.size(0), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * s.out_size; i < end * s.out_size; ++i) {
+        const int64_t batch = i / s.out_size, plane = batch * s.channels;
+        const T* here = go + plane * s.out_size + i % s.out_size;
+        s.each(at + i * spatial, [&](int64_t offset, T weight, const T* slopes) {
+          T total = 0;
+          for (int64_t c = 0; c < s.channels; ++c) {
+            const int64_t element = (plane + c) * s.in_size + offset;
+            const T gc = here[c * s.out_size];
+            if (to) to[element] += weight * gc;
+            total += from[element] * gc;
+          }
+          for (int64_t d = 0; d < spatial; ++d) to_grid[i * spatial + d] += slopes[d] * total;
+        });
+      }
+    });
+  });
+  return {mask[0] ? to_dtype(dx, input.dtype()) : Tensor(), to_dtype(dgrid, grid.dtype())};
+}
+
+}  // namespace
+
+void register_grid() {
+  set_cpu_kernel("aten::grid_sampler_2d", kernel<&sample<2>>());
+  set_cpu_kernel("aten::grid_sampler_2d_backward", kernel<&sample_backward<2>>());
+  set_cpu_kernel("aten::grid_sampler_3d", kernel<&sample<3>>());
+  set_cpu_kernel("aten::grid_sampler_3d_backward", kernel<&sample_backward<3>>());
+}
+
+}  // namespace fc::cpu
