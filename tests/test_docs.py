@@ -2,12 +2,17 @@
 """Pages of docs/, followed to the letter: their blocks are compiled and run in their order."""
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools"))
+import by_the_book  # noqa: E402
+
+RECIPES = by_the_book.recipes()
 
 
 def blocks(page):
@@ -29,3 +34,28 @@ def test_every_block_of_the_page(tmp_path, page, source):
         done = subprocess.run(command, cwd=tmp_path, check=True, timeout=300, text=True, stdout=subprocess.PIPE)
         for said in re.findall(r"# prints: (.*)", text):
             assert said in done.stdout
+
+
+# What uses the new row beside its own file: the list of opcodes, and the formula for one type.
+USES = {
+    "unary": '#include "kernels/formulas/unary.h"\nfloat used = fc::scalar::{name}::apply(1.0f, static_cast<float*>(nullptr));',
+    "binary": '#include "kernels/formulas/binary.h"\nfloat used = fc::scalar::{name}::apply(1.0f, 2.0f, static_cast<float*>(nullptr));',
+    "reduce": '#include "kernels/formulas/folds.h"\nfloat used = fc::folds::{name}::join(1.0f, fc::folds::{name}::term(2.0f, 0.0f));',
+}
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="no C++ compiler")
+@pytest.mark.parametrize("kind", USES)
+def test_an_operator_in_the_tree_is_two_files(tmp_path, kind):
+    """Each recipe of the page, put into copies of the files it names, compiles. (`make build-stats` builds and runs it.)"""
+    recipe = RECIPES[kind]
+    assert len(recipe.files) == 2 and recipe.lines <= 12
+    for folder in ("include/facula/formulas", "include/facula/opcodes"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / "src/ops").mkdir(parents=True)
+    shutil.copy(ROOT / f"src/ops/{kind}.cpp", tmp_path / "src/ops")
+    by_the_book.follow(tmp_path, recipe)
+    source = tmp_path / "all.cpp"
+    source.write_text(f'#include "dispatch/family_table.cpp"\n#include "{tmp_path}/src/ops/{kind}.cpp"\n' + USES[kind].format(name=recipe.name))
+    folders = [tmp_path / "include", ROOT / "include", ROOT / "src"]
+    subprocess.run(["c++", "-std=c++20", "-fsyntax-only", *(f"-I{f}" for f in folders), source], check=True, timeout=300)

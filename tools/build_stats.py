@@ -2,8 +2,8 @@
 """Measures and judges the budgets of this project: build_stats.py [--json FILE] [--only NAME,...] [--keep]
 
 Works on a copy of the tree, so edits never touch yours: a clean build without ccache, then rebuilds after touching
-a kernel and after adding an operator, then sizes, import time and the cost of a call. Prints a table, writes JSON,
-ends with 1 if a budget is broken.
+a kernel and after adding operators as docs/add-an-operator.md says, then sizes, import time and the cost of a call.
+Prints a table, writes JSON, ends with 1 if a budget is broken.
 """
 
 import argparse
@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 
+import by_the_book
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # name: (what, unit, budget, aim); smaller is better.
@@ -26,6 +28,12 @@ BUDGETS = {
     "kernel_rebuild": ("edit one CPU kernel, build, import", "s", 15, 5),
     "operator_files": ("sources recompiled after adding an operator", "files", 4, 2),
     "operator_rebuild": ("add one operator, build, import", "s", 30, 15),
+    **{
+        f"{kind}_{what}": (f"{words} a new {noun} operator by the book", what, budget, aim)
+        for kind, noun, files in (("unary", "unary", 2), ("binary", "binary", 2), ("reduce", "reducing", 3))
+        for what, words, budget, aim in (("files", "files edited for", files, 2), ("lines", "lines added for", 12, 8),
+                                         ("compilations", "sources recompiled after", 10, 6))
+    },
     "cpp_program": ("compile 20 lines of C++ with -O2", "s", 1, 0.7),
     "import": ("import facula, warm", "ms", 120, 60),
     "library": ("libfacula.so, stripped", "MB", 25, 12),
@@ -115,7 +123,13 @@ def kernel_rebuild(tree, found):
     found["details"]["kernel_rebuild"] = {k: round(v, 2) for k, v in times.items()}
 
 
-# A new operator as docs/add-an-operator.md adds one: a row in its family's table.
+def of_library(compiled):
+    """What a user of the library waits for; programs that include the C++ front's list of operators follow."""
+    sources = {name for name in compiled if not re.match(r"CMakeFiles/[^/]+\.dir/(tests|examples|tools)/", name)}
+    return sorted(source_of(name) for name in sources)
+
+
+# A new operator that is written in others: a row in its family's table.
 FAMILY = "src/ops/copy.cpp"
 ROW = """constexpr OpDef defs[] = {
     {.schema = "twice(Tensor self) -> Tensor", .composite = kernel<+[](const Tensor& a) { return add(a, a); }>()},"""
@@ -125,11 +139,26 @@ def operator_rebuild(tree, found):
     tree.edit(FAMILY, lambda text: text.replace("constexpr OpDef defs[] = {", ROW, 1))
     seconds, compiled = tree.make()
     found["operator_rebuild"] = seconds + tree.importing()
-    # What a user of the library waits for; programs that include the C++ front's list of operators follow.
-    library = {source_of(k) for k in compiled if "facula_tests" not in k}
-    found["operator_files"] = len(library)
-    found["details"]["operator_files"] = sorted(library)
+    found["details"]["operator_files"] = of_library(compiled)
+    found["operator_files"] = len(of_library(compiled))
     tree.run(tree.python, "-c", "import facula; assert facula.twice(facula.ones(2)).tolist() == [2.0, 2.0]")
+
+
+# What the page's operators give for 1 and -3 (and 2).
+ANSWERS = {"unary": ("", [0.5, -0.75]), "binary": (", 2", [1.0, 5.0]), "reduce": ("", -26.0)}
+
+
+def by_the_book_rebuild(tree, found):
+    for kind, recipe in by_the_book.recipes().items():
+        by_the_book.follow(tree.folder, recipe)
+        _, compiled = tree.make()
+        found[f"{kind}_files"], found[f"{kind}_lines"] = len(recipe.files), recipe.lines
+        found[f"{kind}_compilations"] = len(of_library(compiled))
+        found["details"][f"{kind}_compilations"] = of_library(compiled)
+        arguments, answer = ANSWERS[kind]
+        tree.run(tree.python, "-c", f"import facula as torch; x = torch.tensor([1.0, -3.0], dtype=torch.float64, requires_grad=True); "
+                 f"f = lambda x: torch.{recipe.name}(x{arguments}); assert f(x).tolist() == {answer}, f(x); "
+                 f"torch.autograd.gradcheck(f, x); assert torch.{recipe.name}.__doc__")  # fmt: skip
 
 
 PROGRAM = """#include <facula/facula.h>
@@ -232,7 +261,7 @@ def cpp_calls(tree, found):
     found["details"]["instructions_per_call"] = {"never observed": never, "observed before, off now": off}
 
 
-STEPS = [clean_build, kernel_rebuild, operator_rebuild, cpp_program, sizes, import_time, python_calls, cpp_calls]
+STEPS = [clean_build, kernel_rebuild, operator_rebuild, by_the_book_rebuild, cpp_program, sizes, import_time, python_calls, cpp_calls]
 
 
 def judge(name, value):

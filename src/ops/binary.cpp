@@ -18,8 +18,20 @@ namespace {
 #define B (g.in(1))
 #define Y (g.result())
 
-// What few operators need.
-struct BinarySpecial {
+struct BinaryRow {
+  const char* name;
+  int opcode;
+  Promote promote = Promote::Same;
+  const char* doc = nullptr;
+  const char* refuses = "";  // kinds of the promoted type: b, i, f, c
+  const char* saves = "";
+  GradFormula grad = nullptr;          // null: no derivative flows
+  bool alpha = false;                  // has "*, Scalar alpha=1"
+  const char* tensor = "Tensor";       // name of the overload with two tensors
+  const char* scalar = "Scalar";       // of the one with a number second; null: none
+  const char* number_first = nullptr;  // of the one with a number first
+  const char* forms = "io";            // i in-place, o out=, e out= of the result's type only
+  // What few operators need.
   void (*check)(const MapInput* in, DType common) = nullptr;  // throws, in PyTorch's words
   // By other operators: for the wide unsigned types, which have no arithmetic of their own, and for half types.
   Tensor (*wide_unsigned)(const MapInput* in, DType common) = nullptr;
@@ -30,21 +42,6 @@ struct BinarySpecial {
   // Autograd's names for calls of the overloads with two tensors, a scalar second, a scalar first; null:
   // <Name>Backward0.
   const char* nodes[3] = {};
-};
-struct BinaryRow {
-  const char* name;
-  int opcode;
-  const char* doc;
-  Promote promote = Promote::Same;
-  const char* refuses = "";  // kinds of the promoted type: b, i, f, c
-  const char* saves = "";
-  GradFormula grad = nullptr;          // null: no derivative flows
-  bool alpha = false;                  // has "*, Scalar alpha=1"
-  const char* tensor = "Tensor";       // name of the overload with two tensors
-  const char* scalar = "Scalar";       // of the one with a number second; null: none
-  const char* number_first = nullptr;  // of the one with a number first
-  const char* forms = "io";            // i in-place, o out=, e out= of the result's type only
-  BinarySpecial special = {};
 };
 
 constexpr const char* both = "other:self self:other";
@@ -101,269 +98,175 @@ Tensor wide_greater(const MapInput* in, DType t) {
 
 // clang-format off
 constexpr BinaryRow rows[] = {
-    {"add", FC_MAP_add, "input + alpha * other, element by element.", Promote::Same, "", "alpha",
-     [](Grad& g) {
+    {.name = "add", .opcode = FC_MAP_add,
+     .doc = "input + alpha * other, element by element.",
+     .saves = "alpha", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar()))));
-     },
-     true},
-    {"sub",
-     FC_MAP_sub,
-     "input - alpha * other, element by element.",
-     Promote::Same,
-     "b",
-     "alpha",
-     [](Grad& g) {
+     }, .alpha = true},
+    {.name = "sub", .opcode = FC_MAP_sub,
+     .doc = "input - alpha * other, element by element.",
+     .refuses = "b", .saves = "alpha", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
-     },
-     true,
-     "Tensor",
-     "Scalar",
-     nullptr,
-     "io",
-     {.check = check_no_bool}},
-    {"rsub",
-     FC_MAP_rsub,
-     "other - alpha * input, element by element.",
-     Promote::Same,
-     "b",
-     "alpha",
-     [](Grad& g) {
+     }, .alpha = true, .check = check_no_bool},
+    {.name = "rsub", .opcode = FC_MAP_rsub,
+     .doc = "other - alpha * input, element by element.",
+     .refuses = "b", .saves = "alpha", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
        if (g.needs(1)) g.set(1, G);
-     },
-     true,
-     "Tensor",
-     "Scalar",
-     nullptr,
-     "",
-     {.check = check_no_bool, .reversed = true, .nodes = {nullptr, "RsubBackward1"}}},
-    {"mul",
-     FC_MAP_mul,
-     "input * other, element by element.",
-     Promote::Same,
-     "",
-     both,
-     [](Grad& g) {
+     }, .alpha = true, .forms = "", .check = check_no_bool, .reversed = true, .nodes = {nullptr, "RsubBackward1"}},
+    {.name = "mul", .opcode = FC_MAP_mul,
+     .doc = "input * other, element by element.",
+     .saves = both, .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, conj(B)));
        if (g.needs(1)) g.set(1, mul(G, conj(A)));
-     },
-     false,
-     "Tensor",
-     "Scalar",
-     nullptr,
-     "io",
-     {.wide_unsigned = wide_product}},
-    {"div", FC_MAP_div, "input / other, element by element; rounded if rounding_mode says how.", Promote::Float, "",
-     "other self:other",
-     [](Grad& g) {
+     }, .wide_unsigned = wide_product},
+    {.name = "div", .opcode = FC_MAP_div, .promote = Promote::Float,
+     .doc = "input / other, element by element; rounded if rounding_mode says how.",
+     .saves = "other self:other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, conj(B)));
        if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
      }},
-    {"floor_divide", FC_MAP_floor_divide, "input / other rounded down.", Promote::Same, "bc", "", nullptr, false, ""},
-    {"remainder",
-     FC_MAP_remainder,
-     "The remainder of division with the sign of other.",
-     Promote::Same,
-     "bc",
-     "self:other other:other",
-     [](Grad& g) {
+    {.name = "floor_divide", .opcode = FC_MAP_floor_divide,
+     .doc = "input / other rounded down.",
+     .refuses = "bc", .tensor = ""},
+    {.name = "remainder", .opcode = FC_MAP_remainder,
+     .doc = "The remainder of division with the sign of other.",
+     .refuses = "bc", .saves = "self:other other:other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "floor"))));
-     },
-     false,
-     "Tensor",
-     "Scalar",
-     "Scalar_Tensor",
-     "io",
-     {.nodes = {"RemainderBackward1"}}},
-    {"fmod",
-     FC_MAP_fmod,
-     "The remainder of division with the sign of input.",
-     Promote::Same,
-     "bc",
-     "self:other other:other",
-     [](Grad& g) {
+     }, .number_first = "Scalar_Tensor", .nodes = {"RemainderBackward1"}},
+    {.name = "fmod", .opcode = FC_MAP_fmod,
+     .doc = "The remainder of division with the sign of input.",
+     .refuses = "bc", .saves = "self:other other:other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, neg(mul(G, div_mode(A, B, "trunc"))));
-     },
-     false,
-     "Tensor",
-     "Scalar",
-     nullptr,
-     "io",
-     {.nodes = {"FmodBackward1"}}},
-    {"maximum",
-     FC_MAP_maximum,
-     "The larger of both elements; NaN wins.",
-     Promote::Same,
-     "c",
-     all,
-     [](Grad& g) { split_extreme(g, lt(A, B), gt(A, B)); },
-     false,
-     "",
-     nullptr,
-     nullptr,
-     "o",
-     {.wide_unsigned = wide_greater}},
-    {"minimum",
-     FC_MAP_minimum,
-     "The smaller of both elements; NaN wins.",
-     Promote::Same,
-     "c",
-     all,
-     [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); },
-     false,
-     "",
-     nullptr,
-     nullptr,
-     "o",
-     {.wide_unsigned = wide_lesser}},
-    {"fmax",
-     FC_MAP_fmax,
-     "The larger element; a NaN loses to a number.",
-     Promote::Same,
-     "c",
-     all,
-     [](Grad& g) { split_number(g, ge(A, B), gt(A, B)); },
-     false,
-     "",
-     nullptr,
-     nullptr,
-     "o",
-     {.wide_unsigned = wide_greater}},
-    {"fmin",
-     FC_MAP_fmin,
-     "The smaller element; a NaN loses to a number.",
-     Promote::Same,
-     "c",
-     all,
-     [](Grad& g) { split_number(g, le(A, B), lt(A, B)); },
-     false,
-     "",
-     nullptr,
-     nullptr,
-     "o",
-     {.wide_unsigned = wide_lesser}},
-    {"atan2", FC_MAP_atan2, "The angle of the point (other, input), between -pi and pi.", Promote::Float, "c", all,
-     [](Grad& g) {
+     }, .nodes = {"FmodBackward1"}},
+    {.name = "maximum", .opcode = FC_MAP_maximum,
+     .doc = "The larger of both elements; NaN wins.",
+     .refuses = "c", .saves = all, .grad = [](Grad& g) { split_extreme(g, lt(A, B), gt(A, B)); }, .tensor = "",
+     .scalar = nullptr, .forms = "o", .wide_unsigned = wide_greater},
+    {.name = "minimum", .opcode = FC_MAP_minimum,
+     .doc = "The smaller of both elements; NaN wins.",
+     .refuses = "c", .saves = all, .grad = [](Grad& g) { split_extreme(g, gt(A, B), lt(A, B)); }, .tensor = "",
+     .scalar = nullptr, .forms = "o", .wide_unsigned = wide_lesser},
+    {.name = "fmax", .opcode = FC_MAP_fmax,
+     .doc = "The larger element; a NaN loses to a number.",
+     .refuses = "c", .saves = all, .grad = [](Grad& g) { split_number(g, ge(A, B), gt(A, B)); }, .tensor = "",
+     .scalar = nullptr, .forms = "o", .wide_unsigned = wide_greater},
+    {.name = "fmin", .opcode = FC_MAP_fmin,
+     .doc = "The smaller element; a NaN loses to a number.",
+     .refuses = "c", .saves = all, .grad = [](Grad& g) { split_number(g, le(A, B), lt(A, B)); }, .tensor = "",
+     .scalar = nullptr, .forms = "o", .wide_unsigned = wide_lesser},
+    {.name = "atan2", .opcode = FC_MAP_atan2, .promote = Promote::Float,
+     .doc = "The angle of the point (other, input), between -pi and pi.",
+     .refuses = "c", .saves = all, .grad = [](Grad& g) {
        Tensor r = reciprocal(add(mul(A, A), mul(B, B)));
        if (g.needs(0)) g.set(0, mul(G, mul(B, r)));
        if (g.needs(1)) g.set(1, mul(G, neg(mul(A, r))));
-     },
-     false, "", nullptr},
-    {"hypot", FC_MAP_hypot, "The hypotenuse of a right triangle, without overflow.", Promote::Same, "bic",
-     "self other result",
-     [](Grad& g) {
+     }, .tensor = "", .scalar = nullptr},
+    {.name = "hypot", .opcode = FC_MAP_hypot,
+     .doc = "The hypotenuse of a right triangle, without overflow.",
+     .refuses = "bic", .saves = "self other result", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, div(A, Y)));
        if (g.needs(1)) g.set(1, mul(G, div(B, Y)));
-     },
-     false, "", nullptr},
-    {"copysign",
-     FC_MAP_copysign,
-     "The magnitude of input with the sign of other.",
-     Promote::Float,
-     "c",
-     "self result",
-     [](Grad& g) {
+     }, .tensor = "", .scalar = nullptr},
+    {.name = "copysign", .opcode = FC_MAP_copysign, .promote = Promote::Float,
+     .doc = "The magnitude of input with the sign of other.",
+     .refuses = "c", .saves = "self result", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, where(eq(A, 0), 0, div(Y, A))));
        if (g.needs(1)) g.set(1, zeros_like(G));
-     },
-     false,
-     "Tensor",
-     "Scalar",
-     nullptr,
-     "io",
-     {.nodes = {nullptr, "CopysignBackward1"}}},
-    {"nextafter",
-     FC_MAP_nextafter,
-     "The next floating-point number from input towards other.",
-     Promote::Same,
-     "bic",
-     all,
-     [](Grad& g) {
+     }, .nodes = {nullptr, "CopysignBackward1"}},
+    {.name = "nextafter", .opcode = FC_MAP_nextafter,
+     .doc = "The next floating-point number from input towards other.",
+     .refuses = "bic", .saves = all, .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, masked_fill(G, eq(A, B), 0));
        if (g.needs(1)) g.set(1, zeros_like(G));
-     },
-     false,
-     "",
-     nullptr,
-     nullptr,
-     "io",
-     {.half = next_half}},
-    {"logaddexp", FC_MAP_logaddexp, "log(exp(input) + exp(other)), without overflow.", Promote::Same, "bi",
-     "self other",
-     [](Grad& g) {
+     }, .tensor = "", .scalar = nullptr, .half = next_half},
+    {.name = "logaddexp", .opcode = FC_MAP_logaddexp,
+     .doc = "log(exp(input) + exp(other)), without overflow.",
+     .refuses = "bi", .saves = "self other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, conj(add(exp(sub(B, A)), 1))));
        if (g.needs(1)) g.set(1, div(G, conj(add(exp(sub(A, B)), 1))));
-     },
-     false, "", nullptr, nullptr, "o"},
-    {"logaddexp2", FC_MAP_logaddexp2, "log2(2 ** input + 2 ** other), without overflow.", Promote::Same, "bic",
-     "self other",
-     [](Grad& g) {
+     }, .tensor = "", .scalar = nullptr, .forms = "o"},
+    {.name = "logaddexp2", .opcode = FC_MAP_logaddexp2,
+     .doc = "log2(2 ** input + 2 ** other), without overflow.",
+     .refuses = "bic", .saves = "self other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, add(exp2(sub(B, A)), 1)));
        if (g.needs(1)) g.set(1, div(G, add(exp2(sub(A, B)), 1)));
-     },
-     false, "", nullptr, nullptr, "o"},
-    {"xlogy",
-     FC_MAP_xlogy,
-     "input * log(other), zero where input is zero.",
-     Promote::Float,
-     "c",
-     "self other",
-     [](Grad& g) {
+     }, .tensor = "", .scalar = nullptr, .forms = "o"},
+    {.name = "xlogy", .opcode = FC_MAP_xlogy, .promote = Promote::Float,
+     .doc = "input * log(other), zero where input is zero.",
+     .refuses = "c", .saves = "self other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, 0)), 0, log(B))));
        if (g.needs(1)) g.set(1, div(mul(G, A), B));
-     },
-     false,
-     "Tensor",
-     "Scalar_Other",
-     "Scalar_Self",
-     "io",
-     {.nodes = {nullptr, "XlogyBackward2", "XlogyBackward1"}}},
-    {"special_xlog1py", FC_MAP_xlog1py, "input * log1p(other), zero where input is zero.", Promote::Float, "c",
-     "self other",
-     [](Grad& g) {
+     }, .scalar = "Scalar_Other", .number_first = "Scalar_Self",
+     .nodes = {nullptr, "XlogyBackward2", "XlogyBackward1"}},
+    {.name = "special_xlog1py", .opcode = FC_MAP_xlog1py, .promote = Promote::Float,
+     .doc = "input * log1p(other), zero where input is zero.",
+     .refuses = "c", .saves = "self other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, where(logical_and(eq(A, 0), le(B, -1)), 0, call<"aten::log1p", Tensor>(B))));
        if (g.needs(1)) g.set(1, div(mul(G, A), add(B, 1)));
-     },
-     false, "", "other_scalar", "self_scalar", "o"},
-    {"ldexp", FC_MAP_ldexp, "input * 2 ** other.", Promote::Float, "", "self other",
-     [](Grad& g) {
+     }, .tensor = "", .scalar = "other_scalar", .number_first = "self_scalar", .forms = "o"},
+    {.name = "ldexp", .opcode = FC_MAP_ldexp, .promote = Promote::Float,
+     .doc = "input * 2 ** other.",
+     .saves = "self other", .grad = [](Grad& g) {
        Tensor p = exp2(B);
        if (g.needs(0)) g.set(0, mul(G, conj(p)));
        if (g.needs(1)) g.set(1, mul(G, conj(mul(mul(A, p), 0.69314718055994530942))));
-     },
-     false, "Tensor", nullptr},
-    {"heaviside", FC_MAP_heaviside, "0 for negative, 1 for positive elements, the given value at zero.", Promote::Same,
-     "c", "", nullptr, false, "", nullptr, nullptr, "ie"},
-    {"gcd", FC_MAP_gcd, "The greatest common divisor.", Promote::Same, "bfc", "", nullptr, false, "", nullptr},
-    {"lcm", FC_MAP_lcm, "The least common multiple.", Promote::Same, "bfc", "", nullptr, false, "", nullptr},
+     }, .scalar = nullptr},
+    {.name = "heaviside", .opcode = FC_MAP_heaviside,
+     .doc = "0 for negative, 1 for positive elements, the given value at zero.",
+     .refuses = "c", .tensor = "", .scalar = nullptr, .forms = "ie"},
+    {.name = "gcd", .opcode = FC_MAP_gcd,
+     .doc = "The greatest common divisor.",
+     .refuses = "bfc", .tensor = "", .scalar = nullptr},
+    {.name = "lcm", .opcode = FC_MAP_lcm,
+     .doc = "The least common multiple.",
+     .refuses = "bfc", .tensor = "", .scalar = nullptr},
     // --- comparisons and logic
-    {"eq", FC_MAP_eq, "Whether input == other, element by element.", Promote::Compare},
-    {"ne", FC_MAP_ne, "Whether input != other, element by element.", Promote::Compare},
-    {"lt", FC_MAP_lt, "Whether input < other, element by element.", Promote::Compare, "c"},
-    {"le", FC_MAP_le, "Whether input <= other, element by element.", Promote::Compare, "c"},
-    {"gt", FC_MAP_gt, "Whether input > other, element by element.", Promote::Compare, "c"},
-    {"ge", FC_MAP_ge, "Whether input >= other, element by element.", Promote::Compare, "c"},
-    {"logical_and", FC_MAP_logical_and, "Whether both elements are true.", Promote::Compare, "", "", nullptr, false,
-     "", nullptr, nullptr, "io", {.logical = true}},
-    {"logical_or", FC_MAP_logical_or, "Whether either element is true.", Promote::Compare, "", "", nullptr, false, "",
-     nullptr, nullptr, "io", {.logical = true}},
-    {"logical_xor", FC_MAP_logical_xor, "Whether exactly one of both elements is true.", Promote::Compare, "", "",
-     nullptr, false, "", nullptr, nullptr, "io", {.logical = true}},
+    {.name = "eq", .opcode = FC_MAP_eq, .promote = Promote::Compare,
+     .doc = "Whether input == other, element by element."},
+    {.name = "ne", .opcode = FC_MAP_ne, .promote = Promote::Compare,
+     .doc = "Whether input != other, element by element."},
+    {.name = "lt", .opcode = FC_MAP_lt, .promote = Promote::Compare,
+     .doc = "Whether input < other, element by element.",
+     .refuses = "c"},
+    {.name = "le", .opcode = FC_MAP_le, .promote = Promote::Compare,
+     .doc = "Whether input <= other, element by element.",
+     .refuses = "c"},
+    {.name = "gt", .opcode = FC_MAP_gt, .promote = Promote::Compare,
+     .doc = "Whether input > other, element by element.",
+     .refuses = "c"},
+    {.name = "ge", .opcode = FC_MAP_ge, .promote = Promote::Compare,
+     .doc = "Whether input >= other, element by element.",
+     .refuses = "c"},
+    {.name = "logical_and", .opcode = FC_MAP_logical_and, .promote = Promote::Compare,
+     .doc = "Whether both elements are true.",
+     .tensor = "", .scalar = nullptr, .logical = true},
+    {.name = "logical_or", .opcode = FC_MAP_logical_or, .promote = Promote::Compare,
+     .doc = "Whether either element is true.",
+     .tensor = "", .scalar = nullptr, .logical = true},
+    {.name = "logical_xor", .opcode = FC_MAP_logical_xor, .promote = Promote::Compare,
+     .doc = "Whether exactly one of both elements is true.",
+     .tensor = "", .scalar = nullptr, .logical = true},
     // --- bits
-    {"bitwise_and", FC_MAP_bitwise_and, "Bitwise AND of integers, logical AND of bools.", Promote::Same, "fc", "",
-     nullptr, false, "Tensor", "Scalar", "Scalar_Tensor", "io", {.any_integer = true}},
-    {"bitwise_or", FC_MAP_bitwise_or, "Bitwise OR of integers, logical OR of bools.", Promote::Same, "fc", "",
-     nullptr, false, "Tensor", "Scalar", "Scalar_Tensor", "io", {.any_integer = true}},
-    {"bitwise_xor", FC_MAP_bitwise_xor, "Bitwise exclusive OR of integers, logical exclusive OR of bools.",
-     Promote::Same, "fc", "", nullptr, false, "Tensor", "Scalar", "Scalar_Tensor", "io", {.any_integer = true}},
-    {"bitwise_left_shift", FC_MAP_bitwise_left_shift, "Integers shifted left by other bits.", Promote::Same, "bfc", "",
-     nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
-    {"bitwise_right_shift", FC_MAP_bitwise_right_shift, "Integers shifted right by other bits, keeping the sign.",
-     Promote::Same, "bfc", "", nullptr, false, "Tensor", "Tensor_Scalar", "Scalar_Tensor"},
+    {.name = "bitwise_and", .opcode = FC_MAP_bitwise_and,
+     .doc = "Bitwise AND of integers, logical AND of bools.",
+     .refuses = "fc", .number_first = "Scalar_Tensor", .any_integer = true},
+    {.name = "bitwise_or", .opcode = FC_MAP_bitwise_or,
+     .doc = "Bitwise OR of integers, logical OR of bools.",
+     .refuses = "fc", .number_first = "Scalar_Tensor", .any_integer = true},
+    {.name = "bitwise_xor", .opcode = FC_MAP_bitwise_xor,
+     .doc = "Bitwise exclusive OR of integers, logical exclusive OR of bools.",
+     .refuses = "fc", .number_first = "Scalar_Tensor", .any_integer = true},
+    {.name = "bitwise_left_shift", .opcode = FC_MAP_bitwise_left_shift,
+     .doc = "Integers shifted left by other bits.",
+     .refuses = "bfc", .scalar = "Tensor_Scalar", .number_first = "Scalar_Tensor"},
+    {.name = "bitwise_right_shift", .opcode = FC_MAP_bitwise_right_shift,
+     .doc = "Integers shifted right by other bits, keeping the sign.",
+     .refuses = "bfc", .scalar = "Tensor_Scalar", .number_first = "Scalar_Tensor"},
 };
 // clang-format on
 
@@ -380,20 +283,19 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& row = *static_cast<const BinaryRow*>(context);
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
-  if (row.special.check) row.special.check(in, common);
+  if (row.check) row.check(in, common);
   Tensor made;  // by other operators
-  if (row.special.wide_unsigned && is_barebones(common) && is_integral(common, false))
-    made = row.special.wide_unsigned(in, common);
+  if (row.wide_unsigned && is_barebones(common) && is_integral(common, false)) made = row.wide_unsigned(in, common);
   // Integers of every width are compared, have bits and become floats; the wide unsigned ones do little else.
-  const bool any_integer = row.promote == Promote::Compare || row.special.any_integer;
+  const bool any_integer = row.promote == Promote::Compare || row.any_integer;
   if (!made.defined() && (!any_integer || !is_integral(common, true)))
     check_kind(row.name, row.refuses, seen_type(row.promote, common));
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
-  if (row.special.reversed) {
+  if (row.reversed) {
     std::swap(in[0], in[1]);
     r.opcode = FC_MAP_sub;
   }
-  if (row.special.logical) r.compute = DType::Bool;
+  if (row.logical) r.compute = DType::Bool;
   Scalar alpha;
   if (row.alpha) {
     alpha = args[2].scalar();
@@ -402,7 +304,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     r.params = {&alpha, 1};
   }
   set_target(r, op, args);
-  if (row.special.half && compute_type(common) != common) made = row.special.half(in, common);
+  if (row.half && compute_type(common) != common) made = row.half(in, common);
   if (made.defined()) {
     FC_CHECK(!op.is_in_place || Dims::same(made.sizes(), r.out->sizes()), row.name, "_: output with shape ",
              r.out->sizes(), " doesn't match the broadcast shape ", made.sizes());
@@ -493,9 +395,9 @@ void define_form(const BinaryRow& row, const char* overload, const char* first, 
 
 void define_binary() {
   for (const BinaryRow& row : rows) {
-    define_form(row, row.tensor, "Tensor", "Tensor", row.special.nodes[0]);
-    if (row.scalar) define_form(row, row.scalar, "Tensor", "Scalar", row.special.nodes[1]);
-    if (row.number_first) define_form(row, row.number_first, "Scalar", "Tensor", row.special.nodes[2]);
+    define_form(row, row.tensor, "Tensor", "Tensor", row.nodes[0]);
+    if (row.scalar) define_form(row, row.scalar, "Tensor", "Scalar", row.nodes[1]);
+    if (row.number_first) define_form(row, row.number_first, "Scalar", "Tensor", row.nodes[2]);
   }
   define_all(div_modes);
 }
