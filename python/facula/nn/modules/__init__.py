@@ -3,6 +3,7 @@
 
 from facula import _missing
 from facula.nn.modules.activation import *
+from facula.nn.modules.adaptive import *
 from facula.nn.modules.batchnorm import *
 from facula.nn.modules.channelshuffle import *
 from facula.nn.modules.container import *
@@ -19,7 +20,10 @@ from facula.nn.modules.normalization import *
 from facula.nn.modules.padding import *
 from facula.nn.modules.pixelshuffle import *
 from facula.nn.modules.pooling import *
+from facula.nn.modules.rnn import *
 from facula.nn.modules.sparse import *
+from facula.nn.modules.transformer import *
 from facula.nn.modules.upsampling import *
 
+__all__ = [name for name, value in globals().items() if isinstance(value, type)]
 __getattr__ = _missing.missing("facula.nn.modules")
