@@ -224,7 +224,7 @@ def stub():
     named = {}
     tensor = list(tensor_class(named))
     front = [n for n, v in public.items() if inspect.isfunction(v)]
-    told = list(functions(_C._functions, False, set(front) | {n for n in _C._functions if n.startswith("_")}, named))
+    told = list(functions(_C._functions, False, set(front) | {n for n in _C._functions if n not in public}, named))
     lines = [*imports(public), HEAD]
     for name, fields in sorted(named.items()):
         lines += [f"class {name}(NamedTuple):", *(f"    {field}: {kind}" for field, kind in fields)]

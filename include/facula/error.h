@@ -48,5 +48,9 @@ struct OutOfMemoryError : Error {
   using Error::Error;
   const char* kind() const noexcept override { return "OutOfMemoryError"; }
 };
+struct LinAlgError : Error {  // a RuntimeError: the matrix is singular, not positive-definite, …
+  using Error::Error;
+  const char* kind() const noexcept override { return "LinAlgError"; }
+};
 
 }  // namespace fc

@@ -8,7 +8,7 @@ from facula import version
 from facula.version import __version__
 
 for _name, _function in _C._functions.items():
-    if not _name.startswith("__"):
+    if not _name.startswith(("__", "linalg_", "fft_", "special_")):
         globals()[_name] = _function
 del _name, _function
 
@@ -16,7 +16,7 @@ from facula import _missing  # noqa: E402
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
-from facula import __config__, autograd, backends, cuda, dispatch, library, nn, overrides, return_types, special, storage, utils  # noqa: E402
+from facula import __config__, autograd, backends, cuda, dispatch, library, linalg, nn, overrides, return_types, special, storage, utils  # noqa: E402
 from facula._legacy import types as _legacy_types  # noqa: E402
 from facula.backends import load_backend  # noqa: E402
 from facula._ops import ops  # noqa: E402

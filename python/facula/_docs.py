@@ -314,7 +314,7 @@ def docstring(name):
         return f"Another name for {known.removeprefix('special_')}. {_told(known)}"
     if told := _told(name):
         return told
-    if name.startswith("special_") and (told := docstring(name[8:])):
+    if name.startswith(("special_", "linalg_")) and (told := docstring(name.partition("_")[2])):
         return told
     if name.endswith("_") and (told := docstring(name[:-1])):
         return f"{name[:-1]}, written into the tensor itself. {told}"

@@ -662,6 +662,11 @@ PyObject* call_method(PyObject* name, PyObject* const* args, Py_ssize_t n) {
   return method ? PyObject_Vectorcall(method.get(), args, static_cast<size_t>(n), nullptr) : nullptr;
 }
 
+// torch.linalg, torch.fft and torch.special have these, as functions only.
+bool is_of_module(std::string_view name) {
+  return name.starts_with("linalg_") || name.starts_with("fft_") || name.starts_with("special_");
+}
+
 // One function object per base name in a namespace, and a method where the first parameter is a tensor.
 void publish_operators(std::string_view space) {
   std::unordered_map<std::string, std::vector<Operator*>> groups;
@@ -681,6 +686,7 @@ void publish_operators(std::string_view space) {
     const auto& ops = groups[name];
     Own f(make_function(function_type, name.c_str(), ops, false));
     check(PyDict_SetItemString(functions, name.c_str(), f.get()));
+    if (is_of_module(name)) continue;
     Own m(make_function(method_type, name.c_str(), ops, true));
     if (!fn(m.get())->overloads->empty()) check(PyDict_SetItemString(methods, name.c_str(), m.get()));
   }

@@ -10,7 +10,7 @@
 namespace fc::py {
 
 namespace {
-PyObject* out_of_memory = nullptr;
+PyObject *out_of_memory = nullptr, *linalg_error = nullptr;
 
 struct BackendError {
   Own exception;
@@ -50,6 +50,9 @@ void add_exceptions(PyObject* module) {
   out_of_memory = check(PyErr_NewExceptionWithDoc("facula.OutOfMemoryError", "A device has no memory left.",
                                                   PyExc_RuntimeError, nullptr));
   check(PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory));
+  linalg_error = check(PyErr_NewExceptionWithDoc("torch._C._LinAlgError", "A matrix that an operator cannot work with.",
+                                                 PyExc_RuntimeError, nullptr));
+  check(PyModule_AddObjectRef(module, "_LinAlgError", linalg_error));
 }
 
 void set_python_error() {
@@ -62,6 +65,7 @@ void set_python_error() {
     if (kind == "NotImplementedError") return PyExc_NotImplementedError;
     if (kind == "OutOfMemoryError") return out_of_memory;
     if (kind == "UnpicklingError") return unpickling_error();
+    if (kind == "LinAlgError") return linalg_error;
     return PyExc_RuntimeError;
   };
   try {

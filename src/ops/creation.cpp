@@ -317,9 +317,8 @@ Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
   return increasing ? out : call<"aten::flip", Tensor>(out, Dims{1});
 }
 Tensor linalg_vander(const Tensor& x, std::optional<int64_t> n) {
-  FC_CHECK(x.dim() > 0, "linalg.vander: x must have at least one dimension");
   FC_CHECK(!n || *n > 1, "linalg.vander: N must be greater than 1, got ", n.value_or(0));
-  return powers(x, n.value_or(x.size(-1)));
+  return powers(x, n.value_or(x.dim() ? x.size(-1) : 1));
 }
 
 Dims eye_size(int64_t n, int64_t m) {

@@ -26,6 +26,9 @@ void define_all_operators() {
     define_index();
     define_advanced_index();
     define_linalg();
+    define_factor();
+    define_solve();
+    define_matrix();
     define_einsum();
     define_conv();
     define_pool();

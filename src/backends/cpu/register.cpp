@@ -18,6 +18,7 @@ void register_cpu() {
   register_distance();
   register_resample();
   register_grid();
+  register_linalg();
 }
 
 }  // namespace fc::cpu

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/lapack.h"
+
+#include <string>
+
+#include "backends/cpu/library.h"
+
+#ifndef FC_CBLAS_PATH  // built without BLAS
+#define FC_CBLAS_PATH "libopenblas.so.0"
+#define FC_CBLAS_NAME "libopenblas.so.0"
+#endif
+
+namespace fc::cpu {
+
+// OpenBLAS and MKL contain LAPACK; a plain BLAS has it beside itself.
+void* lapack_routine(const char* op, char letter, const char* name) {
+  static void* const libraries[] = {open_library(FC_CBLAS_PATH, FC_CBLAS_NAME),
+                                    open_library("liblapack.so.3", "liblapack.so")};
+  const std::string symbol = std::string(1, letter) + name + "_";
+  for (void* library : libraries)
+    if (void* found = library ? dlsym(library, symbol.c_str()) : nullptr) return found;
+  raise<Error>(op, ": this needs LAPACK, and neither ", FC_CBLAS_NAME, " nor liblapack.so.3 was found with ", symbol,
+               " on this machine. Install OpenBLAS (Debian: libopenblas0-openmp).");
+}
+
+}  // namespace fc::cpu
