@@ -179,13 +179,13 @@ class PySavedHooks final : public autograd::SavedTensorHooks {
 constexpr int kNestingPerThread = 50;
 thread_local int nesting = 0;
 
-std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, TensorSpan inputs,
-                                      const autograd::BackwardOptions& options) {
+template <class F>
+std::vector<Tensor> backward_at_depth(const F& run) {
   struct Depth {
     Depth() { ++nesting; }
     ~Depth() { --nesting; }
   } depth;
-  if (nesting <= kNestingPerThread) return autograd::run_backward(roots, grads, inputs, options);
+  if (nesting <= kNestingPerThread) return run();
   std::vector<Tensor> result;
   std::exception_ptr error;
   ThreadSnapshot state;
@@ -193,11 +193,26 @@ std::vector<Tensor> backward_at_depth(TensorSpan roots, TensorSpan grads, Tensor
     try {
       WorkerScope scope(state);
       nesting = 1;
-      result = autograd::run_backward(roots, grads, inputs, options);
+      result = run();
     } catch (...) { error = std::current_exception(); }
   }).join();
   if (error) std::rethrow_exception(error);
   return result;
+}
+
+// A tensor's edge, or the one that a GradientEdge names: a node, or the context of a custom function, and a number.
+Edge edge_of(nb::handle h) {
+  if (py::is_tensor(h.ptr())) return autograd::gradient_edge(py::tensor_of(h.ptr()));
+  FC_CHECK_AS(TypeError, nb::isinstance<nb::tuple>(h) && nb::len(h) >= 2, "expected Tensors or GradientEdges, got ",
+              Py_TYPE(h.ptr())->tp_name);
+  nb::object node = h[0];
+  if (!nb::isinstance<PyNode>(node) && nb::hasattr(node, "_handle"))
+    node = nb::cast(PyNode{{nb::cast<FunctionHandle&>(node.attr("_handle")).node, nullptr, 0}});
+  Edge e = nb::cast<PyNode&>(node).edge;
+  e.nr = nb::cast<uint32_t>(h[1]);
+  FC_CHECK(e && e.nr < e.node->inputs.size(), "there is no gradient edge ", e.nr, " of ",
+           e ? e.node->name() : std::string("nothing"));
+  return e;
 }
 
 std::string python_stack() {
@@ -222,8 +237,51 @@ void bind_autograd(nb::module_& m) {
   m.def("_run_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
                             bool keep_graph, bool create_graph, bool allow_unused, bool accumulate) {
     py::ReleaseGil release;
-    return backward_at_depth(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
+    return backward_at_depth([&] {
+      return autograd::run_backward(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
+    });
   });
+  m.def("_run_backward_edges", [](nb::handle roots, std::vector<Tensor> grads, nb::handle inputs, bool keep_graph,
+                                  bool create_graph, bool allow_unused, bool accumulate) {
+    std::vector<Edge> from, to;
+    for (nb::handle h : roots) from.push_back(edge_of(h));
+    for (nb::handle h : inputs) {
+      to.push_back(edge_of(h));
+      FC_CHECK(to.back(), "One of the differentiated Tensors does not require grad");
+    }
+    py::ReleaseGil release;
+    return backward_at_depth([&] {
+      return autograd::run_backward_edges(from, grads, to, {keep_graph, create_graph, allow_unused, accumulate});
+    });
+  });
+  m.def("_current_graph_task_id",
+        [] { return autograd::current_backward() == 0 ? -1 : static_cast<int64_t>(autograd::current_backward()); });
+  m.def("_is_checkpoint_valid", [] { return autograd::backward_to_all_leaves(); });
+  m.def("_will_engine_execute_node", [](nb::handle edge) {
+    const Edge e = edge_of(edge);
+    return autograd::backward_runs(*e.node);
+  });
+  m.def("_queue_callback", [](nb::object f) {
+    auto kept = std::make_shared<PyHolder>(std::move(f));
+    autograd::at_end_of_backward([kept] {
+      py::TakeGil gil;
+      py::call_python(kept->get(), nb::make_tuple());
+    });
+  });
+  nb::class_<autograd::SavedTensor>(m, "_SavedTensor",
+                                    "A tensor kept as a node keeps it: with a version, and by hooks.")
+      .def("__init__",
+           [](autograd::SavedTensor* self, const Tensor& t) { new (self) autograd::SavedTensor(given(t), false); })
+      .def("unpack", [](const autograd::SavedTensor& s) { return s.unpack({}); });
+  m.def(
+      "_disable_saved_tensors_hooks",
+      [](nb::handle because) -> nb::object {
+        std::optional<std::string> text;
+        if (!because.is_none()) text = nb::cast<std::string>(because);
+        const auto before = autograd::disable_saved_tensor_hooks(std::move(text));
+        return before ? nb::cast(*before) : nb::none();
+      },
+      nb::arg("because").none());
 
   autograd::stack_trace_hook = python_stack;
 
@@ -251,6 +309,14 @@ void bind_autograd(nb::module_& m) {
                      FC_CHECK_AS(AttributeError, n.edge.leaf, "only AccumulateGrad nodes have a variable, not ",
                                  n.edge.node->name());
                      return Tensor(n.edge.leaf);
+                   })
+      .def_prop_ro("_input_metadata",
+                   [](const PyNode& n) {
+                     nb::list out;
+                     for (const autograd::InputMeta& i : n.edge.node->inputs)
+                       out.append(nb::make_tuple(nb::steal(py::wrap_size(i.sizes)), nb::steal(py::wrap(i.dtype)),
+                                                 nb::steal(py::wrap(i.device))));
+                     return out;
                    })
       .def("_sequence_nr", [](const PyNode& n) { return n.edge.node->sequence; })
       .def("register_hook",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public face of automatic differentiation for C++ code and the fronts.
 #pragma once
+#include <functional>
+
 #include "autograd/node.h"
 #include "core/value.h"
 
@@ -49,7 +51,16 @@ struct BackwardOptions {
 // Runs backward from roots with these gradients. With `inputs`, only what they need runs; their gradients are
 // returned (undefined where unused) or, if accumulate, added to the inputs.
 std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, TensorSpan inputs, const BackwardOptions& o);
+// The same from and to edges of the graph.
+std::vector<Tensor> run_backward_edges(std::vector<Edge> roots, std::vector<Tensor> root_grads,
+                                       const std::vector<Edge>& inputs, const BackwardOptions& o);
 void backward(const Tensor& root, const Tensor& grad = {}, bool keep_graph = false, bool create_graph = false);
+
+// Of the backward pass that runs on this thread:
+uint64_t current_backward();                          // a number of its own; 0 outside of one
+bool backward_to_all_leaves();                        // it accumulates, and was not told into which
+bool backward_runs(const Node& node);                 // this node has had its turn, or will
+void at_end_of_backward(std::function<void()> what);  // runs on the thread that called backward, if that does not fail
 
 // Hook of the Python front: the current Python stack as text, for anomaly mode.
 extern std::string (*stack_trace_hook)();

@@ -33,9 +33,27 @@ struct Newer {
   bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
 };
 
+class Task;
+constinit thread_local Task* current = nullptr;  // whose step runs on this thread
+
 class Task {
  public:
   Task(const BackwardOptions& o, size_t n_inputs) : options_(o), answers_(n_inputs) {}
+
+  const uint64_t id = next_id();
+  bool to_all_leaves() const { return options_.accumulate && answers_.empty(); }
+  bool runs(const Node& node) const {
+    auto found = state_.find(const_cast<Node*>(&node));
+    return found != state_.end() && found->second.needed;
+  }
+  void at_end(std::function<void()> what) {
+    Locked locked(*this);
+    at_end_.push_back(std::move(what));
+  }
+  void finish() {
+    Current here(this);
+    for (size_t i = 0; i < at_end_.size(); ++i) std::exchange(at_end_[i], nullptr)();  // they may add others
+  }
 
   std::vector<Tensor> run(std::vector<Edge>& roots, std::vector<Tensor>&& grads, const std::vector<Edge>& targets) {
     for (size_t i = 0; i < targets.size(); ++i)
@@ -80,6 +98,16 @@ class Task {
     bool before = std::exchange(thread_state().in_backward, true);
     ~InBackward() { thread_state().in_backward = before; }
   };
+
+  struct Current {
+    explicit Current(Task* t) : before(std::exchange(current, t)) {}
+    ~Current() { current = before; }
+    Task* before;
+  };
+  static uint64_t next_id() {
+    static uint64_t last = 0;
+    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+  }
 
   static bool is_accelerator(const Node& n) {
     return !n.inputs.empty() && !n.inputs[0].device.is_cpu() && !n.inputs[0].device.is_meta();
@@ -219,6 +247,7 @@ class Task {
 
   void step(Node& node) {
     UseScope use;
+    Current here(this);
     // Counts, buffers and answers are shared between threads; state_ itself has all its entries by now.
     State& s = state_.find(&node)->second;
     std::vector<Tensor> in;
@@ -334,6 +363,7 @@ class Task {
   const BackwardOptions& options_;
   std::unordered_map<Node*, State> state_;
   std::vector<Tensor> answers_;
+  std::vector<std::function<void()>> at_end_;
   std::priority_queue<Node*, std::vector<Node*>, Newer> ready_;  // for the calling thread
   // Only with workers:
   const ThreadSnapshot* snapshot_ = nullptr;
@@ -346,40 +376,58 @@ class Task {
 }  // namespace
 
 std::vector<Tensor> run_backward(TensorSpan roots, TensorSpan root_grads, TensorSpan inputs, const BackwardOptions& o) {
-  FC_CHECK(!thread_state().inference_mode, "backward: cannot run inside inference mode");
   std::vector<Edge> edges, targets;
   std::vector<Tensor> grads;
-  std::optional<UseScope> use(std::in_place);
-  for (size_t i = 0; i < roots.size(); ++i) {
-    const Tensor& root = roots[i];
-    Edge e = gradient_edge(root);
-    FC_CHECK(e, "element ", i, " of tensors does not require grad and does not have a grad_fn");
-    Tensor g = i < root_grads.size() ? root_grads[i] : Tensor();
-    if (!g.defined()) {
-      FC_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
-      FC_CHECK(is_floating(root.dtype()), "grad can be implicitly created only for real scalar outputs but got ",
-               root.dtype());
-      g = ones_like(root);
+  {
+    UseScope use;  // not longer: the run may wait for workers, and its steps are uses of their own
+    for (size_t i = 0; i < roots.size(); ++i) {
+      edges.push_back(gradient_edge(roots[i]));
+      grads.push_back(i < root_grads.size() ? root_grads[i] : Tensor());
+      if (!grads[i].defined() && roots[i].numel() == 1 && is_floating(roots[i].dtype())) grads[i] = ones_like(roots[i]);
     }
-    FC_CHECK(Dims::same(g.sizes(), root.sizes()), "Mismatch in shape: grad_output[", i, "] has a shape of ", g.sizes(),
-             " and output[", i, "] has a shape of ", root.sizes(), ".");
-    edges.push_back(std::move(e));
-    grads.push_back(std::move(g));
+    for (const Tensor& t : inputs) {
+      FC_CHECK(requires_grad(t), "One of the differentiated Tensors does not require grad");
+      targets.push_back(gradient_edge(t));
+    }
   }
-  for (const Tensor& t : inputs) {
-    FC_CHECK(requires_grad(t), "One of the differentiated Tensors does not require grad");
-    targets.push_back(gradient_edge(t));
+  return run_backward_edges(std::move(edges), std::move(grads), targets, o);
+}
+
+std::vector<Tensor> run_backward_edges(std::vector<Edge> roots, std::vector<Tensor> grads,
+                                       const std::vector<Edge>& targets, const BackwardOptions& o) {
+  FC_CHECK(!thread_state().inference_mode, "backward: cannot run inside inference mode");
+  grads.resize(roots.size());
+  for (size_t i = 0; i < roots.size(); ++i) {
+    UseScope use;
+    FC_CHECK(roots[i], "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    const InputMeta& root = roots[i].node->inputs[roots[i].nr];
+    if (!grads[i].defined()) {
+      FC_CHECK(checked_numel(root.sizes) == 1, "grad can be implicitly created only for scalar outputs");
+      FC_CHECK(is_floating(root.dtype), "grad can be implicitly created only for real scalar outputs but got ",
+               root.dtype);
+      grads[i] = fill_(empty_tensor(root.sizes, root.dtype, root.device), 1);
+    }
+    FC_CHECK(Dims::same(grads[i].sizes(), root.sizes), "Mismatch in shape: grad_output[", i, "] has a shape of ",
+             grads[i].sizes(), " and output[", i, "] has a shape of ", root.sizes, ".");
   }
-  use.reset();  // the task may wait for workers; its steps are uses of their own
   GradMode mode(o.create_graph);
-  Task task(o, inputs.size());
-  std::vector<Tensor> answers = task.run(edges, std::move(grads), targets);
-  if (!inputs.empty() && !o.accumulate)
-    for (size_t i = 0; i < answers.size(); ++i)
-      FC_CHECK(o.allow_unused || answers[i].defined(),
+  Task task(o, targets.size());
+  std::vector<Tensor> answers = task.run(roots, std::move(grads), targets);
+  task.finish();
+  if (!o.accumulate)
+    for (const Tensor& answer : answers)
+      FC_CHECK(o.allow_unused || answer.defined(),
                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
                "this is the desired behavior.");
   return answers;
+}
+
+uint64_t current_backward() { return current ? current->id : 0; }
+bool backward_to_all_leaves() { return !current || current->to_all_leaves(); }
+bool backward_runs(const Node& node) { return current && current->runs(node); }
+void at_end_of_backward(std::function<void()> what) {
+  FC_CHECK(current, "Final callbacks can only be installed during backward pass.");
+  current->at_end(std::move(what));
 }
 
 void backward(const Tensor& root, const Tensor& grad, bool keep_graph, bool create_graph) {

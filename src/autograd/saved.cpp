@@ -12,6 +12,7 @@ namespace {
 struct Packed final : RefCounted {
   Ref<SavedTensorHooks> hooks;
   Ref<RefCounted> content;
+  Edge edge;  // of an input: where its gradient goes
 };
 void set_made_by(const Tensor& t, Ref<Node> node, uint32_t nr) {
   make_meta(t).set_fn(std::move(node), nr);
@@ -20,6 +21,7 @@ void set_made_by(const Tensor& t, Ref<Node> node, uint32_t nr) {
 
 using Stack = std::vector<Ref<SavedTensorHooks>>;
 constinit thread_local Stack* hook_stack [[gnu::tls_model("initial-exec")]] = nullptr;  // null or with a hook in it
+thread_local std::optional<std::string> disabled_because;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ void hand_saved_tensor_hooks_to_workers() {
 }
 
 void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) {
+  FC_CHECK(!disabled_because, *disabled_because);
   if (hook_stack) hook_stack->push_back(std::move(hooks));
   else hook_stack = new Stack(1, std::move(hooks));
 }
@@ -41,6 +44,11 @@ void pop_saved_tensor_hooks() {
   Ref<SavedTensorHooks> last = std::move(hook_stack->back());
   hook_stack->pop_back();
   if (hook_stack->empty()) delete std::exchange(hook_stack, nullptr);
+}
+
+std::optional<std::string> disable_saved_tensor_hooks(std::optional<std::string> because) {
+  FC_CHECK(!because || !hook_stack, *because);
+  return std::exchange(disabled_because, std::move(because));
 }
 
 SavedTensor::SavedTensor(const Tensor& t, bool is_result) {
@@ -62,8 +70,9 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result) {
     auto packed = make_ref<Packed>();
     packed->hooks = hook_stack->back();  // its own: packing may leave the mode, and enter others
     packed->content = packed->hooks->pack(shallow_copy(t, true));
+    if (!is_result && requires_grad(t)) packed->edge = gradient_edge(t);
     packed_ = std::move(packed);
-    if (is_result) data_.reset();
+    data_.reset();
   }
 }
 
@@ -71,18 +80,10 @@ Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
   if (packed_) {
     auto& p = static_cast<Packed&>(*packed_);
     Tensor t = p.hooks->unpack(*p.content);
-    if (is_result_ && !is_leaf_result_) {
-      t = shallow_copy(t, true);
-      set_made_by(t, owner, output_nr_);
-      return t;
-    }
-    if (!is_result_ && requires_grad(data_)) {
-      if (is_leaf(data_)) return data_;
-      Tensor out = shallow_copy(t, true);
-      Edge e = gradient_edge(data_);
-      set_made_by(out, std::move(e.node), e.nr);
-      return out;
-    }
+    const bool own = is_result_ && !is_leaf_result_;
+    if (!own && !p.edge) return t;
+    t = shallow_copy(t, true);
+    set_made_by(t, own ? owner : p.edge.node, own ? output_nr_ : p.edge.nr);
     return t;
   }
   if (!data_.defined()) return {};

@@ -2,6 +2,9 @@
 // A tensor kept for backward. It remembers the version it had; reading it after an in-place change throws an error
 // that names the tensor and its maker. Results are kept without their history (they would own their own node).
 #pragma once
+#include <optional>
+#include <string>
+
 #include "autograd/node.h"
 
 namespace fc::autograd {
@@ -31,5 +34,7 @@ struct SavedTensorHooks : RefCounted {
 void hand_saved_tensor_hooks_to_workers();  // once, at start-up
 void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);
 void pop_saved_tensor_hooks();
+// From now on, on this thread, hooks raise an error with this text; none: they are allowed. Returns what held before.
+std::optional<std::string> disable_saved_tensor_hooks(std::optional<std::string> because);
 
 }  // namespace fc::autograd

@@ -17,11 +17,38 @@ __all__ = [
 __getattr__ = _missing.missing("facula.autograd", later=("functional",))
 grad_mode = _modes
 anomaly_mode = _modes
-Variable = Tensor
+
+
+class _Engine:
+    """The engine, for programs that want something done when backward has ended."""
+
+    def queue_callback(self, callback):
+        graph.queue_callback(callback)
+
+
+class _VariableType(type):
+    def __instancecheck__(cls, other):
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=_VariableType):
+    """The old name of a tensor: Variable(x, requires_grad) is x itself, without history."""
+
+    _execution_engine = _Engine()
+
+    def __new__(cls, data=None, requires_grad=False, volatile=None):
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
 
 
 def _as_list(x):
-    return [] if x is None else [x] if isinstance(x, Tensor) else list(x)
+    return [] if x is None else [x] if isinstance(x, (Tensor, graph.GradientEdge)) else list(x)
+
+
+def _run_backward(roots, grads, inputs, *options):
+    edges = any(isinstance(x, graph.GradientEdge) for x in (*roots, *inputs))
+    return (_C._run_backward_edges if edges else _C._run_backward)(roots, grads, inputs, *options)
 
 
 def _grad_list(grads, roots):
@@ -42,7 +69,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is not None and len(_as_list(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
-    _C._run_backward(roots, _grad_list(grad_tensors, roots), _as_list(inputs), keep, create_graph, True, True)
+    _run_backward(roots, _grad_list(grad_tensors, roots), _as_list(inputs), keep, create_graph, True, True)
 
 
 def grad(
@@ -56,12 +83,12 @@ def grad(
     unused = materialize_grads if allow_unused is None else allow_unused
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        rows = [_C._run_backward(roots, [g[i] for g in _grad_list(grad_outputs, roots)], wanted, True, create_graph, unused, False)
+        rows = [_run_backward(roots, [g[i] for g in _grad_list(grad_outputs, roots)], wanted, True, create_graph, unused, False)
                 for i in range(len(_as_list(grad_outputs)[0]))]  # fmt: skip
         from facula import stack
 
         return tuple(stack(list(column)) for column in zip(*rows, strict=True))
-    result = _C._run_backward(roots, _grad_list(grad_outputs, roots), wanted, keep, create_graph, unused, False)
+    result = _run_backward(roots, _grad_list(grad_outputs, roots), wanted, keep, create_graph, unused, False)
     if materialize_grads:
         result = [r if r is not None else w.new_zeros(w.shape) for r, w in zip(result, wanted, strict=True)]
     return tuple(result)
