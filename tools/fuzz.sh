@@ -7,13 +7,13 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(schema dlpack)
+[ ${#targets[@]} -gt 0 ] || targets=(schema dlpack zip pickle safetensors)
 mkdir -p build/fuzz
 for target in "${targets[@]}"; do
   echo "fuzz: $target, $seconds s"
   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -DFUZZ_TARGET="$target" \
-    -Isrc -Iinclude tests/fuzz/main.cpp "tests/fuzz/$target.cpp" src/dispatch/schema.cpp \
-    src/core/{cpu,device,dlpack,dtype,format,generator,scalar,storage,allocator,tensor,value}.cpp \
+    -Isrc -Iinclude tests/fuzz/main.cpp "tests/fuzz/$target.cpp" src/dispatch/schema.cpp src/files/*.cpp \
+    src/core/{allocator,device,dlpack,dtype,format,generator,instruction_set,ref,scalar,storage,tensor,use,value}.cpp \
     -o "build/fuzz/fuzz_$target"
   corpus=tests/fuzz/corpus/$target new=build/fuzz/$target
   mkdir -p "$corpus" "$new"

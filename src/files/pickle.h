@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python's pickle format as far as it is data: the instructions, a reader and a writer. The reader has no opinion on
-// what a global name means and calls nothing; a Builder makes the objects (python/src/pickle_reader.cpp makes Python's,
-// files/tree.h plain C++ ones) and says which names it knows.
+// what a global name means and calls nothing: a Builder makes the objects and says which names it knows
+// (python/src/pickle.cpp, for Python's objects).
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -278,7 +278,7 @@ class PickleReader {
 };
 
 // Writes the instructions of protocol 2, which every version of PyTorch reads. What is written and in which order is
-// the caller's (python/src/pickle_writer.cpp).
+// the caller's (python/src/pickle.cpp).
 class PickleWriter {
  public:
   void op(Op o) { text_ += static_cast<char>(o); }

@@ -40,6 +40,8 @@ size_t rank_of(DType t) {
   raise<ValueError>("safetensors has no type ", t);
 }
 
+constexpr std::string_view kEscapes = "\"\\/bfnrt", kEscaped = "\"\\/\b\f\n\r\t";
+
 // The JSON that headers consist of: objects, arrays, strings and whole numbers, nested as deep as the format goes.
 class Json {
  public:
@@ -109,10 +111,9 @@ class Json {
     return static_cast<unsigned char>(c);
   }
   void escape(std::string& out) {
-    static constexpr std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
     const unsigned char c = take();
-    if (const size_t i = from.find(static_cast<char>(c)); i != from.npos) {
-      out += to[i];
+    if (const size_t i = kEscapes.find(static_cast<char>(c)); i != kEscapes.npos) {
+      out += kEscaped[i];
       return;
     }
     if (c != 'u') bad("an escape that exists");
@@ -209,7 +210,7 @@ void quote(std::string& out, std::string_view s) {
   for (char c : s) {
     static constexpr char digits[] = "0123456789abcdef";
     const auto u = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') (out += '\\') += c;
+    if (const size_t i = kEscaped.find(c); i != kEscaped.npos && c != '/') (out += '\\') += kEscapes[i];
     else if (u < 0x20) ((out += "\\u00") += digits[u >> 4]) += digits[u & 15];
     else out += c;
   }

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the files that PyTorch writes, and what is in them: python tests/files/record.py
 
-Needs an environment with PyTorch. Writes tests/golden/files.
+Needs an environment with PyTorch and safetensors. Writes tests/golden/files.
 """
 import json
 import pathlib
 
 import torch
-from saved_objects import NO_LEGACY, OBJECTS, described
+from safetensors.torch import save_file
+from saved_objects import NO_LEGACY, OBJECTS, described, tensors
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "golden" / "files"
 FOLDER.mkdir(exist_ok=True)
@@ -20,3 +21,4 @@ for name, make in OBJECTS.items():
         torch.save(obj, FOLDER / f"{name}_legacy.pt", _use_new_zipfile_serialization=False)
 torch.save(OBJECTS["containers"](torch), FOLDER / "containers_protocol5.pt", pickle_protocol=5)
 (FOLDER / "expected.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
+save_file(tensors(torch), FOLDER / "tensors.safetensors", metadata={'k"': "vä\n"})

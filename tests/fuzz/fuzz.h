@@ -9,5 +9,8 @@ namespace fc::fuzz {
 
 void schema(std::string_view bytes);
 void dlpack(std::string_view bytes);
+void zip(std::string_view bytes);
+void pickle(std::string_view bytes);
+void safetensors(std::string_view bytes);
 
 }  // namespace fc::fuzz
