@@ -21,11 +21,13 @@ from facula._legacy import types as _legacy_types  # noqa: E402
 from facula.backends import load_backend  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.compiler import compile  # noqa: E402
+from facula._checks import _assert, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value, _check_with  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage, from_file  # noqa: E402
 from facula import serialization  # noqa: E402
 from facula.serialization import load, save  # noqa: E402
 from facula import amp  # noqa: E402
+from facula import _dispatch_keys  # noqa: E402
 from facula.amp import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
@@ -57,19 +59,26 @@ newaxis = None
 
 # Imported when they are first asked for.
 _LATER = (
+    "_custom_ops",
+    "_dynamo",
     "_utils",
     "accelerator",
     "compiler",
     "conformance",
     "cpu",
     "distributed",
+    "fx",
+    "hub",
+    "jit",
     "mps",
     "mtia",
     "multiprocessing",
+    "onnx",
     "optim",
     "safetensors",
     "testing",
     "torch_version",
+    "types",
     "xpu",
 )
 __getattr__ = _missing.missing("facula", _LATER)

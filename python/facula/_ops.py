@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.ops: every operator of the registry under its namespace, name and overload."""
 
+import os
+
 from facula import _C
 
 
@@ -54,10 +56,19 @@ class _Namespace:
         return sorted({*object.__dir__(self), *(name.partition(".")[0] for space, name in _names() if space == self._space)})
 
 
+# Libraries against PyTorch's own C++ whose operators are part of Facula: nothing is to be loaded. Those that are missing
+# among them say so when they are called (src/ops/vision.cpp).
+_BUILT_IN = {("torchvision", "_C.so"), ("torchvision", "_C_stable.so")}
+
+
 class _Ops:
     def load_library(self, path):
         """Load a shared library that defines operators in C++ (it exports facula_library_init)."""
-        _C._load_library(str(path))
+        path = os.fspath(path)
+        folder, name = os.path.split(path)
+        if (os.path.basename(folder), name) in _BUILT_IN and os.path.isfile(path):
+            return
+        _C._load_library(path)
 
     def __getattr__(self, space):
         if space.startswith("__"):

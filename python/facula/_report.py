@@ -2,7 +2,7 @@
 """`facula run --report`: which names of torch a program touches, how often it calls them, and which do not exist here.
 
 Names are what the program's own code and the packages it uses ask of torch's modules; what Facula asks of itself does
-not count. Calls are those of functions and of tensors' methods, on threads of this process that were
+not count. Calls are those of functions, of tensors' methods and of modules, on threads of this process that were
 started after the report.
 """
 
@@ -80,6 +80,18 @@ def _absent_tensor_attribute(self, name):
     raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
+def _watch_modules_of_networks():
+    """nn.Linear(…)(x) counts as a call of torch.nn.Linear."""
+    from facula.nn.modules.module import register_module_forward_pre_hook
+
+    def called(module, args):
+        kind = type(module)
+        if kind.__module__.startswith("facula.nn"):
+            _count(_calls, f"torch.nn.{kind.__name__}")
+
+    register_module_forward_pre_hook(called)
+
+
 def data():
     """{'touched': {name: times}, 'calls': …, 'missing': …}, most often first."""
     return {key: dict(counter.most_common()) for key, counter in (("missing", _missing), ("calls", _calls), ("touched", _touched))}
@@ -112,6 +124,7 @@ def start(path):
         if (name == "facula" or name.startswith("facula.")) and module is not None:
             watch(module)
     facula.Tensor.__getattr__ = _absent_tensor_attribute
+    _watch_modules_of_networks()
     # Every thread has modes of its own.
     _Calls().__enter__()
     start_thread = threading.Thread.run

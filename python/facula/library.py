@@ -28,6 +28,14 @@ def _full_name(name, space="aten"):
     return name if "::" in name else f"{space}::{name}"
 
 
+def _check_autocast(name, key):
+    """Casts of Facula's own operators are facts of their rows, and of devices that are not here nobody asks."""
+    if _C._find_operator(name) is None:
+        raise RuntimeError(f"library: no operator named {name}")
+    if key == "AutocastCPU" and not name.startswith(("aten::", "torchvision::")):
+        raise NotImplementedError(f"library: {name} cannot have a rule for autocast in Python yet")
+
+
 class Library:
     """A namespace to define operators in and to give kernels to."""
 
@@ -45,7 +53,11 @@ class Library:
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         name = op_name.name() if hasattr(op_name, "_schema") else _full_name(str(op_name), self.ns)
-        _C._set_kernel(name, dispatch_key or self.dispatch_key or "CompositeImplicitAutograd", fn)
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        if key.startswith("Autocast"):
+            _check_autocast(name, key)
+        else:
+            _C._set_kernel(name, key, fn)
 
 
 def define(qualname, schema, *, lib=None, tags=()):
@@ -80,6 +92,34 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
         return fn
 
     return register if func is None else register(func)
+
+
+impl_abstract = register_fake
+
+
+class _ShapeContext:
+    """What a shape rule may ask for."""
+
+    def new_dynamic_size(self, *, min=0, max=None):
+        """A size that depends on values: unknown while only shapes are computed."""
+        raise NotImplementedError("a shape rule asks for a size that depends on values, which the meta device does not have")
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx():
+    """For shape rules of operators whose result's size depends on values."""
+    return _ShapeContext()
+
+
+def fallthrough_kernel(*args, **kwargs):
+    """In Library.impl: let the call go on below."""
+    raise NotImplementedError("fallthrough_kernel stands for no kernel and cannot be called.")
+
+
+def register_vmap(op, func=None, /, *, lib=None):
+    """A batching rule: vmap runs operators of Python one by one here, so none is taken."""
+    raise NotImplementedError("torch.library.register_vmap: Facula takes no batching rules from Python yet")
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):

@@ -42,6 +42,7 @@ void define_all_operators() {
     define_shuffle();
     define_distance();
     define_grid();
+    define_vision();
   });
 }
 

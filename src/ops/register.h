@@ -39,6 +39,7 @@ void define_upsample();
 void define_shuffle();
 void define_distance();
 void define_grid();
+void define_vision();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

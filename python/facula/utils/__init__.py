@@ -10,5 +10,6 @@ _LATER = (
     "_pytree",
     "checkpoint",
     "data",
+    "model_zoo",
 )
 __getattr__ = _missing.missing("facula.utils", _LATER)

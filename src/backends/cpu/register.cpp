@@ -19,6 +19,7 @@ void register_cpu() {
   register_resample();
   register_grid();
   register_linalg();
+  register_vision();
 }
 
 }  // namespace fc::cpu

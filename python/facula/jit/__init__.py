@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.jit as under PYTORCH_JIT=0: functions and modules stay Python. The first script or trace says so in a warning."""
+
+import collections
+import inspect
+import typing
+import warnings
+
+from facula import _missing, nn
+
+__all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
+           "is_tracing", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]  # fmt: skip
+
+Final = typing.Final
+Attribute = collections.namedtuple("Attribute", ["value", "type"])
+_isinstance = isinstance
+_warned = False
+
+
+class Error(RuntimeError):
+    """An error in a compiled function."""
+
+
+class TracerWarning(Warning):
+    """What a trace would not see again."""
+
+
+class ScriptFunction:
+    """A compiled function: this build makes none."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError("torch.jit.ScriptFunction: Facula has no TorchScript yet")
+
+
+class ScriptModule(nn.Module):
+    """A module whose methods would be compiled."""
+
+
+RecursiveScriptModule = TopLevelTracedModule = ScriptModule
+
+
+def _say_once(what):
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(f"torch.jit.{what}: Facula has no TorchScript yet; functions and modules stay Python, as with PYTORCH_JIT=0", stacklevel=3)
+
+
+def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+    """obj itself: nothing is compiled."""
+    _say_once("script")
+    return obj
+
+
+def trace(func, example_inputs=None, *args, **kwargs):
+    """func itself: nothing is recorded."""
+    _say_once("trace")
+    return func
+
+
+def trace_module(mod, inputs, *args, **kwargs):
+    """mod itself: nothing is recorded."""
+    _say_once("trace_module")
+    return mod
+
+
+def script_method(fn):
+    """fn itself: nothing is compiled."""
+    return fn
+
+
+def script_if_tracing(fn):
+    """fn itself: nothing is traced."""
+    return fn
+
+
+_script_if_tracing = script_if_tracing
+
+
+def export(fn):
+    """Marks a method to be compiled; nothing is."""
+    return fn
+
+
+def unused(fn):
+    """Marks what is not to be compiled; nothing is."""
+    return fn
+
+
+def ignore(drop=False, **kwargs):
+    """Marks what is not to be compiled; nothing is. With and without arguments."""
+    return drop if callable(drop) else lambda fn: fn
+
+
+def _overload(func):
+    """One signature of a function that has several, for the compiler; the last definition is the function."""
+    return func
+
+
+_overload_method = _overload
+
+
+def interface(obj):
+    """A class that says what a module must have."""
+    if not inspect.isclass(obj):
+        raise RuntimeError("interface must be applied to a class")
+    return obj
+
+
+def annotate(the_type, the_value):
+    """the_value; its type is for the compiler."""
+    return the_value
+
+
+def is_scripting():
+    """Whether compiled code asks: no."""
+    return False
+
+
+def is_tracing():
+    """Whether a trace is being recorded: no."""
+    return False
+
+
+def isinstance(obj, target_type):
+    """Whether obj is of a type that may say what it contains, such as List[Tensor]."""
+    if _isinstance(target_type, tuple):
+        return any(isinstance(obj, t) for t in target_type)
+    origin, args = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin is typing.Union:
+        return any(isinstance(obj, t) for t in args)
+    if origin in (list, tuple, dict) and _isinstance(obj, origin):
+        if origin is dict:
+            return all(isinstance(k, args[0]) and isinstance(v, args[1]) for k, v in obj.items())
+        if origin is tuple and not (len(args) == 2 and args[1] is Ellipsis):
+            return len(obj) == len(args) and all(isinstance(x, t) for x, t in zip(obj, args))
+        return all(isinstance(x, args[0]) for x in obj)
+    return _isinstance(obj, origin or target_type)
+
+
+def freeze(mod, preserved_attrs=None, optimize_numerics=True):
+    """Needs a compiled module, and there is none."""
+    raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module': Facula has no TorchScript yet")
+
+
+def optimize_for_inference(mod, other_methods=None):
+    """Needs a compiled module, and there is none."""
+    raise RuntimeError("optimize_for_inference expects a ScriptModule as input: Facula has no TorchScript yet")
+
+
+def save(m, f, _extra_files=None):
+    """Writes a compiled module, and there is none."""
+    raise NotImplementedError("torch.jit.save: Facula has no TorchScript yet; torch.save(module.state_dict(), f) keeps the weights")
+
+
+def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+    """Reads a compiled module: not yet."""
+    raise NotImplementedError("torch.jit.load: Facula has no TorchScript yet")
+
+
+def fork(func, *args, **kwargs):
+    """Runs func at once; `wait` gives its result."""
+    future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future):
+    """The result of `fork`."""
+    return future.wait()
+
+
+class Future:
+    """A result that is there already."""
+
+    def set_result(self, result):
+        self._result = result
+
+    def wait(self):
+        return self._result
+
+    def done(self):
+        return hasattr(self, "_result")
+
+    value = wait
+
+
+__getattr__ = _missing.missing(__name__, ("annotations",))
