@@ -83,3 +83,59 @@ def test_compile_gives_back_what_it_got():
         torch.compile(len, mode="x", options={})
     with pytest.raises(RuntimeError, match="stance"):
         torch.compiler.set_stance("no such")
+
+
+def test_jit_as_under_pytorch_jit_0():
+    assert once("import facula as torch\nf = lambda x: x\nassert torch.jit.script(f) is f and torch.jit.trace(f, (1,)) is f and torch.jit.script(f) is f\n") == 1
+
+    import facula as torch
+
+    jit = torch.jit
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jit.ignore(len) is len and jit.ignore(drop=True)(len) is len and jit.unused(len) is len and jit.export(len) is len
+        assert not jit.is_scripting() and not jit.is_tracing() and jit.annotate(int, 3) == 3 and jit.Final[int]
+        assert jit.isinstance([1, 2], list[int]) and not jit.isinstance([1, "x"], list[int]) and jit.isinstance((1, "x"), tuple[int, str])
+        assert jit.wait(jit.fork(lambda a: a + 1, 2)) == 3 and issubclass(jit.ScriptModule, torch.nn.Module)
+        from facula.jit.annotations import BroadcastingList2
+
+        assert BroadcastingList2[int] is None
+    for call in (lambda: jit.load("x"), lambda: jit.save(None, "x")):
+        with pytest.raises(NotImplementedError, match="TorchScript"):
+            call()
+    with pytest.raises(RuntimeError, match="Freezing expects a ScriptModule"):
+        jit.freeze(torch.nn.Linear(1, 1))
+
+
+def test_hub_of_a_folder(torch, tmp_path):
+    (tmp_path / "beside.py").write_text("width = 3\n")
+    (tmp_path / "hubconf.py").write_text("dependencies = ['json']\nfrom beside import width\n\ndef model(n=1):\n    '''A number.'''\n    return n * width\n")
+    hub = torch.hub
+    assert hub.load(str(tmp_path), "model", 2, source="local") == 6 and "model" in hub.list(str(tmp_path)) and hub.help(str(tmp_path), "model") == "A number."
+    with pytest.raises(NotImplementedError, match="source=\"local\""):
+        hub.load("owner/name", "model")
+    with pytest.raises(RuntimeError, match="Cannot find callable absent"):
+        hub.load(str(tmp_path), "absent", source="local")
+    with pytest.raises(ValueError, match="Unknown source"):
+        hub.load(str(tmp_path), "model", source="web")
+    source = tmp_path / "weights-0123.bin"
+    source.write_bytes(b"abc")
+    hub.download_url_to_file(source.as_uri(), str(tmp_path / "copy"), hash_prefix="ba7816bf")
+    assert (tmp_path / "copy").read_bytes() == b"abc"
+    with pytest.raises(RuntimeError, match="invalid hash value"):
+        hub.download_url_to_file(source.as_uri(), str(tmp_path / "other"), hash_prefix="00")
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["beside.py", "copy", "hubconf.py", "weights-0123.bin"]
+
+
+def test_checks_of_programs(torch):
+    torch._check(True)
+    for check, error in ((torch._check, RuntimeError), (torch._check_index, IndexError), (torch._check_value, ValueError), (torch._check_type, TypeError)):
+        with pytest.raises(error, match="three"):
+            check(False, lambda: "three")
+    with pytest.raises(TypeError, match="cond must be a bool"):
+        torch._check(1)
+    torch._check_tensor_all(torch.ones(2) > 0)
+    with pytest.raises(RuntimeError, match="small"):
+        torch._check_tensor_all(torch.ones(2) > 1, lambda: "small")
+    with pytest.raises(AssertionError, match="no"):
+        torch._assert(False, "no")

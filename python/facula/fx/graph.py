@@ -433,9 +433,7 @@ class Graph:
                 node._repr_fn = fn
 
     def __str__(self):
-        returns = [""]
-        lines = [n.format_node([], returns) for n in self.nodes]
-        return "\n    ".join([f"graph(){returns[0]}:", *lines])
+        return "\n    ".join(["graph():", *(n.format_node() for n in self.nodes)])
 
     def print_tabular(self):
         """The nodes as a table."""

@@ -76,8 +76,6 @@ def _get_qualified_name(func):
     module = func.__module__
     if module is None:
         raise RuntimeError(f"cannot find a module for {func}")
-    if module == "_operator":
-        module = "operator"
     if module == "facula" or module.startswith("facula."):
         module = "torch" + module[len("facula") :]
     return f"{module}.{getattr(func, '__qualname__', name) if inspect.isclass(func) else name}"
@@ -274,8 +272,6 @@ class Node:
         if self.op == "get_attr":
             return f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}[target={self._pretty_print_target(self.target)}]"
         if self.op == "output":
-            if self.type and maybe_return_typename:
-                maybe_return_typename[0] = f" -> {_type_repr(self.type)}"
             return f"return {self.args[0]}"
         return (
             f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}[target={self._pretty_print_target(self.target)}]"
