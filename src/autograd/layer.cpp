@@ -251,17 +251,19 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
   FC_CHECK(!op.is_out, op.schema().name,
            "(): functions with out=... arguments don't support automatic differentiation, "
            "but one of the arguments requires grad.");
-  const Tensor* self = op.is_in_place ? &args[0].tensor() : nullptr;
-  if (self) {
-    check_in_place(op.schema().name.c_str(), *self);
-    FC_CHECK(op.differentiable || !requires_grad(*self), op.name(),
-             " is not differentiable and would overwrite a tensor that requires grad");
+  if (op.is_in_place) {
+    for_each_tensor(args, op.written_args(), [&](const Tensor& t, size_t) {
+      check_in_place(op.schema().name.c_str(), t);
+      FC_CHECK(op.differentiable || !requires_grad(t), op.name(),
+               " is not differentiable and would overwrite a tensor that requires grad");
+    });
     if (!op.differentiable) {
       ExcludeLayers guard(layer::Autograd);
       redispatch(op, below, args, results);
       return;
     }
   }
+  const Tensor* self = op.is_in_place && args[0].is_tensor() ? &args[0].tensor() : nullptr;
   auto node = make_ref<OpNode>(op);
   node->connect(args, needs);
   node->call_id = thread_state().call_id;

@@ -43,6 +43,8 @@ void define_all_operators() {
     define_distance();
     define_grid();
     define_vision();
+    define_foreach();
+    define_optimizer();
   });
 }
 

@@ -40,6 +40,8 @@ void define_shuffle();
 void define_distance();
 void define_grid();
 void define_vision();
+void define_foreach();  // after all operators they name
+void define_optimizer();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

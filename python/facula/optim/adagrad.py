@@ -60,6 +60,13 @@ class Adagrad(PerParameter):
         start = group["initial_accumulator_value"]
         return {"step": _number(group, p, 0.0), "sum": _C._functions["full_like"](p, complex(start, start) if p.is_complex() else start)}
 
+    def _update_all(self, group: dict, params: list[Tensor], grads: list[Tensor], states: list[dict]) -> bool:
+        _C._functions["_fused_adagrad_"](
+            params, grads, [state["sum"] for state in states], self._count_all(states), lr=float(group["lr"]), lr_decay=group["lr_decay"],
+            weight_decay=group["weight_decay"], eps=group["eps"], maximize=group["maximize"], **self._scaling(),
+        )  # fmt: skip
+        return True
+
     def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         step, lr = _count(group, state), _to_scalar(group["lr"])
         grad = _decay(group, p, grad, lr)

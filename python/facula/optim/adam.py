@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from facula import _C
 from facula._tensor import Tensor
 from facula.optim.optimizer import (
     ParamsT,
@@ -75,6 +76,17 @@ class Adam(PerParameter):
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         state = {"step": _number(group, p, 0.0), "exp_avg": _zeros(p), "exp_avg_sq": _zeros(p)}
         return {**state, "max_exp_avg_sq": _zeros(p)} if group["amsgrad"] else state
+
+    def _update_all(self, group: dict, params: list[Tensor], grads: list[Tensor], states: list[dict]) -> bool:
+        lists = [[state[name] for state in states] for name in ("exp_avg", "exp_avg_sq")]
+        lists.append([state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else [])
+        step = _C._functions["_fused_adamw_" if group["decoupled_weight_decay"] else "_fused_adam_"]
+        beta1, beta2 = group["betas"]
+        step(
+            params, grads, *lists, self._count_all(states), lr=float(group["lr"]), beta1=float(beta1), beta2=float(beta2),
+            weight_decay=float(group["weight_decay"]), eps=group["eps"], amsgrad=group["amsgrad"], maximize=group["maximize"], **self._scaling(),
+        )  # fmt: skip
+        return True
 
     def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         step, lr, (beta1, beta2) = _count(group, state), _to_scalar(group["lr"]), group["betas"]

@@ -374,9 +374,22 @@ class PerParameter(Optimizer):
             params = [p for p in group["params"] if p.grad is not None]
             states = [self._state(group, p) for p in params]
             if params and not (self._may_fuse(group, params) and self._update_all(group, params, [p.grad for p in params], states)):
+                if self._scaling():
+                    raise RuntimeError("the step cannot take the scale off these gradients: call GradScaler.unscale_ before it")
                 for p, state in zip(params, states, strict=True):
                     self._update_one(group, p, p.grad, state)
         return loss
+
+    def _scaling(self) -> dict[str, Tensor]:
+        """What a GradScaler has set for this step: the scale of the gradients, and whether some are not finite."""
+        given = {name: getattr(self, name, None) for name in ("grad_scale", "found_inf")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _count_all(self, states: list[dict]) -> list[Tensor]:
+        """Counts a step, unless it is left out because gradients are not finite."""
+        steps, found_inf = [state["step"] for state in states], getattr(self, "found_inf", None)
+        _C._functions["_foreach_add_"](steps, 1 if found_inf is None else 1 - float(found_inf))
+        return steps
 
     def _state(self, group: dict, p: Tensor) -> dict:
         state = self.state[p] if p in self.state or self._has_state(group) else {}
@@ -398,7 +411,10 @@ class PerParameter(Optimizer):
 
     @staticmethod
     def _may_fuse(group: dict, params: list[Tensor]) -> bool:
-        return not (group.get("differentiable") or group.get("capturable") or group.get("fused") is False or group.get("foreach") is False)
+        """Whether nobody asks for the loop, and the parameters are plain, floating, and each there once."""
+        if group.get("differentiable") or group.get("capturable") or group.get("fused") is False or group.get("foreach") is False:
+            return False
+        return all(p.is_floating_point() and p.dtype == p.grad.dtype for p in params) and len(set(params)) == len(params)
 
     def _has_state(self, group: dict) -> bool:
         return True

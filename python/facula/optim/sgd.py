@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from facula import _C
 from facula._tensor import Tensor
 from facula.optim.optimizer import ParamsT, PerParameter, _add, _check_forms, _check_lr, _decay, _not_negative, _to_scalar
 
@@ -47,6 +48,26 @@ class SGD(PerParameter):
 
     def _has_state(self, group: dict) -> bool:
         return group["momentum"] != 0
+
+    def _update_all(self, group: dict, params: list[Tensor], grads: list[Tensor], states: list[dict]) -> bool:
+        buffers: list[Tensor] = []
+        first = False
+        if group["momentum"] != 0:
+            missing = sum("momentum_buffer" not in state for state in states)
+            if missing not in (0, len(states)):
+                return False
+            first = missing > 0
+            if first and float(getattr(self, "found_inf", None) or 0) != 0:
+                return True  # the step is left out
+            for p, state in zip(params, states, strict=True):
+                if first:
+                    state["momentum_buffer"] = _C._functions["empty_like"](p)
+                buffers.append(state["momentum_buffer"])
+        _C._functions["_fused_sgd_"](
+            params, grads, buffers, weight_decay=float(group["weight_decay"]), momentum=group["momentum"], lr=float(group["lr"]),
+            dampening=group["dampening"], nesterov=group["nesterov"], maximize=group["maximize"], is_first_step=first, **self._scaling(),
+        )  # fmt: skip
+        return True
 
     def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         momentum = group["momentum"]

@@ -20,6 +20,7 @@ void register_cpu() {
   register_grid();
   register_linalg();
   register_vision();
+  register_optimizer();
 }
 
 }  // namespace fc::cpu

@@ -21,6 +21,7 @@ void register_resample();
 void register_grid();
 void register_linalg();
 void register_vision();
+void register_optimizer();
 inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.
