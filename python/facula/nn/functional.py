@@ -62,8 +62,8 @@ def _overridable(function):
 def _in_place(name):
     """f(input, inplace=False) for an operator and its in-place form."""
 
-    def front(input, *args, inplace=False, **kwargs):
-        return _op(name + "_" if inplace else name)(input, *args, **kwargs)
+    def front(input, inplace=False):
+        return _op(name + "_" if inplace else name)(input)
 
     front.__name__ = front.__qualname__ = name
     front.__doc__ = f"{name} of every element; in place if asked."

@@ -9,6 +9,7 @@ import warnings
 
 from facula import _C, _VF
 from facula._tensor import Tensor
+from facula.amp import is_autocast_enabled
 from facula.nn import init
 from facula.nn.modules.module import Module
 from facula.nn.modules.utils import _add_parameters
@@ -111,7 +112,7 @@ class RNNBase(_Drawn):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Type, dimensions and last size of the input."""
         dtype = getattr(self, self._all_weights[0][0]).dtype
-        if input.dtype != dtype and not _C.is_autocast_enabled(input.device.type):
+        if input.dtype != dtype and not is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: input.to({dtype}), or convert model: "
                 f"model.to({input.dtype})"
