@@ -67,6 +67,7 @@ _LATER = (
     "conformance",
     "cpu",
     "distributed",
+    "func",
     "fx",
     "hub",
     "jit",

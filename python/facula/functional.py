@@ -8,7 +8,7 @@ __all__ = [
     "tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack", "asarray", "is_tensor", "is_floating_point",
     "is_complex", "is_nonzero", "numel", "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
     "broadcast_shapes", "broadcast_tensors", "split", "get_default_device", "set_default_device", "set_flush_denormal",
-    "use_deterministic_algorithms",
+    "use_deterministic_algorithms", "vmap",
 ]  # fmt: skip
 
 
@@ -372,6 +372,13 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 def set_default_dtype(d):
     """The type of floats made from Python numbers."""
     _C.set_default_dtype(d)
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """torch.func.vmap: func, mapped over a dimension of its inputs."""
+    from facula import func as transforms
+
+    return transforms.vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)
 
 
 class finfo:

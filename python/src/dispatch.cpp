@@ -433,6 +433,14 @@ void bind_dispatch(nb::module_& m) {
       .def_prop_ro("is_in_place", [](const Operator& op) { return op.is_in_place; })
       .def_prop_ro("is_out", [](const Operator& op) { return op.is_out; })
       .def_prop_ro("is_composite", [](const Operator& op) { return static_cast<bool>(op.composite()); })
+      .def_prop_ro("is_random", [](const Operator& op) { return op.random; })
+      .def_prop_ro("is_map", [](const Operator& op) { return op.map.opcode >= 0; })  // element by element
+      .def("_expand",
+           [](const Operator& op, nb::args args, nb::kwargs kwargs) {  // a composite in the operators it is written in
+             FC_CHECK(op.composite(), op.name(), " is not written in other operators");
+             constexpr LayerSet expand = layer::Trace;
+             return call_operator(op, args, kwargs, &expand);
+           })
       .def_prop_ro("has_derivative", [](const Operator& op) { return op.grad != nullptr || op.autograd(); })
       .def_prop_ro("differentiable", [](const Operator& op) { return op.differentiable; })
       .def_prop_ro("autocast_class",

@@ -239,7 +239,7 @@ class Task {
         arrived = std::move(slot);
       }
       if (!grad_enabled() && arrived.impl().use_count() == 1 && arrived.impl().storage()->use_count() == 1 &&
-          arrived.dtype() == g.dtype() && arrived.impl().is_dense())
+          arrived.dtype() == g.dtype() && arrived.impl().is_dense() && !(g.impl().layers() & layer::Python))
         g = add_(arrived, g);
       else g = add(arrived, g);
     }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorded graph: nodes, edges, hooks on gradients and on what is saved for backward."""
 
+import _thread
 import abc
 import contextlib
-import threading
 import weakref
 from collections import defaultdict, namedtuple
 
@@ -103,7 +103,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     them (None for the others); "any": fn(grad) with the first of them. Once per backward pass."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()
+    lock = _thread.allocate_lock()
     if mode == "any":
         done = set()
 
@@ -163,7 +163,7 @@ class _CopyBeforeWrite(TorchDispatchMode):
         return func(*args, **kwargs)
 
 
-_mutation_allowed = threading.local()
+_mutation_allowed = _thread._local()
 
 
 @contextlib.contextmanager
