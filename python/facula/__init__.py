@@ -16,7 +16,7 @@ from facula import _missing  # noqa: E402
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
-from facula import __config__, autograd, backends, cuda, dispatch, library, linalg, nn, overrides, return_types, special, storage, utils  # noqa: E402
+from facula import __config__, autograd, backends, cuda, dispatch, fft, library, linalg, nn, overrides, return_types, special, storage, utils  # noqa: E402
 from facula._legacy import types as _legacy_types  # noqa: E402
 from facula.backends import load_backend  # noqa: E402
 from facula._ops import ops  # noqa: E402

@@ -26,6 +26,7 @@ void define_all_operators() {
     define_index();
     define_advanced_index();
     define_linalg();
+    define_fft();
     define_factor();
     define_solve();
     define_matrix();

@@ -23,6 +23,7 @@ void define_shape();
 void define_index();
 void define_advanced_index();
 void define_linalg();
+void define_fft();
 void define_factor();
 void define_solve();
 void define_matrix();

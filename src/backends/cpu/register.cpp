@@ -21,6 +21,7 @@ void register_cpu() {
   register_linalg();
   register_vision();
   register_optimizer();
+  register_fft();
 }
 
 }  // namespace fc::cpu

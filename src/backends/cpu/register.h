@@ -22,6 +22,7 @@ void register_grid();
 void register_linalg();
 void register_vision();
 void register_optimizer();
+void register_fft();
 inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.
