@@ -166,6 +166,68 @@ def test_what_vmap_refuses(torch, func):
         func.vmap(lambda a: torch.zeros(2).add_(a))(x)
 
 
+def test_writes_by_index(torch, func):
+    x = rand(torch, 3, 4)
+
+    def f(a):
+        b = a.clone()
+        b[0] = 5
+        b[1:3] += a[2]
+        return b
+
+    assert torch.allclose(func.vmap(f)(x), torch.stack([f(a) for a in x]))
+
+
+def test_memory_is_not_read(torch, func):
+    for read in (lambda a: a.tolist(), lambda a: a.numpy(), lambda a: float(a.sum())):
+        with pytest.raises(RuntimeError):
+            func.vmap(lambda a: a * read(a)[0] if not isinstance(read(a), float) else a)(torch.ones(2, 2))
+
+
+def test_custom_functions(torch, func):
+    calls = []
+
+    class Cube(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * ctx.saved_tensors[0] ** 2 * g
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            calls.append((info.batch_size, in_dims))
+            return Square.apply(x), 0
+
+    x = rand(torch, 3, 2)
+    assert torch.allclose(func.vmap(Cube.apply)(x), x**3)
+    assert torch.allclose(func.vmap(func.grad(lambda a: Cube.apply(a).sum()))(x), 3 * x**2)
+    assert torch.allclose(func.vmap(Square.apply)(x), x**2) and calls == [(3, (0,))]
+    assert torch.allclose(func.vmap(func.grad(lambda a: Square.apply(a).sum()))(x), 2 * x)
+    assert torch.allclose(func.grad(func.grad(lambda a: Cube.apply(a)))(x[0, 0]), 6 * x[0, 0])
+
+
 # --- derivatives
 
 

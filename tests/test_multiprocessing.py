@@ -119,6 +119,20 @@ def test_what_cannot_be_sent():
     assert reader.recv().shape == (2, 3)
 
 
+def test_parameters_and_modules_share_their_memory():
+    reader, writer = mp.Pipe()
+    layer = torch.nn.Linear(2, 2)
+    for sent in (layer, torch.nn.ModuleList([layer, layer])):
+        writer.send(sent)
+        got = reader.recv()
+        theirs = dict(got.named_parameters())
+        assert list(theirs) == list(dict(sent.named_parameters())) and all(type(p) is torch.nn.Parameter and p.requires_grad for p in theirs.values())
+        with torch.no_grad():
+            next(iter(theirs.values())).fill_(3)
+        assert layer.weight.tolist() == [[3, 3], [3, 3]] and layer.weight.is_shared()
+        layer.weight.data.zero_()
+
+
 def test_strategies():
     assert mp.get_all_sharing_strategies() == {"file_descriptor", "file_system"} and mp.get_sharing_strategy() == "file_descriptor"
     with pytest.raises(AssertionError, match="invalid sharing strategy 'x'"):

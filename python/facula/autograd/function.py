@@ -96,6 +96,9 @@ class FunctionCtx:
         return zeros(size, dtype=dtype, device=device)
 
 
+_of_samples = None  # torch.func's part, once it is loaded: a custom function inside of vmap
+
+
 class _FunctionMeta(type):
     def __init__(cls, name, bases, namespace):
         cls._context_class = type(name + "Backward", (FunctionCtx,), {"_cls": cls})
@@ -124,11 +127,20 @@ class Function(metaclass=_FunctionMeta):
     def vjp(ctx, *grad_outputs):
         raise NotImplementedError
 
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """All samples of a vmap at once: results and their out_dims. Without it, apply is called once per sample."""
+        raise NotImplementedError
+
     def __init__(self, *args, **kwargs):
         raise TypeError(f"{type(self).__name__} should not be instantiated: methods on autograd functions are all static")
 
     @classmethod
     def apply(cls, *args):
+        if _of_samples is not None and (done := _of_samples(cls, args)) is not NotImplemented:
+            return done
         ctx = cls._context_class()
         ctx._tensor_at = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         recording = _C.is_grad_enabled() and any(args[i].requires_grad for i in ctx._tensor_at)

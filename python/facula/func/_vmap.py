@@ -8,6 +8,7 @@ may have one of an outer level as its value. Rules (_rules.py) say how an operat
 composite operator is taken apart, and any other is called once per sample.
 """
 
+import collections
 import functools
 import threading
 
@@ -53,6 +54,19 @@ class Batched(torch.Tensor):
         pass
 
     requires_grad = property(lambda self: self.value.requires_grad)
+
+    def _refuse(self, *args, **kwargs):
+        raise VmapError(
+            "vmap: It looks like you're calling .item() on a Tensor, or reading its memory in another way. Inside of vmap a tensor stands for "
+            "all samples, and has no numbers of its own."
+        )
+
+    tolist = numpy = __array__ = __dlpack__ = data_ptr = untyped_storage = storage = __reduce_ex__ = __deepcopy__ = _refuse
+
+    def requires_grad_(self, requires_grad=True):
+        raise VmapError(
+            "vmap: You are attempting to call Tensor.requires_grad_() inside of a function being transformed. Use torch.func.grad there instead"
+        )
 
     def __repr__(self, *, tensor_contents=None):
         return f"BatchedTensor(lvl={stack.levels.index(self.level) + 1 if self.level in stack.levels else '?'}, bdim=0, value={self.value})"
@@ -106,6 +120,32 @@ def wrap_results(samples, level):
         return Batched(torch.stack(column), level)
 
     return tree_unflatten([join(c) for c in zip(*leaves, strict=True)], spec[0])
+
+
+VmapInfo = collections.namedtuple("VmapInfo", ["batch_size", "randomness"])
+
+
+def _apply(function, args):
+    """A call of a torch.autograd.Function, some of whose arguments may be Batched."""
+    found = [x.level for x in tree_flatten(args)[0] if isinstance(x, Batched)]
+    if not found:
+        return NotImplemented
+    level = max(found, key=stack.levels.index)
+
+    def split(x):
+        return (x.value, 0) if isinstance(x, Batched) and x.level is level else (x, None)
+
+    if function.vmap is torch.autograd.Function.vmap:
+        samples = [tree_map(lambda x: x.value[i] if split(x)[1] == 0 else x, args) for i in range(level.size)]  # noqa: B023
+        return wrap_results([function.apply(*one) for one in samples], level)
+    values, dims = tree_map(lambda x: split(x)[0], args), tree_map(lambda x: split(x)[1], args)
+    out, out_dims = function.vmap(VmapInfo(level.size, level.randomness), dims, *values)
+    leaves, spec = tree_flatten(out)
+    flat = _out_dims(out_dims, spec, function)
+    return tree_unflatten([x if d is None else Batched(_front(x, d), level) for x, d in zip(leaves, flat, strict=True)], spec)
+
+
+torch.autograd.function._of_samples = _apply
 
 
 def _front(x, dim):

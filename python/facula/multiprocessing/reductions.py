@@ -96,15 +96,6 @@ def rebuild_typed_storage(storage, dtype):
 
 def init_reductions():
     """Tells multiprocessing's pickler what to do with tensors and storages."""
-    for kind in (Tensor, *_tensor_kinds()):
-        reduction.register(kind, reduce_tensor)
+    reduction.register(Tensor, reduce_tensor)
     reduction.register(UntypedStorage, reduce_storage)
     reduction.register(TypedStorage, reduce_typed_storage)
-
-
-def _tensor_kinds():
-    try:
-        from facula.nn.parameter import Buffer, Parameter
-    except ImportError:
-        return ()
-    return Parameter, Buffer
