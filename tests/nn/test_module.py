@@ -94,6 +94,7 @@ def test_what_cannot_be_registered(torch, nn):
     assert raised(lambda: Early(leaf)) == ("AttributeError", "cannot assign parameters before Module.__init__() call")
     assert raised(lambda: Early(m)) == ("AttributeError", "cannot assign module before Module.__init__() call")
     assert raised(lambda: Early(1).y)[0] == "AttributeError"
+    assert raised(lambda: Early(1)(2)) == ("AttributeError", "'Early' object has no attribute '_backward_hooks'")
 
 
 def test_attributes_are_found_in_every_kind_of_class(torch, nn):
@@ -131,6 +132,14 @@ def test_attributes_are_found_in_every_kind_of_class(torch, nn):
     assert m.whatever == "answered"
     del Later.__getattr__
     assert m.weight.shape == (1, 1) and not hasattr(m, "whatever")
+
+    seen, own = [], nn.Module.__getattr__
+    try:  # as torch.fx does while it traces
+        nn.Module.__getattr__ = lambda self, name: seen.append(name) or own(self, name)
+        assert nn.Linear(1, 1).bias.shape == (1,) and "bias" in seen
+    finally:
+        nn.Module.__getattr__ = own
+    assert nn.Linear(1, 1).bias.shape == (1,)
 
     class Both(dict, nn.Module):
         def __init__(self):

@@ -15,6 +15,7 @@ from facula.fx.graph import Graph
 from facula.fx.graph_module import GraphModule
 from facula.fx.node import base_types, has_side_effect
 from facula.fx.proxy import ParameterProxy, Proxy, TracerBase
+from facula.nn.modules.module import _look_into_modules
 
 __all__ = ["Tracer", "symbolic_trace", "wrap", "PH"]
 
@@ -299,6 +300,7 @@ class Tracer(TracerBase):
                 self._autowrap(patches, getattr(getattr(module, "forward", module), "__globals__", {}))
                 return self.call_module(module, lambda *a, **k: original_call(module, *a, **k), args, kwargs)
 
+            patches.undo.append(_look_into_modules)  # once __getattr__ is back
             patches.attribute(nn.Module, "__getattr__", module_getattr)
             patches.attribute(nn.Module, "__call__", module_call)
             for (_, name), variables in _wrapped.items():

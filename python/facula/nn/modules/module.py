@@ -203,12 +203,14 @@ class Module:
 
     def __call__(self, *args, **kwargs):
         state = self.__dict__
-        if not (
-            state["_forward_hooks"] or state["_forward_pre_hooks"] or state["_backward_hooks"] or state["_backward_pre_hooks"]
-            or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks or _global_backward_pre_hooks
-        ):  # fmt: skip
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
+        try:
+            hooked = (
+                state["_backward_hooks"] or state["_backward_pre_hooks"] or state["_forward_hooks"] or state["_forward_pre_hooks"]
+                or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks or _global_backward_pre_hooks
+            )  # fmt: skip
+        except KeyError as e:  # Module.__init__ was not called
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute {e}") from None
+        return self._call_with_hooks(args, kwargs) if hooked else self.forward(*args, **kwargs)
 
     _call_impl = __call__
 
@@ -936,7 +938,14 @@ class Module:
         return f"{self._get_name()}({inside}\n)" if inside else f"{self._get_name()}()"
 
 
-_C._look_into_modules(Module)
+def _look_into_modules(cls=Module):
+    """For who has replaced Module.__getattr__ and put it back: all classes look up members in C again."""
+    _C._look_into_modules(cls)
+    for subclass in type.__subclasses__(cls):
+        _look_into_modules(subclass)
+
+
+_look_into_modules()
 
 
 def _quoted(name):
