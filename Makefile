@@ -26,7 +26,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages test-faults fuzz fuzz-operators bench bench-reference bench-models \
+.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults fuzz fuzz-operators bench bench-reference bench-models \
         build-stats lint format install uninstall clean
 
 help:            ## this list
@@ -56,6 +56,9 @@ test-python: build
 test-packages: build ## the wheel and the offline build, each in a folder of its own (minutes)
 	@tools/test_wheel.sh $(PYTHON)
 	@tools/test_offline.sh "$$($(PYTHON) -c 'import nanobind, os; print(os.path.dirname(nanobind.__file__))')" $(PYTHON)
+
+test-programs: build ## models of torchvision, timm and transformers against recorded results (needs PyPI; TEST_ARGS="-k timm")
+	@tools/test_programs.sh $(BUILD) $(PYTHON) $(TEST_ARGS)
 
 fuzz: setup      ## look for inputs that break the parsers (FUZZ_ARGS="SECONDS TARGET")
 	@tools/fuzz.sh $(FUZZ_ARGS)

@@ -27,7 +27,7 @@ from facula.storage import TypedStorage, UntypedStorage, from_file  # noqa: E402
 from facula import serialization  # noqa: E402
 from facula.serialization import load, save  # noqa: E402
 from facula import amp  # noqa: E402
-from facula import _dispatch_keys  # noqa: E402
+from facula import _c_names  # noqa: E402
 from facula.amp import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
@@ -63,6 +63,7 @@ _LATER = (
     "_dynamo",
     "_utils",
     "accelerator",
+    "ao",
     "compiler",
     "conformance",
     "cpu",

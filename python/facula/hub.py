@@ -33,6 +33,38 @@ def set_dir(d):
     _dir = os.path.expanduser(d)
 
 
+class _NoBar:
+    """What stands for tqdm's bar where the package is not installed: it shows nothing."""
+
+    def __init__(self, iterable=None, total=None, **kwargs):
+        self.iterable, self.total = iterable, total
+
+    def __iter__(self):
+        return iter(self.iterable)
+
+    def update(self, n=1):
+        pass
+
+    def close(self):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return False
+
+
+def __getattr__(name):
+    if name == "tqdm":
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            return _NoBar
+        return tqdm
+    raise AttributeError(f"module 'facula.hub' has no attribute '{name}': this part of torch does not exist here (yet)")
+
+
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
     """Fetch a file. It appears under its name when it is whole, and its SHA-256 begins with hash_prefix."""
     from urllib.request import Request, urlopen

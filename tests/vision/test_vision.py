@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-import cases
+import vision_cases as cases
 import pytest
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "vision.json").read_text())

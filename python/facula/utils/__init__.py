@@ -11,5 +11,6 @@ _LATER = (
     "checkpoint",
     "data",
     "model_zoo",
+    "tensorboard",
 )
 __getattr__ = _missing.missing("facula.utils", _LATER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's names of dispatcher layers, as far as Python code of packages handles them: those of autocast."""
+"""Names of torch._C that Python code of packages reaches for, and that are no part of Facula's own module of C."""
 
 import contextlib
 import enum
@@ -38,4 +38,14 @@ def _ExcludeDispatchKeyGuard(keys):
         yield
 
 
+def _log_api_usage_once(event):
+    """Packages tell which of their parts are used; nobody listens."""
+
+
+def _get_tracing_state():
+    """What records a trace: nothing does."""
+    return None
+
+
+_C._log_api_usage_once, _C._get_tracing_state = _log_api_usage_once, _get_tracing_state
 _C.DispatchKey, _C.DispatchKeySet, _C._ExcludeDispatchKeyGuard = DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of torchvision's operators for detection, on inputs that any framework can make.
 
-    python tests/vision/cases.py FILE     # with PyTorch and torchvision: records their results
+    python tests/vision/vision_cases.py FILE     # with PyTorch and torchvision: records their results
 """
 import json
 import sys

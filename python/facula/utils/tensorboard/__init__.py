@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.utils.tensorboard: writes what a training run shows into event files that TensorBoard opens."""
+
+import os
+import socket
+import time
+
+from facula.utils.tensorboard import summary
+from facula.utils.tensorboard._events import EventFile, message
+
+__all__ = ["FileWriter", "SummaryWriter"]
+
+
+class FileWriter:
+    """Writes summaries into one event file of a folder."""
+
+    def __init__(self, log_dir, max_queue=10, flush_secs=120, filename_suffix=""):
+        self._folder = str(log_dir)
+        self.event_writer = EventFile(self._folder, max_queue, flush_secs, filename_suffix)
+
+    def get_logdir(self):
+        return self._folder
+
+    def add_summary(self, summary, global_step=None, walltime=None):
+        self.event_writer.add(message(5, summary), None if global_step is None else int(global_step), walltime)
+
+    def flush(self):
+        self.event_writer.flush()
+
+    def close(self):
+        self.event_writer.close()
+
+
+class SummaryWriter:
+    """Writes the numbers, pictures and texts of a run into a folder, by default runs/<time>_<host><comment>."""
+
+    def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
+        if not log_dir:
+            log_dir = os.path.join("runs", time.strftime("%b%d_%H-%M-%S") + "_" + socket.gethostname() + comment)
+        self.log_dir = str(log_dir)
+        self.purge_step, self.max_queue, self.flush_secs, self.filename_suffix = purge_step, max_queue, flush_secs, filename_suffix
+        self.file_writer = self.all_writers = None
+        self._get_file_writer()
+
+    def _get_file_writer(self):
+        if self.file_writer is None:  # at first, and again after close
+            self.file_writer = self._writer(self.log_dir)
+            self.all_writers = {self.log_dir: self.file_writer}
+            if self.purge_step is not None:  # what came later in an earlier run is to be forgotten
+                self.file_writer.event_writer.add(message(7, b"\x08\x01"), int(self.purge_step))
+                self.purge_step = None
+        return self.file_writer
+
+    def _writer(self, folder):
+        return FileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+
+    def get_logdir(self):
+        """The folder."""
+        return self.log_dir
+
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
+        """A number."""
+        self._get_file_writer().add_summary(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
+
+    def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
+        """Several numbers in one chart: each goes into a folder of its own."""
+        self._get_file_writer()
+        for tag, value in tag_scalar_dict.items():
+            folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
+            if folder not in self.all_writers:
+                self.all_writers[folder] = self._writer(folder)
+            self.all_writers[folder].add_summary(summary.scalar(main_tag, value), global_step, walltime)
+
+    def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
+        """A distribution."""
+        self._get_file_writer().add_summary(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
+
+    def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
+        """A picture."""
+        self._get_file_writer().add_summary(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
+
+    def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
+        """Several pictures, beside each other."""
+        self._get_file_writer().add_summary(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
+
+    def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
+        """A figure of matplotlib, or a list of them."""
+        import numpy
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        figures = figure if isinstance(figure, list) else [figure]
+        pictures = []
+        for f in figures:
+            canvas = FigureCanvasAgg(f)
+            canvas.draw()
+            pictures.append(numpy.asarray(canvas.buffer_rgba())[:, :, :3])
+            if close:
+                import matplotlib.pyplot
+
+                matplotlib.pyplot.close(f)
+        self.add_images(tag, numpy.stack(pictures), global_step, walltime, dataformats="NHWC")
+
+    def add_audio(self, tag, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
+        """Sound."""
+        self._get_file_writer().add_summary(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
+
+    def add_text(self, tag, text_string, global_step=None, walltime=None):
+        """Text in Markdown."""
+        self._get_file_writer().add_summary(summary.text(tag, text_string), global_step, walltime)
+
+    def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
+        """Hyperparameters and what they led to, as a run in a folder of its own."""
+        parts = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
+        with SummaryWriter(os.path.join(self.log_dir, run_name or str(time.time()))) as writer:
+            for part in parts:
+                writer.file_writer.add_summary(part)
+            for tag, value in metric_dict.items():
+                writer.add_scalar(tag, value, global_step)
+
+    def __getattr__(self, name):
+        if name.startswith("add_"):
+            raise NotImplementedError(f"SummaryWriter.{name}: Facula does not write this yet")
+        raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
+
+    def flush(self):
+        """Writes out what is waiting."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+
+    def close(self):
+        """Writes out what is waiting and closes the files; a later call opens new ones."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+            writer.close()
+        self.file_writer = self.all_writers = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
