@@ -116,7 +116,7 @@ _GLOBALS = {
     "torch.storage.UntypedStorage": StorageType(_C.uint8),
     "torch.UntypedStorage": StorageType(_C.uint8),
     **{f"builtins.{kind.__name__}": kind for kind in _PLAIN},
-    **{str(dtype): dtype for dtype in vars(_C).values() if isinstance(dtype, _C.dtype)},
+    **{str(value): value for value in vars(_C).values() if isinstance(value, (_C.dtype, _C.memory_format))},
     **{f"torch.{name}Storage": StorageType(getattr(_C, dtype)) for dtype, name in _tensor._TYPE_NAMES.items()},
     **_REBUILD,
 }
@@ -189,6 +189,8 @@ class Policy:
                 return table[full]
         if full == "torch.nn.parameter.Parameter":
             return facula.nn.parameter.Parameter
+        if module == "torch._utils" and name.startswith("_rebuild_") or module == "torch" and name not in vars(facula):
+            raise UnpicklingError(f"Weights only load failed. GLOBAL {full} does not exist here: the file holds a kind of tensor or value that Facula lacks.")
         shown = full.removeprefix("builtins.")
         raise UnpicklingError(
             f"Weights only load failed. Unsupported global: GLOBAL {shown} was not an allowed global by default. "
@@ -207,7 +209,7 @@ class Policy:
     def new_object(self, cls, args, kwargs):
         if type(args) is not tuple or type(kwargs) is not dict:
             raise UnpicklingError(f"the arguments of a new object must be a tuple and a dict, got {type(args)}, {type(kwargs)}")
-        if isinstance(cls, type) and (id(cls) in self.user_objects or cls.__module__ == "facula.nn.parameter"):
+        if isinstance(cls, type) and (id(cls) in self.user_objects or cls is facula.nn.parameter.Parameter):
             return cls.__new__(cls, *args, **kwargs)
         if id(cls) in _CALLS and not kwargs:  # an OrderedDict, a Size
             return self.reduce(cls, args)

@@ -6,6 +6,7 @@ import enum
 import io
 import os
 import sys
+from _thread import _local
 
 from facula import _C, cuda
 from facula.storage import TypedStorage, UntypedStorage
@@ -16,7 +17,7 @@ PROTOCOL_VERSION = 1001
 
 __all__ = [
     "save", "load", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals", "get_unsafe_globals_in_checkpoint",
-    "skip_data", "register_package", "location_tag", "default_restore_location", "LoadEndianness", "get_default_load_endianness",
+    "skip_data", "register_package", "location_tag", "default_restore_location", "normalize_storage_type", "LoadEndianness", "get_default_load_endianness",
     "set_default_load_endianness", "get_default_mmap_options", "set_default_mmap_options", "get_crc32_options", "set_crc32_options",
 ]  # fmt: skip
 
@@ -33,7 +34,13 @@ _MAP_SHARED, _MAP_PRIVATE = 1, 2  # as in the module mmap
 _load_endianness = None
 _mmap_options = _MAP_PRIVATE
 _compute_crc32 = True
-_skip_data = False
+
+
+class _Local(_local):  # of a thread
+    skip_data = False
+
+
+_thread_state = _Local()
 
 
 def get_default_load_endianness():
@@ -90,12 +97,10 @@ class skip_data:
             raise NotImplementedError("skip_data: fake tensors do not exist here")
 
     def __enter__(self):
-        global _skip_data
-        self._before, _skip_data = _skip_data, True
+        self._before, _thread_state.skip_data = _thread_state.skip_data, True
 
     def __exit__(self, *error):
-        global _skip_data
-        _skip_data = self._before
+        _thread_state.skip_data = self._before
 
 
 # ---- names that the program allows
@@ -190,6 +195,13 @@ def default_restore_location(storage, location):
     return UntypedStorage(storage._tensor.to(device))
 
 
+def normalize_storage_type(storage_type):
+    """The class of that name in torch."""
+    import facula
+
+    return getattr(facula, storage_type.__name__)
+
+
 def _restorer(map_location):
     """location -> function of a storage."""
     if map_location is None:
@@ -227,7 +239,7 @@ def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL, _use_new_
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     if pickle_module is not None and pickle_module.__name__ not in ("pickle", "_pickle"):
         raise NotImplementedError(f"save: pickle_module={pickle_module.__name__} is not supported; the pickles of torch.save are written here by Facula itself")
-    if not _use_new_zipfile_serialization and _skip_data:
+    if not _use_new_zipfile_serialization and _thread_state.skip_data:
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     storages = {}  # by key
 
@@ -249,7 +261,7 @@ def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL, _use_new_
         if not _disable_byteorder_record:
             archive.add("byteorder", sys.byteorder.encode())
         for key, (_, _, storage, _) in storages.items():
-            if _skip_data:
+            if _thread_state.skip_data:
                 archive.add_hole(f"data/{key}", storage.nbytes())
             else:
                 archive.add_tensor(f"data/{key}", _C._storage_tensor(storage._tensor.detach()).cpu())
@@ -353,7 +365,7 @@ def _load_zip(archive, restore, to_meta, mapped, shared, encoding):
                 storage = UntypedStorage(_C._functions["empty"](nbytes, dtype=_C.uint8, device="meta"))
                 storage._checkpoint_offset = archive.offset_of(name)
             else:
-                if _skip_data:
+                if _thread_state.skip_data:
                     memory = _C._functions["empty"](nbytes, dtype=_C.uint8)
                 else:
                     memory = archive.mapped(name, shared) if mapped and not swapped else archive.tensor(name)
@@ -428,7 +440,7 @@ def _load_legacy(file, restore, encoding):
         end = at + count * dtype.itemsize
         if count * dtype.itemsize != storage.nbytes() or end > len(data):
             raise RuntimeError(f"storage {key} is damaged: it has another size than the file says, or the file ends early")
-        if end > at and not _skip_data and storage.device.type != "meta":
+        if end > at and not _thread_state.skip_data and storage.device.type != "meta":
             memory = _C._from_buffer(memoryview(data)[at:end])
             if swapped:
                 memory = memory.clone()

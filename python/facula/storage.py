@@ -91,6 +91,17 @@ class UntypedStorage:
     def _new_shared_fd_cpu(cls, fd, size):
         return cls(_C._map_descriptor(fd, size, True))
 
+    def to(self, *, device, non_blocking=False):
+        """The bytes on another device; the same storage if they are there."""
+        moved = _C._storage_tensor(self._tensor.detach()).to(device, non_blocking=non_blocking)
+        return self if moved.device == self.device else UntypedStorage(moved)
+
+    def cpu(self):
+        return self.to(device="cpu")
+
+    def cuda(self, device=None, non_blocking=False):
+        return self.to(device="cuda" if device is None else device, non_blocking=non_blocking)
+
     def __reduce__(self):
         return _pickled(self)
 

@@ -36,25 +36,32 @@ uint32_t by_tables(uint32_t crc, const unsigned char* p, size_t n) {
 }
 
 #if defined(__x86_64__)
-// The message is a polynomial; a lane of 128 bits is moved forward by multiplying its halves with x^k modulo the
-// checksum's polynomial. Four lanes at a time, then one, then Barrett's reduction to 32 bits.
-[[gnu::target("pclmul,sse4.1")]] inline __m128i fold(__m128i lane, __m128i by, __m128i next) {
+// The message is a polynomial. A lane of 128 bits moves forward by multiplying its halves with powers of x modulo the
+// checksum's polynomial; then Barrett's reduction brings one lane to 32 bits.
+#define FC_CLMUL gnu::target("pclmul,sse4.1")
+#define FC_WIDE_CLMUL gnu::target("pclmul,sse4.1,avx512f,vpclmulqdq")
+constexpr long long kBy16[] = {0x01751997d0, 0x00ccaa009e}, kBy64[] = {0x0154442bd4, 0x01c6e41596},
+                    kBy256[] = {0x011542778a, 0x01322d1430};
+
+[[FC_CLMUL]] inline __m128i load(const unsigned char* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+[[FC_CLMUL]] inline __m128i pair(const long long (&k)[2]) { return _mm_set_epi64x(k[1], k[0]); }
+[[FC_CLMUL]] inline __m128i fold(__m128i lane, __m128i by, __m128i next) {
   return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(lane, by, 0x00), _mm_clmulepi64_si128(lane, by, 0x11)), next);
 }
 
-[[gnu::target("pclmul,sse4.1")]] uint32_t by_products(uint32_t crc, const unsigned char* p,
-                                                      size_t n) {  // n: 16 k >= 64
-  auto at = [&](size_t i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p) + i); };
-  const __m128i by_64 = _mm_set_epi64x(0x01c6e41596, 0x0154442bd4), by_16 = _mm_set_epi64x(0x00ccaa009e, 0x01751997d0);
-  __m128i a = _mm_xor_si128(at(0), _mm_cvtsi32_si128(static_cast<int>(crc))), b = at(1), c = at(2), d = at(3);
-  for (p += 64, n -= 64; n >= 64; p += 64, n -= 64) {
-    a = fold(a, by_64, at(0));
-    b = fold(b, by_64, at(1));
-    c = fold(c, by_64, at(2));
-    d = fold(d, by_64, at(3));
+// From four lanes one after the other, and n more bytes: a multiple of 16.
+[[FC_CLMUL]] uint32_t finish(__m128i a, __m128i b, __m128i c, __m128i d, const unsigned char* p, size_t n) {
+  const __m128i by_16 = pair(kBy16), by_64 = pair(kBy64);
+  for (; n >= 64; p += 64, n -= 64) {
+    a = fold(a, by_64, load(p));
+    b = fold(b, by_64, load(p + 16));
+    c = fold(c, by_64, load(p + 32));
+    d = fold(d, by_64, load(p + 48));
   }
   a = fold(fold(fold(a, by_16, b), by_16, c), by_16, d);
-  for (; n >= 16; p += 16, n -= 16) a = fold(a, by_16, at(0));
+  for (; n >= 16; p += 16, n -= 16) a = fold(a, by_16, load(p));
   const __m128i low = _mm_setr_epi32(-1, 0, -1, 0);
   a = _mm_xor_si128(_mm_srli_si128(a, 8), _mm_clmulepi64_si128(a, by_16, 0x10));
   a = _mm_xor_si128(_mm_srli_si128(a, 4),
@@ -63,6 +70,34 @@ uint32_t by_tables(uint32_t crc, const unsigned char* p, size_t n) {
   __m128i q = _mm_clmulepi64_si128(_mm_and_si128(a, low), barrett, 0x10);
   q = _mm_clmulepi64_si128(_mm_and_si128(q, low), barrett, 0x00);
   return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(a, q), 1));
+}
+
+[[FC_CLMUL]] uint32_t by_products(uint32_t crc, const unsigned char* p, size_t n) {  // n: 16 k >= 64
+  const __m128i first = _mm_xor_si128(load(p), _mm_cvtsi32_si128(static_cast<int>(crc)));
+  return finish(first, load(p + 16), load(p + 32), load(p + 48), p + 64, n - 64);
+}
+
+// Sixteen lanes at a time.
+[[FC_WIDE_CLMUL]] inline __m512i wide_load(const unsigned char* p) { return _mm512_loadu_si512(p); }
+[[FC_WIDE_CLMUL]] inline __m512i wide_fold(__m512i lanes, __m512i by, __m512i next) {
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(lanes, by, 0x00), _mm512_clmulepi64_epi128(lanes, by, 0x11),
+                                   next, 0x96);  // the exclusive or of all three
+}
+[[FC_WIDE_CLMUL]] uint32_t by_wide_products(uint32_t crc, const unsigned char* p, size_t n) {  // n: 16 k >= 256
+  const __m512i by_256 = _mm512_set4_epi64(kBy256[1], kBy256[0], kBy256[1], kBy256[0]);
+  const __m512i by_64 = _mm512_set4_epi64(kBy64[1], kBy64[0], kBy64[1], kBy64[0]);
+  __m512i a = _mm512_xor_si512(wide_load(p), _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc))));
+  __m512i b = wide_load(p + 64), c = wide_load(p + 128), d = wide_load(p + 192);
+  for (p += 256, n -= 256; n >= 256; p += 256, n -= 256) {
+    a = wide_fold(a, by_256, wide_load(p));
+    b = wide_fold(b, by_256, wide_load(p + 64));
+    c = wide_fold(c, by_256, wide_load(p + 128));
+    d = wide_fold(d, by_256, wide_load(p + 192));
+  }
+  a = wide_fold(wide_fold(wide_fold(a, by_64, b), by_64, c), by_64, d);
+  unsigned char lanes[64];
+  _mm512_storeu_si512(lanes, a);
+  return finish(load(lanes), load(lanes + 16), load(lanes + 32), load(lanes + 48), p, n);
 }
 #endif
 
@@ -73,8 +108,9 @@ uint32_t crc32(uint32_t crc, const void* data, size_t bytes) {
   crc = ~crc;
 #if defined(__x86_64__)
   if (bytes >= 64 && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1")) {
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
     const size_t body = bytes & ~size_t{15};
-    crc = by_products(crc, p, body);
+    crc = wide && body >= 256 ? by_wide_products(crc, p, body) : by_products(crc, p, body);
     p += body;
     bytes -= body;
   }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs do, in small: each function is run once per allocation that it makes. They check their own answers."""
+import io
 import os
 import pathlib
 
@@ -173,6 +174,20 @@ def modes():
         raise AssertionError(f"wrong answer: {SEEN}")
 
 
+def files():
+    """Saved and loaded in each format."""
+    x = torch.arange(3.0)
+    for how in (True, False):
+        buffer = io.BytesIO()
+        torch.save({"x": x, "tail": x[1:], "n": [1, 1 << 70, "text", (2.5, None), {4}]}, buffer, _use_new_zipfile_serialization=how)
+        buffer.seek(0)
+        out = torch.load(buffer)
+        expect(out["tail"], [1.0, 2.0])
+        if out["n"] != [1, 1 << 70, "text", (2.5, None), {4}]:
+            raise AssertionError(f"wrong answer: {out['n']}")
+    expect(torch.safetensors.load(torch.safetensors.save({"x": x}))["x"], [0.0, 1.0, 2.0])
+
+
 def device():
     """A backward on a plugin's device: its worker thread allocates too."""
     x = torch.ones(3).to(loaded()).requires_grad_()
@@ -205,5 +220,5 @@ def library():
 
 
 ONCE = (plugin_load, library)  # change the process: each refusal in a process of its own
-ALL = (training_step, convolution, attention, hooks, views, indexing, custom_function, exchange, errors_and_text, einsum_and_random, modes,
+ALL = (training_step, convolution, attention, hooks, views, indexing, custom_function, exchange, errors_and_text, einsum_and_random, modes, files,
        plugin_load, library, device)  # fmt: skip

@@ -210,8 +210,10 @@ def test_tensors_that_do_not_fit(torch):
         with pytest.raises((RuntimeError, TypeError)):
             load(torch, archive(pickled(tensor(5, **how)), record))
     for kind in ("FooStorage", "QInt8Storage"):
-        with pytest.raises(pickle.UnpicklingError, match="not an allowed global"):
+        with pytest.raises(pickle.UnpicklingError, match=f"GLOBAL torch.{kind} does not exist here"):
             load(torch, archive(pickled(tensor(5, kind=kind)), record))
+    with pytest.raises(pickle.UnpicklingError, match="_rebuild_sparse_tensor does not exist here"):
+        load(torch, archive(pickled(call("torch._utils", "_rebuild_sparse_tensor", b"N"))))
     for negative in (-1, -(1 << 40)):
         with pytest.raises(pickle.UnpicklingError, match="storage is named"):
             load(torch, archive(pickled(tensor(negative)), record))

@@ -8,6 +8,7 @@ import mmap
 import os
 import pathlib
 import pickle
+import re
 import signal
 import stat
 import subprocess
@@ -131,6 +132,16 @@ def test_packages_add_locations(torch, tmp_path, monkeypatch):
     monkeypatch.setattr(facula.serialization, "_packages", [])
     with pytest.raises(RuntimeError, match="tagged with shelf"):
         torch.load(tmp_path / "x.pt")
+
+
+def test_storages_move_in_functions(torch, tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save(torch.ones(2), path)
+    assert torch.load(path, map_location=lambda storage, location: storage.cpu()).tolist() == [1, 1]
+    assert torch.load(path, map_location=lambda storage, location: storage.to(device="meta")).is_meta
+    assert torch.serialization.normalize_storage_type(torch.UntypedStorage) is torch.UntypedStorage
+    with pytest.raises(TypeError):
+        torch.load(path, map_location=3.5)
 
 
 # ---- mapped files
@@ -330,6 +341,19 @@ def refused(torch, obj, name):
     return buffer
 
 
+def test_whole_modules(torch, tmp_path):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    path = tmp_path / "model.pt"
+    torch.save(model, path)
+    names = ["torch.nn.modules.activation.ReLU", "torch.nn.modules.container.Sequential", "torch.nn.modules.linear.Linear"]
+    assert sorted(torch.serialization.get_unsafe_globals_in_checkpoint(path)) == names
+    with torch.serialization.safe_globals([nn.Sequential, nn.Linear, nn.ReLU]):
+        again = torch.load(path)
+    x = torch.ones(1, 2)
+    assert torch.equal(again(x), model(x)) and isinstance(again[0].weight, nn.Parameter) and repr(again) == repr(model)
+
+
 def test_objects_are_saved_by_reference_and_loaded_when_allowed(torch):
     here = __name__
     safe = torch.serialization.safe_globals
@@ -455,6 +479,14 @@ def test_byte_orders(torch, tmp_path):
 
 
 # ---- a crash loses nothing
+
+
+def test_the_page_on_files(tmp_path, torch):
+    if torch.__name__ != "facula":
+        pytest.skip("a page about Facula")
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "files.md"
+    (block,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+    subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, timeout=60)
 
 
 def test_a_failed_save_leaves_the_old_file(torch, tmp_path):
