@@ -363,56 +363,6 @@ Tensor multi_dot(TensorSpan tensors) {
   return out;
 }
 
-Tensor attention(const Tensor& query, const Tensor& key_in, const Tensor& value_in, const Tensor& mask, double dropout,
-                 bool causal, std::optional<double> scale, bool grouped) {
-  FC_CHECK(query.dim() >= 2 && key_in.dim() >= 2 && value_in.dim() >= 2,
-           "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got "
-           "query.dim: ",
-           query.dim(), " key.dim: ", key_in.dim(), " and value.dim: ", value_in.dim(), " instead.");
-  FC_CHECK(query.dtype() == key_in.dtype() && query.dtype() == value_in.dtype(),
-           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, but got query.dtype: ",
-           query.dtype(), " key.dtype: ", key_in.dtype(), " and value.dtype: ", value_in.dtype(), " instead.");
-  FC_CHECK(!mask.defined() || !causal,
-           "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
-  FC_CHECK(!mask.defined() || mask.dtype() == DType::Bool || is_floating(mask.dtype()),
-           "scaled_dot_product_attention: Expected attn_mask dtype to be bool or float or to match query dtype, but "
-           "got attn_mask.dtype: ",
-           mask.defined() ? mask.dtype() : DType::Bool, " and  query.dtype: ", query.dtype(), " instead.");
-  Tensor key = key_in, value = value_in;
-  if (grouped) {  // each key and value head serves several query heads
-    FC_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3 && key.size(-3) > 0 &&
-                 query.size(-3) % key.size(-3) == 0 && key.size(-3) == value.size(-3),
-             "scaled_dot_product_attention: enable_gqa needs a number of heads in query that is a multiple of that in "
-             "key and value");
-    auto repeat = [&](const Tensor& x) {
-      const int64_t times = query.size(-3) / x.size(-3);
-      Tensor wide = unsqueeze(x, -3);
-      Dims shape(wide.sizes()), flat(x.sizes());
-      shape[shape.size() - 3] = times;
-      flat[flat.size() - 3] = query.size(-3);
-      return reshape(expand(wide, shape), flat);
-    };
-    key = repeat(key);
-    value = repeat(value);
-  }
-  const double factor = scale.value_or(query.size(-1) ? 1 / std::sqrt(static_cast<double>(query.size(-1))) : 1);
-  Tensor scores = mul(matmul(query, transpose(key, -2, -1)), factor);
-  const double lowest = -std::numeric_limits<double>::infinity();
-  if (causal) {
-    Tensor allowed =
-        call<"aten::tril", Tensor>(full(Dims{query.size(-2), key.size(-2)}, true, DType::Bool, query.device()), 0);
-    scores = masked_fill(scores, logical_not(allowed), lowest);
-  } else if (mask.defined()) {
-    scores = mask.dtype() == DType::Bool ? masked_fill(scores, logical_not(mask), lowest)
-                                         : to_dtype(add(scores, mask), query.dtype());
-  }
-  Tensor weights = call<"aten::softmax.int", Tensor>(scores, -1, std::optional<DType>());
-  if (mask.defined())  // a row without any allowed position attends to nothing
-    weights = masked_fill(weights, call<"aten::all.dim", Tensor>(eq(detach(scores), lowest), -1, true), 0);
-  if (dropout > 0) weights = call<"aten::dropout", Tensor>(weights, dropout, true);
-  return matmul(weights, value);
-}
-
 // Derivatives of beta * self + alpha * a @ b; `flip` transposes the last two dimensions.
 Tensor flip_last(const Tensor& t) { return transpose(t, -2, -1); }
 #define ALPHA (g.arg(4).scalar())
@@ -547,11 +497,6 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower},
     {.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
      .composite = kernel<&multi_dot>(),
-     .autocast = Autocast::Lower},
-    {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
-               "dropout_p=0.0, bool "
-               "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-     .composite = kernel<&attention>(),
      .autocast = Autocast::Lower},
 };
 

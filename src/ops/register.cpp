@@ -46,6 +46,10 @@ void define_all_operators() {
     define_vision();
     define_foreach();
     define_optimizer();
+    define_attention();
+    define_rnn();
+    define_embedding_bag();
+    define_ctc();
   });
 }
 

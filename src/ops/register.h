@@ -43,6 +43,10 @@ void define_grid();
 void define_vision();
 void define_foreach();  // after all operators they name
 void define_optimizer();
+void define_attention();
+void define_rnn();
+void define_embedding_bag();
+void define_ctc();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

@@ -326,8 +326,188 @@ def inert_samples(torch, make):
     yield S("one", make(2, 3, 2, 2), 1.0, True).narrow()
 
 
+def attention_samples(torch, make):
+    def three(*lead, n=3, m=4, size=2, out=2, shared=None):
+        keys = lead if shared is None else (*lead[:-1], shared)
+        return make(*lead, n, size), make(*keys, m, size), make(*keys, m, out)
+    yield S("contiguous", *three(1, 2))
+    yield S("small", *three(1, 1, n=2, m=3)).narrow()
+    yield S("causal", *three(1, 2, n=3, m=3), is_causal=True)
+    yield S("causal", *three(1, 1, n=2, m=4), is_causal=True).narrow()
+    yield S("causal", *three(1, 1, n=5, m=3), is_causal=True).narrow()
+    yield S("scale", *three(2, 1), scale=0.3).narrow()
+    yield S("out", *three(1, 2, out=5)).narrow()
+    mask = make.wrap([[True, False, True, True], [False, True, True, False], [True, True, True, True]], "bool")
+    yield S("bool", *three(2, 2), mask)
+    yield S("bool", *three(2, 1), mask.expand(2, 1, 3, 4)).narrow()
+    yield S("number", *three(1, 2), make(3, 4)).narrow()
+    yield S("number", *three(2, 2), make(2, 1, 1, 4)).narrow()
+    yield S("nothing", *three(1, 1), mask & make.wrap([[True], [False], [True]], "bool")).narrow()
+    yield S("grouped", *three(1, 4, shared=2), enable_gqa=True).narrow()
+    yield S("grouped", *three(2, 3, shared=1), mask, enable_gqa=True).narrow()
+    yield S("three", *three(2)).narrow()
+    yield S("two", *three()).narrow()
+    yield S("five", *three(1, 2, 1)).narrow()
+    yield S("strided", *(make(1, n, 2, 2).transpose(1, 2) for n in (3, 4, 4))).narrow()
+    yield S("strided", *(make(1, 2, 2, n).transpose(2, 3) for n in (3, 4, 4))).narrow()
+
+
+def attention_errors(torch, make):
+    q = make(1, 2, 3, 4)
+    yield E("RuntimeError", ("2 dim",), make(4), q, q)
+    yield E("RuntimeError", ("dtype",), q, make(1, 2, 3, 4, dtype="f64"), q)
+    yield E("RuntimeError", ("is_causal",), q, q, q, make.mask(3, 3), 0.0, True)
+    yield E("RuntimeError", (), q, make(1, 2, 3, 5), q)
+    yield E("RuntimeError", (), q, q, q, make.mask(3, 7))
+
+
+def heads_call(torch, query, key, value, weight, bias, out_weight, out_bias, mask=None, padding=None, need=True, zero=False, k=None, v=None):
+    result = torch.nn.functional.multi_head_attention_forward(
+        query, key, value, query.shape[-1], 2, weight, bias, k, v, zero, 0.0, out_weight, out_bias, False, padding, need, mask)
+    return [x for x in result if x is not None]
+
+
+def heads_samples(torch, make):
+    def weights(n=4):
+        return make(3 * n, n), make(3 * n), make(n, n), make(n)
+    x = make(2, 2, 4)
+    for need in (True, False):  # gradcheck disturbs memory that arguments must not share
+        yield S("same", x, x, x, *weights(), need=need).narrow().but(grad=False)
+        yield S("other", make(2, 2, 4), x, x, *weights(), need=need).narrow().but(grad=False)
+        yield S("three", make(2, 2, 4), make(3, 2, 4), make(3, 2, 4), *weights(), make(2, 3), need=need).narrow()
+        yield S("padding", x, x, x, *weights(), None, make.wrap([[False, True], [False, False]], "bool"), need).narrow().but(grad=False)
+        yield S("unbatched", make(3, 4), make(2, 4), make(2, 4), *weights(), need=need).narrow()
+        yield S("more", make(3, 2, 4), x, x, *weights(), make(3, 2), None, need, True, make(1, 1, 4), make(1, 1, 4)).narrow().but(grad=False)
+
+
+def recurrent(name, gates, layers=1, both=False, biases=True, project=0, packed=False, batch_first=False):
+    """torch.lstm and its relatives; the state is one tensor or two, parameters follow."""
+    directions = 2 if both else 1
+
+    def call(torch, x, *rest):
+        states = rest[:2] if name == "lstm" else rest[:1]
+        state, params = (list(states) if name == "lstm" else states[0]), list(rest[len(states):])
+        how = (biases, layers, 0.0, False, both)
+        if packed:
+            sizes = torch.tensor([3, 2, 2, 1])
+            return getattr(torch, name)(x, sizes, state, params, *how)
+        return getattr(torch, name)(x, state, params, *how, batch_first)
+
+    def samples(torch, make):
+        size, inputs, batch = 2 if layers > 1 or both else 1, 3, 3 if packed else 2
+        x = make(8, inputs) if packed else make(batch, 4, inputs) if batch_first else make(4, batch, inputs)
+        out = project or size
+        states = [make(layers * directions, batch, out), make(layers * directions, batch, size)][: 2 if name == "lstm" else 1]
+        params = []
+        for layer in range(layers):
+            for _ in range(directions):
+                wide = inputs if layer == 0 else out * directions
+                params += [make(gates * size, wide, low=-1, high=1), make(gates * size, out, low=-1, high=1)]
+                params += [make(gates * size), make(gates * size)] if biases else []
+                params += [make(project, size)] if project else []
+        yield S("contiguous", x, *states, *params).narrow()
+    return samples, call
+
+
+def cell_samples(name, gates):
+    def call(torch, x, h, *rest):
+        return torch.lstm_cell(x, (h, rest[0]), *rest[1:]) if name == "lstm_cell" else getattr(torch, name)(x, h, *rest)
+
+    def samples(torch, make):
+        states = [make(2, 2) for _ in range(2 if name == "lstm_cell" else 1)]
+        yield S("contiguous", make(2, 3), *states, make(2 * gates, 3), make(2 * gates, 2), make(2 * gates), make(2 * gates)).narrow()
+        yield S("small", make(1, 1), *(make(1, 1) for _ in states), make(gates, 1), make(gates, 1), make(gates), make(gates)).narrow()
+        yield S("no bias", make(1, 2), *(make(1, 2) for _ in states), make(2 * gates, 2), make(2 * gates, 2)).narrow()
+    return samples, call
+
+
+def pack_call(torch, x, lengths, batch_first=False):
+    data, sizes = torch._pack_padded_sequence(x, torch.tensor(lengths), batch_first)
+    back, found = torch._pad_packed_sequence(data * 2, sizes, batch_first, -1.5, 0)
+    return data, sizes, back, found
+
+
+def pack_samples(torch, make):
+    yield S("contiguous", make(4, 3, 2), [4, 2, 1]).narrow()
+    yield S("first", make(2, 3, 1, 2), [3, 3], True).narrow()
+
+
+def pack_errors(torch, make):
+    yield E("RuntimeError", ("sorted",), make(4, 2, 2), [2, 4])
+    yield E("RuntimeError", ("greater than 0",), make(4, 2, 2), [2, 0])
+    yield E("RuntimeError", ("batch_size",), make(4, 2, 2), [2])
+    yield E("RuntimeError", (), make(4, 2, 2), [5, 1])
+
+
+def ctc_call(torch, x, *args, **kwargs):
+    return torch.nn.functional.ctc_loss(x.log_softmax(-1), *args, **kwargs)
+
+
+def ctc_samples(torch, make):
+    logs = make
+    for how in ("mean", "sum", "none"):
+        yield S(how, logs(5, 2, 4), make.ints([[1, 2, 2], [3, 1, 0]]), [5, 4], [3, 2], reduction=how).narrow()
+    yield S("flat", logs(5, 2, 4), make.ints([1, 2, 2, 3]), make.ints([5, 4]), make.ints([3, 1]), blank=0).narrow()
+    yield S("blank", logs(4, 1, 3), make.ints([[0, 1]]), [4], [2], 2).narrow()
+    yield S("unbatched", logs(4, 3), make.ints([1, 2]), [4], [2]).narrow()
+    yield S("impossible", logs(3, 2, 3), make.ints([[1, 1], [2, 2]]), [2, 3], [2, 2], zero_infinity=True, reduction="none").narrow().but(grad=False)
+    yield S("impossible", logs(2, 1, 3), make.ints([[1, 1]]), [2], [2]).narrow().but(grad=False, slope=False)
+    yield S("empty", logs(3, 2, 3), make.ints([[1], [2]]), [3, 2], [0, 1]).narrow()
+
+
+def ctc_errors(torch, make):
+    x, t = make(4, 2, 3), make.ints([[1, 2], [1, 1]])
+    yield E("RuntimeError", ("input_lengths",), x, t, [4], [2, 2])
+    yield E("RuntimeError", ("input_lengths",), x, t, [5, 4], [2, 2])
+    yield E("RuntimeError", ("blank",), x, t, [4, 4], [2, 2], 3)
+    yield E("RuntimeError", (), x, t, [4, 4], [2, 3])
+
+
+def bag_samples(torch, make):
+    at, starts = make.ints([1, 0, 3, 1, 1]), make.ints([0, 2, 2])
+    for mode in ("sum", "mean", "max"):
+        yield S(mode, at, make.distinct(4, 2), starts, mode=mode)
+        yield S("matrix", make.ints([[1, 2], [0, 0]]), make.distinct(4, 3), mode=mode).narrow()
+        yield S("padding", at, make.distinct(4, 2), starts, mode=mode, padding_idx=1).narrow()
+        yield S("last", at, make.distinct(4, 2), make.ints([0, 2, 5]), mode=mode, include_last_offset=True).narrow()
+    yield S("weights", at, make(4, 2), starts, mode="sum", per_sample_weights=make(5)).narrow()
+    yield S("weights", at, make(4, 2), starts, mode="sum", per_sample_weights=make(5), padding_idx=1).narrow()
+    yield S("frequency", at, make(4, 2), starts, mode="sum", scale_grad_by_freq=True).narrow().but(grad=False)
+
+
+def bag_errors(torch, make):
+    at, table, starts = make.ints([1, 0, 3]), make(4, 2), make.ints([0, 2])
+    yield E("ValueError", ("mode",), at, table, starts, mode="other")
+    yield E("ValueError", ("offsets",), at, table)
+    yield E("RuntimeError", ("4",), make.ints([1, 4]), table, starts)
+    yield E("RuntimeError", ("offsets[0]",), at, table, make.ints([1, 2]))
+    yield E("RuntimeError", (), at, table, make.ints([0, 4]))
+    yield E("NotImplementedError", ("per_sample_weights",), at, table, starts, mode="mean", per_sample_weights=make(3))
+
+
+RECURRENT = {
+    "lstm": ("lstm", 4), "lstm.layers": ("lstm", 4, 2, True), "lstm.packed": ("lstm", 4, 1, True, True, 0, True), "lstm.project": ("lstm", 4, 2, True, True, 1),
+    "lstm.plain": ("lstm", 4, 1, False, False, 0, False, True), "gru": ("gru", 3, 2, True), "gru.packed": ("gru", 3, 1, True, True, 0, True),
+    "gru.plain": ("gru", 3, 1, False, False), "rnn_tanh": ("rnn_tanh", 1, 2, True), "rnn_relu": ("rnn_relu", 1), "rnn_tanh.packed": ("rnn_tanh", 1, 1, True, True, 0, True),
+}  # fmt: skip
+
+
 def rows():
+    g = dict(group="recurrent", dtypes=("f32", "f64"), strides=False, gradgrad=False, tol={"f32": (1e-4, 1e-5)})
+    for name, how in RECURRENT.items():
+        samples, call = recurrent(*how)
+        # Parameters of several layers are too many for gradcheck; test_rnn.py compares their gradients.
+        yield Op(name, samples, call, meta=len(how) < 7 or not how[6], grad_args=None if "." not in name and len(how) == 2 else (0, 1), **g)
+    for name, gates in (("lstm_cell", 4), ("gru_cell", 3), ("rnn_tanh_cell", 1), ("rnn_relu_cell", 1)):
+        samples, call = cell_samples(name, gates)
+        yield Op(name, samples, call, **dict(g, gradgrad=True))
+    yield Op("pack_padded_sequence", pack_samples, pack_call, errors=pack_errors, meta=False, names=("pad_packed_sequence", "pack", "lengths", "sequence", "samples"), **g)
     g = dict(group="functional", dtypes=FLOATS)
+    yield Op("scaled_dot_product_attention", attention_samples, F + "scaled_dot_product_attention", errors=attention_errors, gradgrad=False, strides=False, library=True,
+             names=("matmul", "bmm", "expand"), tol={"f16": (4e-3, 4e-3), "bf16": (3e-2, 3e-2), "f32": (1e-5, 1e-5)}, **g)
+    yield Op("multi_head_attention_forward", heads_samples, heads_call, grad_args=(0, 1, 2), gradgrad=False, strides=False, library=True, tol={"f32": (1e-4, 1e-4)}, **dict(g, dtypes=("f32", "f64")))
+    yield Op("ctc_loss", ctc_samples, ctc_call, errors=ctc_errors, meta=False, gradgrad=False, tol={"f32": (1e-5, 1e-5)}, **dict(g, dtypes=("f32", "f64")))
+    yield Op("embedding_bag", bag_samples, F + "embedding_bag", errors=bag_errors, tol=SUMS, meta=False, **g)
     yield Op("pixel_shuffle", shuffle_samples, errors=shuffle_errors, aliases=(F + "pixel_shuffle",), group="functional", dtypes=FLOATS + ("i64", "bool"))
     yield Op("pixel_unshuffle", unshuffle_samples, errors=lambda torch, make: [E("RuntimeError", ("divisible",), make(1, 3, 2), 2)], aliases=(F + "pixel_unshuffle",), **g)
     yield Op("channel_shuffle", channel_samples, errors=channel_errors, aliases=("native_channel_shuffle",), **g)

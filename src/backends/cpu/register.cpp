@@ -22,6 +22,9 @@ void register_cpu() {
   register_vision();
   register_optimizer();
   register_fft();
+  register_attention();
+  register_embedding_bag();
+  register_ctc();
 }
 
 }  // namespace fc::cpu

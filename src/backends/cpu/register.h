@@ -23,6 +23,9 @@ void register_linalg();
 void register_vision();
 void register_optimizer();
 void register_fft();
+void register_attention();
+void register_embedding_bag();
+void register_ctc();
 inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.

@@ -17,6 +17,11 @@ struct RowKernels {
   void (*softmax_columns_backward)(const void* g, const void* y, void* dx, int64_t n, int64_t stride, int64_t m,
                                    bool log);
 
+  // The parts of a softmax, for rows that come in pieces: the largest element (NaN does not count); x[i] = exp(x[i] -
+  // shift), and their sum.
+  double (*largest)(const void* x, int64_t n);
+  double (*exp_less)(void* x, int64_t n, double shift);
+
   // Mean and sum of squared deviations of a row.
   void (*moments)(const void* x, int64_t n, double* mean, double* deviations);
   // y[i] = (x[i] - mean) * rstd * weight[i] + bias[i]; weight and bias may be null

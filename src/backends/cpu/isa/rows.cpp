@@ -108,6 +108,22 @@ inline T row_max(const T* x, int64_t n) {
 }
 
 template <class T>
+double largest(const void* x, int64_t n) {
+  return static_cast<double>(row_max(static_cast<const T*>(x), n));
+}
+template <class T>
+double exp_less(void* row, int64_t n, double shift) {
+  T* x = static_cast<T*>(row);
+  const T top = static_cast<T>(shift);
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  return static_cast<double>(row_sum<T>(n, [&](int64_t i, auto k) {
+    Vec<T> e = exp<T>(get(x + i, k, lowest) - top);
+    put<T>(x + i, e, k);
+    return e;
+  }));
+}
+
+template <class T>
 void softmax(const void* in, void* out, int64_t rows, int64_t n, bool log) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   for (int64_t r = 0; r < rows; ++r) {
@@ -310,9 +326,10 @@ void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, in
 
 template <class T>
 constexpr RowKernels table() {
-  return {softmax<T>, softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>,
-          moments<T>, normalise<T>,        pair_sums<T>,       squared_distance<T>,
-          affine<T>,  affine_columns<T>,   column_sums<T>};
+  return {softmax<T>,    softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>,
+          largest<T>,    exp_less<T>,         moments<T>,         normalise<T>,
+          pair_sums<T>,  squared_distance<T>, affine<T>,          affine_columns<T>,
+          column_sums<T>};
 }
 
 }  // namespace
