@@ -175,6 +175,17 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
     .composite = kernel<&conv_transpose<n>>(), .autocast = Autocast::Lower                                           \
   }
 
+// Sequences as [time, batch, channel], weights as [time, in, out].
+Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
+  FC_CHECK(self.dim() == 3, "conv_tbc: Input must have 3 dims: time, batch, in_channel");
+  FC_CHECK(weight.dim() == 3, "conv_tbc: Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.");
+  FC_CHECK(bias.dim() == 1, "conv_tbc: Bias must be 1-D");
+  const int64_t one[] = {1}, padding[] = {pad};
+  return permute(call<"aten::conv1d", Tensor>(permute(self, Dims{1, 2, 0}), permute(weight, Dims{2, 1, 0}), bias,
+                                              IntSpan(one), IntSpan(padding), IntSpan(one), int64_t{1}),
+                 Dims{2, 0, 1});
+}
+
 constexpr OpDef defs[] = {
     {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
                "bool transposed, int[] "
@@ -198,6 +209,10 @@ constexpr OpDef defs[] = {
     CONV_TRANSPOSE(1, "conv_transpose1d", "[1]", "[0]"),
     CONV_TRANSPOSE(2, "conv_transpose2d.input", "[1, 1]", "[0, 0]"),
     CONV_TRANSPOSE(3, "conv_transpose3d.input", "[1, 1, 1]", "[0, 0, 0]"),
+    {.schema = "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
+     .doc = "A convolution over sequences whose dimensions are time, batch, channel.",
+     .composite = kernel<&conv_tbc>(),
+     .autocast = Autocast::Lower},
 };
 
 }  // namespace

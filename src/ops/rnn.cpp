@@ -371,6 +371,15 @@ Two rnn_packed(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, 
 
 // --- one step, in operators that have derivatives of every order
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b) { return call<"aten::linear", Tensor>(x, w, b); }
+void check_cell(const Tensor& x, const Tensor& h, const Tensor& w_ih, const Tensor& w_hh) {
+  FC_CHECK(x.dim() == 2 && h.dim() == 2 && w_ih.dim() == 2 && w_hh.dim() == 2,
+           "rnn cell: expected matrices, got input ", x.sizes(), ", hidden state ", h.sizes(), ", weights ",
+           w_ih.sizes(), " and ", w_hh.sizes());
+  FC_CHECK(x.size(1) == w_ih.size(1), "input has inconsistent input_size: got ", x.size(1), " expected ", w_ih.size(1));
+  FC_CHECK(x.size(0) == h.size(0), "Input batch size ", x.size(0), " doesn't match hidden0 batch size ", h.size(0));
+  FC_CHECK(h.size(1) == w_hh.size(1), "hidden0 has inconsistent hidden_size: got ", h.size(1), ", expected ",
+           w_hh.size(1));
+}
 Tensor chunk_of(const Tensor& t, int64_t i, int64_t count) {
   FC_CHECK(t.size(-1) % count == 0, "rnn cell: expected weights with a multiple of ", count, " rows, got ", t.size(-1));
   return narrow(t, -1, i * (t.size(-1) / count), t.size(-1) / count);
@@ -378,6 +387,7 @@ Tensor chunk_of(const Tensor& t, int64_t i, int64_t count) {
 Two lstm_cell(const Tensor& x, TensorSpan hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
               const Tensor& b_hh) {
   need_pair(hx, "lstm_cell");
+  for (const Tensor& state : hx) check_cell(x, state, w_ih, w_hh);
   const Tensor gates = add(linear(x, w_ih, b_ih), linear(hx[0], w_hh, b_hh));
   auto gate = [&](int64_t i) { return chunk_of(gates, i, 4); };
   const Tensor c = add(mul(sigmoid(gate(1)), hx[1]), mul(sigmoid(gate(0)), tanh(gate(2))));
@@ -385,6 +395,7 @@ Two lstm_cell(const Tensor& x, TensorSpan hx, const Tensor& w_ih, const Tensor& 
 }
 Tensor gru_cell(const Tensor& x, const Tensor& h, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
                 const Tensor& b_hh) {
+  check_cell(x, h, w_ih, w_hh);
   const Tensor a = linear(x, w_ih, b_ih), b = linear(h, w_hh, b_hh);
   auto both = [&](int64_t i) { return sigmoid(add(chunk_of(a, i, 3), chunk_of(b, i, 3))); };
   const Tensor fresh = tanh(add(chunk_of(a, 2, 3), mul(both(0), chunk_of(b, 2, 3))));
@@ -393,6 +404,7 @@ Tensor gru_cell(const Tensor& x, const Tensor& h, const Tensor& w_ih, const Tens
 template <int64_t mode>
 Tensor rnn_cell(const Tensor& x, const Tensor& h, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
                 const Tensor& b_hh) {
+  check_cell(x, h, w_ih, w_hh);
   const Tensor sum = add(linear(x, w_ih, b_ih), linear(h, w_hh, b_hh));
   return mode == kTanh ? tanh(sum) : call<"aten::relu", Tensor>(sum);
 }

@@ -326,6 +326,11 @@ def inert_samples(torch, make):
     yield S("one", make(2, 3, 2, 2), 1.0, True).narrow()
 
 
+def tbc_samples(torch, make):
+    yield S("contiguous", make(4, 1, 2), make(2, 2, 3), make(3), 1).narrow()
+    yield S("none", make(4, 2, 1), make(3, 1, 2), make(2)).narrow()
+
+
 def attention_samples(torch, make):
     def three(*lead, n=3, m=4, size=2, out=2, shared=None):
         keys = lead if shared is None else (*lead[:-1], shared)
@@ -507,6 +512,8 @@ def rows():
              names=("matmul", "bmm", "expand"), tol={"f16": (4e-3, 4e-3), "bf16": (3e-2, 3e-2), "f32": (1e-5, 1e-5)}, **g)
     yield Op("multi_head_attention_forward", heads_samples, heads_call, grad_args=(0, 1, 2), gradgrad=False, strides=False, library=True, tol={"f32": (1e-4, 1e-4)}, **dict(g, dtypes=("f32", "f64")))
     yield Op("ctc_loss", ctc_samples, ctc_call, errors=ctc_errors, meta=False, gradgrad=False, tol={"f32": (1e-5, 1e-5)}, **dict(g, dtypes=("f32", "f64")))
+    yield Op("conv_tbc", tbc_samples, errors=lambda torch, make: [E("RuntimeError", ("3 dims",), make(3, 2), make(2, 2, 2), make(2))], strides=False, library=True,
+             tol={"f32": (1e-5, 1e-5)}, **dict(g, dtypes=("f32", "f64")))
     yield Op("embedding_bag", bag_samples, F + "embedding_bag", errors=bag_errors, tol=SUMS, meta=False, **g)
     yield Op("pixel_shuffle", shuffle_samples, errors=shuffle_errors, aliases=(F + "pixel_shuffle",), group="functional", dtypes=FLOATS + ("i64", "bool"))
     yield Op("pixel_unshuffle", unshuffle_samples, errors=lambda torch, make: [E("RuntimeError", ("divisible",), make(1, 3, 2), 2)], aliases=(F + "pixel_unshuffle",), **g)

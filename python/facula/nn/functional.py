@@ -23,7 +23,7 @@ for _name in (
     "softshrink", "sigmoid", "tanh", "glu", "linear", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "cosine_similarity", "one_hot",
     "scaled_dot_product_attention", "rrelu_", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle",
-    "pairwise_distance", "pdist",
+    "pairwise_distance", "pdist", "conv_tbc",
 ):  # fmt: skip
     globals()[_name] = _op(_name)
 logsigmoid = _op("log_sigmoid")
