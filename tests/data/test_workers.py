@@ -229,6 +229,25 @@ def test_start_methods(method):
         resource_tracker._resource_tracker._stop()
 
 
+def test_numpy_is_seeded_when_it_is_imported():
+    """The same numbers whether the main process has NumPy or only the worker imports it."""
+    program = """
+import sys, facula as torch
+from facula.utils.data import DataLoader
+if len(sys.argv) > 1: import numpy
+assert ("numpy" in sys.modules) == (len(sys.argv) > 1)
+class D:
+    def __len__(self): return 2
+    def __getitem__(self, i):
+        import numpy
+        return float(numpy.random.rand())
+torch.manual_seed(1)
+print([x.item() for x in DataLoader(D(), num_workers=2)])
+"""
+    got = [subprocess.run([sys.executable, "-W", "ignore", "-c", program, *a], capture_output=True, text=True, timeout=60).stdout for a in ([], ["x"])]
+    assert got[0] == got[1] and len(set(eval(got[0]))) == 2
+
+
 def test_out_of_order():
     def slow(i):
         if i == 0:

@@ -86,7 +86,10 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
         return torch.stack(batch, 0)
     numel = len(batch) * first.numel()  # straight into memory that the main process sees
     flat = _C._on_storage(_C._new_shared(numel * first.itemsize), first.dtype, [numel], [1], 0)
-    return torch.stack(batch, 0, out=flat.view(len(batch), *first.shape))
+    whole = flat.view(len(batch), *first.shape)
+    for place, t in zip(whole.unbind(0), batch, strict=True):
+        place.copy_(t)
+    return whole
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):

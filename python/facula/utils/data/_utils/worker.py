@@ -8,6 +8,7 @@ descriptors go along with the message. What is under way when either side ends, 
 """
 
 import collections
+import importlib.abc
 import importlib.util
 import io
 import os
@@ -15,6 +16,7 @@ import pickle
 import queue
 import random
 import socket
+import sys
 import threading
 import traceback  # noqa: F401 -- here, since a worker without a free descriptor could not import it when it fails
 import weakref
@@ -141,6 +143,30 @@ def numpy_seed(base_seed, worker_id):
     return [hashed(word, 0x58F38DED) for word in pool]
 
 
+def _seed_numpy(words):
+    """Seeds NumPy's generator: now, or when the dataset imports it, which takes longer than to start a worker."""
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(words)
+        return
+
+    class Finder(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if name != "numpy.random":
+                return None
+            sys.meta_path.remove(self)
+            spec = importlib.util.find_spec(name)
+            execute = spec.loader.exec_module
+
+            def execute_and_seed(module):
+                execute(module)
+                module.seed(words)
+
+            spec.loader.exec_module = execute_and_seed
+            return spec
+
+    sys.meta_path.insert(0, Finder())
+
+
 class _Outbox(threading.Thread):
     """Sends results, so that the worker goes on while a large one waits for the main process."""
 
@@ -192,10 +218,7 @@ def run(dataset, make_fetcher, tasks, results, base_seed, init_fn, worker_id, nu
         seed = base_seed + worker_id
         random.seed(seed)
         torch.manual_seed(seed)
-        if importlib.util.find_spec("numpy") is not None:
-            import numpy
-
-            numpy.random.seed(numpy_seed(base_seed, worker_id))
+        _seed_numpy(numpy_seed(base_seed, worker_id))
         _worker_info = WorkerInfo(worker_id, num_workers, seed, dataset)
         where = f"in DataLoader worker process {worker_id}"
         error = fetch = None
