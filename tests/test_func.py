@@ -77,6 +77,11 @@ SHAPES = {
     "conv, shared": lambda t, x, y: t.nn.functional.conv1d(x[None], t.ones(2, 3, 2, dtype=x.dtype), t.ones(2, dtype=x.dtype), padding=1),
     "embedding": lambda t, x, y: t.nn.functional.embedding((x > 0.9).long(), t.arange(6.0).view(2, 3)),
     "losses": lambda t, x, y: t.nn.functional.mse_loss(x, y) + t.nn.functional.cross_entropy(x, t.tensor([1, 0, 2])) + t.nn.functional.smooth_l1_loss(x, y),
+    "losses, sums": lambda t, x, y: t.nn.functional.mse_loss(x, y, reduction="sum") + t.nn.functional.huber_loss(x, y, reduction="none") + t.nn.functional.l1_loss(x, y),
+    "binary losses": lambda t, x, y: t.nn.functional.binary_cross_entropy_with_logits(x, y) + t.nn.functional.kl_div(x.log(), y, reduction="sum"),
+    "nll": lambda t, x, y: t.nn.functional.nll_loss(x.log(), (y > 0.9).long()[:, 0], ignore_index=1)
+    + t.nn.functional.cross_entropy(x[0], (y > 0.9).long()[0, 0], weight=t.arange(1.0, 5, dtype=x.dtype))
+    + t.nn.functional.nll_loss(x, t.tensor([0, 3, 1]), reduction="none"),
     "inverse": lambda t, x, y: t.linalg.inv(x[:, :3] + 3 * t.eye(3, dtype=x.dtype)) if hasattr(t, "linalg") and hasattr(t.linalg, "inv") else x,
     "loop": lambda t, x, y: t.searchsorted(x.sort(1).values, y) if hasattr(t, "searchsorted") else x,
 }

@@ -388,6 +388,40 @@ def _embedding(func, args, kwargs, level):
     return Samples(func(weight, index.value, *args[2:], **kwargs))
 
 
+def _reduced(loss, reduction):
+    """A loss per element as that of each sample: 0 leaves it, 1 is the mean, 2 the sum."""
+    flat = loss.reshape(loss.shape[0], -1)
+    return loss if reduction == 0 else flat.mean(1) if reduction == 1 else flat.sum(1)
+
+
+def _loss(func, args, kwargs, level):
+    """A loss that is computed element by element and then reduced."""
+    at = next(i for i, p in enumerate(func._schema.arguments) if p.name == "reduction")
+    reduction = args[at] if at < len(args) else kwargs.get("reduction", func._schema.arguments[at].default_value)
+    given = [*args, *(p.default_value for p in func._schema.arguments[len(args) : at + 1])]
+    given[at] = 0
+    given[:2] = [Samples(_all(x, level)) for x in given[:2]]  # some want them of one size
+    rest = {k: v for k, v in kwargs.items() if k != "reduction"}
+    return Samples(_reduced(pointwise(func, given, rest, level).value, reduction))
+
+
+def _nll(func, args, kwargs, level):
+    """Of scores [classes] or [n, classes] and targets; results are the loss and the sum of the weights."""
+    scores, target, weight, reduction, ignored = args
+    if _rank(scores) > 2 or _is(weight):
+        return NotImplemented
+    scores, target = _all(scores, level), _all(target, level)
+    used = target != ignored
+    index = torch.where(used, target, 0)
+    weights = used.to(scores.dtype) if weight is None else torch.where(used, weight[index], 0)
+    losses = -scores.gather(-1, index.unsqueeze(-1)).squeeze(-1) * weights
+    total = weights if weights.dim() == 1 else weights.sum(1)
+    if reduction == 0:
+        return Samples(losses), Samples(torch.zeros_like(total))
+    out = losses if losses.dim() == 1 else losses.sum(1)
+    return Samples(out / total if reduction == 1 else out), Samples(total)
+
+
 def _softmax_backward(func, args, kwargs, level):
     grad, out, dim, *rest = args
     rank = max(_rank(grad), _rank(out))
@@ -412,12 +446,15 @@ RULES = {
     **dict.fromkeys("where clamp pow add sub mul div rsub lerp addcmul addcdiv maximum minimum threshold_backward copysign "
                     "masked_fill fmod remainder floor_divide isclose atan2 hypot xlogy _assert logaddexp clamp_min clamp_max "
                     "tanh_backward sigmoid_backward gelu_backward silu_backward softplus_backward elu_backward leaky_relu_backward "
-                    "hardtanh_backward mse_loss_backward".split(), pointwise),
+                    "hardtanh_backward".split(), pointwise),
     "permute": _permute, "repeat": _repeat, "t": _t, "numpy_T": _t, "squeeze": _squeeze,
     "copy_": _copy_in_place,
     "mm": _mm, "bmm": _bmm, "mv": _mv, "dot": _dot, "vdot": _dot, "matmul": _matmul,
     "addmm": _added(_mm), "addmv": _added(_mv), "baddbmm": _added(_bmm), "linear": _linear,
     "convolution": _convolution, "conv1d": _convolution, "conv2d": _convolution, "conv3d": _convolution,
+    **dict.fromkeys("mse_loss l1_loss smooth_l1_loss huber_loss soft_margin_loss binary_cross_entropy "
+                    "binary_cross_entropy_with_logits kl_div".split(), _loss),
+    "nll_loss_forward": _nll,
     "layer_norm": _layer_norm, "embedding": _embedding,
     "_softmax_backward_data": _softmax_backward, "_log_softmax_backward_data": _softmax_backward,
     "sum": _of_dims("sum", lambda x, **k: x.sum(1, **k)),
