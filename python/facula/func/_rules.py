@@ -157,7 +157,10 @@ def by_dims(func, args, kwargs, level):
         rank = values[0].dim() - 1
         args = [values, *args[1:]]
     else:
-        args = [Samples(_all(x, level)) if isinstance(x, torch.Tensor) else x for x in args]
+        one_index = func._opname.startswith("index_")  # whose index is a vector, the same for all samples
+        if one_index and _is(args[2]):
+            return NotImplemented
+        args = [Samples(_all(x, level)) if isinstance(x, torch.Tensor) and not (one_index and i == 2) else x for i, x in enumerate(args)]
         rank = args[0].rank
         flat = rank == 0 and not extra
         args = [x.value.unsqueeze(1) if _is(x) and flat and x.rank == 0 else x.value if _is(x) else x for x in args]
@@ -443,8 +446,9 @@ RULES = {
                     "linalg_det det slogdet linalg_slogdet linalg_cholesky cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals "
                     "linalg_qr linalg_pinv pinverse linalg_matrix_power matrix_exp linalg_matrix_exp logdet fill_ zero_ normal_ uniform_ bernoulli_ exponential_".split(), _unary),
     **dict.fromkeys("new_zeros new_ones new_empty new_full".split(), _new),
-    **dict.fromkeys("where clamp pow add sub mul div rsub lerp addcmul addcdiv maximum minimum threshold_backward copysign "
-                    "masked_fill fmod remainder floor_divide isclose atan2 hypot xlogy _assert logaddexp clamp_min clamp_max "
+    "where": _where,
+    **dict.fromkeys("clamp pow add sub mul div rsub lerp addcmul addcdiv maximum minimum threshold_backward copysign "
+                    "masked_fill fmod remainder floor_divide isclose atan2 hypot xlogy logaddexp clamp_min clamp_max "
                     "tanh_backward sigmoid_backward gelu_backward silu_backward softplus_backward elu_backward leaky_relu_backward "
                     "hardtanh_backward".split(), pointwise),
     "permute": _permute, "repeat": _repeat, "t": _t, "numpy_T": _t, "squeeze": _squeeze,
