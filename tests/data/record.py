@@ -5,7 +5,7 @@ import pathlib
 import warnings
 
 import torch
-from cases import answer, cases
+from data_cases import answer, cases
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

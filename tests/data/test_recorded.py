@@ -5,7 +5,7 @@ import pathlib
 
 import facula
 import pytest
-from cases import answer, cases
+from data_cases import answer, cases
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "data.json").read_text())
 CASES = dict(cases(facula))
