@@ -7,8 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import CASES, outcome, signature
-from record import FILE
+from nn_cases import CASES, outcome, signature
+from record_nn import FILE
 
 _file = np.load(FILE)
 INDEX = json.loads(_file["index"].tobytes())

@@ -5,7 +5,7 @@ import json
 import pathlib
 import warnings
 
-import cases
+import optim_cases as cases
 import pytest
 
 WANT = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "optim.json").read_text())["schedules"]

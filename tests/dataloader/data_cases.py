@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loaders and samplers give for a seed; run under PyTorch by record.py and under Facula by test_recorded.py."""
+"""What loaders and samplers give for a seed; run under PyTorch by record_data.py and under Facula by test_recorded.py."""
 import collections
 import random
 

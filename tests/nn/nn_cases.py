@@ -2,7 +2,7 @@
 """Every class of torch.nn: how it is made, what it is called with, and what of it is recorded from PyTorch.
 
 A case is (class, arguments, inputs, options). Inputs are shapes of waves, tensors made by a function of torch, or
-plain values; all computing is in float64. `python tests/nn/record.py` writes what PyTorch does to golden/nn.npz.
+plain values; all computing is in float64. `python tests/nn/record_nn.py` writes what PyTorch does to golden/nn.npz.
 """
 import inspect
 import math

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the steps of PyTorch's optimisers: python tests/optim/record.py, in an environment with PyTorch."""
+"""Records the steps of PyTorch's optimisers: python tests/optim/record_optim.py, in an environment with PyTorch."""
 import json
 import pathlib
 
-import cases
+import optim_cases as cases
 import torch
 
 FILE = pathlib.Path(__file__).parents[1] / "golden" / "optim.json"

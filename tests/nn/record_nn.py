@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what PyTorch's modules do: python tests/nn/record.py, in an environment with PyTorch (writes golden/nn.npz).
+"""Records what PyTorch's modules do: python tests/nn/record_nn.py, in an environment with PyTorch (writes golden/nn.npz).
 
 `index` is JSON: signatures of all classes, names of all namespaces, and for each case its repr, the keys of its state
 and its tensors as [name, dtype, shape, where its values begin]; `values` are all of them as float32, end to end.
@@ -9,7 +9,7 @@ import pathlib
 import warnings
 
 import numpy as np
-from cases import CASES, outcome, signature
+from nn_cases import CASES, outcome, signature
 
 FILE = pathlib.Path(__file__).parents[1] / "golden" / "nn.npz"
 NAMESPACES = ("nn", "nn.init", "nn.parameter", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what PyTorch's torch.utils.data answers: python tests/data/record.py, in an environment with PyTorch."""
+"""Records what PyTorch's torch.utils.data answers: python tests/dataloader/record_data.py, in an environment with PyTorch."""
 import json
 import pathlib
 import warnings

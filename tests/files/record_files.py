@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the files that PyTorch writes, and what is in them: python tests/files/record.py
+"""Records the files that PyTorch writes, and what is in them: python tests/files/record_files.py
 
 Needs an environment with PyTorch and safetensors. Writes tests/golden/files.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders, samplers, datasets and collation against what PyTorch gave for the same seeds (record.py)."""
+"""Loaders, samplers, datasets and collation against what PyTorch gave for the same seeds (record_data.py)."""
 import json
 import pathlib
 
