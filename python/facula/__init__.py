@@ -28,7 +28,8 @@ from facula import serialization  # noqa: E402
 from facula.serialization import load, save  # noqa: E402
 from facula import amp  # noqa: E402
 from facula import _c_names  # noqa: E402
-from facula.amp import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
+from facula.amp import autocast  # noqa: E402
+from facula.amp.autocast_mode import clear_autocast_cache, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_cache_enabled, is_autocast_cpu_enabled, is_autocast_enabled, set_autocast_cache_enabled, set_autocast_cpu_dtype, set_autocast_cpu_enabled, set_autocast_dtype, set_autocast_enabled, set_autocast_gpu_dtype  # noqa: E402
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
 globals().update(_legacy_types)

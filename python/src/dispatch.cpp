@@ -552,6 +552,17 @@ void bind_dispatch(nb::module_& m) {
     FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
     return steal(py::wrap(autocast_dtype(type)));
   });
+  m.def(
+      "_set_autocast",
+      [](const std::string& device, nb::handle dtype) {
+        int type = find_device_type(device);
+        FC_CHECK(type >= 0, "autocast: unknown device type '", device, "'");
+        set_autocast(type, dtype.is_none() ? DType::Undefined : py::to_dtype(dtype.ptr()));
+      },
+      nb::arg("device"), nb::arg("dtype").none());
+  m.def("_is_autocast_cache_enabled", &autocast_keeps_casts);
+  m.def("_set_autocast_cache_enabled", &set_autocast_keeps_casts);
+  m.def("_clear_autocast_cache", &clear_autocast_casts);
   m.def("_set_python_dispatch", [](const Tensor& t, bool on) { given(t).impl().set_layer(layer::Python, on); });
   m.def("_below_python",
         [](nb::object f, nb::args args, nb::kwargs kwargs) {  // calls f without Python modes and subclasses

@@ -21,10 +21,12 @@ struct StateMode {
   bool on = false, check_nan = true;  // what it switches to
   int8_t device = 0;                  // of autocast
   DType dtype = DType::Undefined;     // of autocast; Undefined: off
+  bool keeps_casts = true;            // of autocast
   int depth = 0;                      // how often it was entered
   bool saved = false;                 // the fields below are what was
   bool grad = true, inference = false, anomaly = false, anomaly_nan = true;
   DType cast = DType::Undefined;
+  bool kept_casts = true;
 
   void save() {
     const ThreadState& s = thread_state();
@@ -33,7 +35,10 @@ struct StateMode {
     inference = s.inference_mode;
     anomaly = s.anomaly_mode;
     anomaly_nan = s.anomaly_check_nan;
-    if (kind == Autocast) cast = autocast_dtype(device);
+    if (kind == Autocast) {
+      cast = autocast_dtype(device);
+      kept_casts = autocast_keeps_casts();
+    }
   }
   void apply() const {
     switch (kind) {
@@ -44,7 +49,10 @@ struct StateMode {
         thread_state().anomaly_mode = on;
         thread_state().anomaly_check_nan = check_nan;
         break;
-      case Autocast: set_autocast(device, dtype); break;
+      case Autocast:
+        set_autocast(device, dtype);
+        set_autocast_keeps_casts(keeps_casts);
+        break;
     }
   }
   void restore() {
@@ -61,7 +69,10 @@ struct StateMode {
         s.anomaly_mode = anomaly;
         s.anomaly_check_nan = anomaly_nan;
         break;
-      case Autocast: set_autocast(device, cast); break;
+      case Autocast:
+        set_autocast(device, cast);
+        set_autocast_keeps_casts(kept_casts);
+        break;
     }
   }
 };
@@ -97,12 +108,13 @@ PyObject* restore_state_mode(PyObject* self, PyObject*) {
   mode_of(self).restore();
   Py_RETURN_NONE;
 }
-// _set("grad", on), _set("inference", on), _set("anomaly", on, check_nan), _set("autocast", device type, dtype or None)
+// _set("grad", on), _set("inference", on), _set("anomaly", on, check_nan),
+// _set("autocast", device type, dtype or None, keeps casts of weights)
 PyObject* set_state_mode(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char* kind;
-    PyObject *value, *more = Py_None;
-    if (!PyArg_ParseTuple(args, "sO|O:_set", &kind, &value, &more)) return nullptr;
+    PyObject *value, *more = Py_None, *keeps = Py_True;
+    if (!PyArg_ParseTuple(args, "sO|OO:_set", &kind, &value, &more, &keeps)) return nullptr;
     StateMode next;
     const std::string_view name(kind);
     if (name == "autocast") {
@@ -111,6 +123,7 @@ PyObject* set_state_mode(PyObject* self, PyObject* args) {
       FC_CHECK(type >= 0, "autocast: unknown device type '", utf8(value), "'");
       next.device = static_cast<int8_t>(type);
       if (more != Py_None) next.dtype = to_dtype(more);
+      next.keeps_casts = keeps == Py_True;
     } else {
       next.kind = name == "grad" ? StateMode::Grad : name == "inference" ? StateMode::Inference : StateMode::Anomaly;
       const int on = PyObject_IsTrue(value);

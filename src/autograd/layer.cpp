@@ -4,6 +4,7 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "autograd/saved.h"
+#include "define/autocast.h"
 #include "define/calls.h"
 #include "define/rule.h"
 #include "dispatch/checks.h"
@@ -325,6 +326,7 @@ void install_layers() {
   define("detach_(Tensor(a!) self) -> Tensor(a!)").set_composite(kernel<&detach_kernel>());
   set_layer_handler(layer::Autograd, {autograd_layer, nullptr, "autograd"});
   set_layer_handler(layer::ViewInPlace, {view_in_place_layer, nullptr, "view/in-place"});
+  is_weight = [](const Tensor& t) { return may_need(t) && is_leaf(t) && !is_view(t); };
   hand_saved_tensor_hooks_to_workers();
 }
 

@@ -11,12 +11,6 @@ import pytest
 WANT = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "optim.json").read_text())["schedules"]
 
 
-@pytest.fixture(autouse=True)
-def _modules(torch, request):
-    if "SWALR" in request.node.name and not hasattr(torch.nn, "Module"):
-        pytest.skip("swa_utils needs modules")
-
-
 @pytest.mark.parametrize("case", WANT)
 def test_rates(torch, case):
     rows, _, scheduler = cases.follow(torch, case)

@@ -14,14 +14,16 @@
 namespace fc::cpu {
 namespace {
 
-// Half types are computed in float32; others that oneDNN lacks are not its business.
+// Types that oneDNN lacks are not its business.
 bool by_library(const Tensor& x, const Tensor& w) {
   return (x.dtype() == DType::Float32 || x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16) && x.dim() <= 5 &&
          x.numel() != 0 && w.numel() != 0 && onednn_available();
 }
+// What the library computes in: half types only where the processor does, otherwise float32.
+DType library_type(DType t) { return onednn_computes(t) ? t : DType::Float32; }
 // Memory as the library takes it: without holes or repeated elements.
-Tensor dense_float(const Tensor& t) {
-  Tensor f = to_dtype(t, DType::Float32);
+Tensor dense(const Tensor& t, DType type) {
+  Tensor f = to_dtype(t, type);
   return f.impl().is_dense() ? f : contiguous(f, suggest_memory_format(f));
 }
 
@@ -144,9 +146,10 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
     return depthwise_forward(d, contiguous(input), contiguous(weight), bias.defined() ? contiguous(bias) : bias,
                              c.output);
   if (by_library(input, weight) && checked_numel(c.output) != 0) {
-    Tensor x = dense_float(input), w = dense_float(weight),
-           b = bias.defined() ? contiguous(to_dtype(bias, DType::Float32)) : Tensor();
-    Tensor out = empty_tensor(c.output, DType::Float32, Device{}, c.format);
+    const DType type = library_type(input.dtype());
+    Tensor x = dense(input, type), w = dense(weight, type),
+           b = bias.defined() ? contiguous(to_dtype(bias, type)) : Tensor();
+    Tensor out = empty_tensor(c.output, type, Device{}, c.format);
     // A transposed convolution is the backward of the plain one that would make its input.
     bool done = transposed ? convolve(OneDnnConvolution::Data, out, w, Tensor(), x, c)
                            : convolve(OneDnnConvolution::Forward, x, w, b, out, c);
@@ -182,16 +185,17 @@ ConvGradients backward(const Tensor& grad, const Tensor& input, const Tensor& we
   }
   // Of the plain convolution: x is its input, y its output.
   if ((rest[0] || rest[1]) && by_library(input, weight) && grad.numel() != 0) {
-    Tensor g = dense_float(grad), in = dense_float(input), w = dense_float(weight);
+    const DType type = library_type(input.dtype());
+    Tensor g = dense(grad, type), in = dense(input, type), w = dense(weight, type);
     if (c.format != MemoryFormat::Contiguous) g = contiguous(g, c.format);
     if (rest[0]) {
-      gi = empty_tensor(input.sizes(), DType::Float32, Device{}, c.format);
+      gi = empty_tensor(input.sizes(), type, Device{}, c.format);
       rest[0] = !(transposed ? convolve(OneDnnConvolution::Forward, g, w, Tensor(), gi, c)
                              : convolve(OneDnnConvolution::Data, gi, w, Tensor(), g, c));
     }
     if (rest[1]) {
-      gw = empty_tensor(weight.sizes(), DType::Float32, Device{}, suggest_memory_format(weight));
-      if (mask[2] && !transposed) gb = empty_tensor(Dims{grad.size(1)}, DType::Float32, Device{});
+      gw = empty_tensor(weight.sizes(), type, Device{}, suggest_memory_format(weight));
+      if (mask[2] && !transposed) gb = empty_tensor(Dims{grad.size(1)}, type, Device{});
       rest[1] = !(transposed ? convolve(OneDnnConvolution::Weights, g, gw, Tensor(), in, c)
                              : convolve(OneDnnConvolution::Weights, in, gw, gb, g, c));
       rest[2] = mask[2] && (rest[1] || transposed);

@@ -230,7 +230,7 @@ void library_product(Engine engine, DType type, fc_matmul c) {
   if (keep_c.defined()) copy_operand(c.batch, c.m, c.n, result, type, s.c, type);
 }
 
-// Large half products: converted to float32 once, so that the libraries can do them.
+// Large half products that no library does as they are: converted to float32 once.
 void through_float(const fc_matmul& c, DType type) {
   Sides s(c);
   Temporary a = copied(s.a, type, c.batch, c.m, c.k, DType::Float32),
@@ -274,7 +274,9 @@ void matmul(void*, const fc_matmul& c) {
   // Our own kernel packs half types along the whole of k: fine for vectors of ordinary length.
   const bool large = static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k) > kHalfNative;
   if (is_reduced(type) && large && (c.k > 1 << 16 || (c.m != 1 && c.n != 1))) {
-    through_float(c, type);
+    const bool library = std::max({c.m, c.n, c.k}) <= INT_MAX && !deterministic_algorithms() &&
+                         (wished() == Engine::Auto || wished() == Engine::OneDnn);
+    if (!library || !onednn_half_product(c)) through_float(c, type);
     return;
   }
   Engine engine = choose(c, type);

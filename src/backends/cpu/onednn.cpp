@@ -11,6 +11,7 @@
 
 #include "backends/cpu/library.h"
 #include "core/error.h"
+#include "core/instruction_set.h"
 #include "core/threads.h"
 #endif
 
@@ -27,7 +28,9 @@ namespace {
   X(primitive_attr_set_scratchpad_mode) X(memory_desc_create_with_strides) X(memory_desc_create_with_tag) \
   X(memory_desc_destroy) X(memory_desc_equal) X(memory_desc_get_size) X(memory_create) X(memory_destroy) \
   X(memory_set_data_handle) X(reorder_primitive_desc_create) X(convolution_forward_primitive_desc_create) \
-  X(convolution_backward_data_primitive_desc_create) X(convolution_backward_weights_primitive_desc_create)
+  X(convolution_backward_data_primitive_desc_create) X(convolution_backward_weights_primitive_desc_create) \
+  X(matmul_primitive_desc_create) X(post_ops_create) X(post_ops_append_sum) X(post_ops_destroy) \
+  X(primitive_attr_set_post_ops)
 // clang-format on
 
 struct OneDnn {
@@ -50,6 +53,10 @@ struct OneDnn {
 const OneDnn& onednn() {
   static const OneDnn library;
   return library;
+}
+
+dnnl_data_type_t type_of(DType t) {
+  return t == DType::BFloat16 ? dnnl_bf16 : t == DType::Float16 ? dnnl_f16 : dnnl_f32;
 }
 
 dnnl_stream_t this_stream() {
@@ -174,8 +181,9 @@ bool build(Primitive& p, const OneDnnConvolution& c) {
   const OneDnn& dnn = onednn();
   const int n = static_cast<int>(c.stride.size());
   if (n > 3) return false;
+  const dnnl_data_type_t type = type_of(c.x.dtype());
   auto describe = [&](Description& d, IntSpan sizes, IntSpan strides) {
-    return dnn.memory_desc_create_with_strides(&d.md, static_cast<int>(sizes.size()), sizes.data(), dnnl_f32,
+    return dnn.memory_desc_create_with_strides(&d.md, static_cast<int>(sizes.size()), sizes.data(), type,
                                                strides.data()) == dnnl_success;
   };
   Dims w_sizes, w_strides;
@@ -193,7 +201,7 @@ bool build(Primitive& p, const OneDnnConvolution& c) {
   const dnnl_format_tag_t tag = channels_last ? last[n - 1] : stays_plain(c) ? plain[n - 1] : dnnl_format_tag_any;
   Description x, w, y;
   auto wish = [&](Description& d, IntSpan sizes, dnnl_format_tag_t t) {
-    return dnn.memory_desc_create_with_tag(&d.md, static_cast<int>(sizes.size()), sizes.data(), dnnl_f32, t) ==
+    return dnn.memory_desc_create_with_tag(&d.md, static_cast<int>(sizes.size()), sizes.data(), type, t) ==
            dnnl_success;
   };
   if (!wish(x, c.x.sizes(), tag) || !wish(w, w_sizes, dnnl_format_tag_any) || !wish(y, c.y.sizes(), tag)) return false;
@@ -242,43 +250,146 @@ bool build(Primitive& p, const OneDnnConvolution& c) {
   return p.scratch_bytes == 0 || dnn.memory_create(&p.scratch, scratch, dnn.engine, DNNL_MEMORY_NONE) == dnnl_success;
 }
 
-// The primitives of this thread, most recently used first. Building one takes up to milliseconds (it generates code).
-Primitive& find(const OneDnnConvolution& c, int threads) {
-  using Entry = std::pair<std::string, std::unique_ptr<Primitive>>;
-  struct Cache {
-    std::list<Entry> entries;
-    std::unordered_map<std::string_view, std::list<Entry>::iterator> index;
-  };
-  static constexpr size_t kCapacity = 256;
-  thread_local Cache cache;
-
-  std::string key;
-  auto put = [&](IntSpan v) {
+// What a primitive is for, as bytes.
+struct Key {
+  std::string bytes;
+  Key& put(IntSpan v) {
     const auto count = static_cast<char>(v.size());
-    key.append(&count, 1).append(reinterpret_cast<const char*>(v.data()), v.size_bytes());
-  };
-  const int64_t head[] = {c.pass, c.groups, c.b.defined(), threads};
-  put(head);
-  for (const Tensor* t : {&c.x, &c.w, &c.y}) put(t->sizes()), put(t->strides());
-  put(c.stride), put(c.padding), put(c.dilation);
-  if (auto it = cache.index.find(key); it != cache.index.end()) {
-    cache.entries.splice(cache.entries.begin(), cache.entries, it->second);
-    return *it->second->second;
+    bytes.append(&count, 1).append(reinterpret_cast<const char*>(v.data()), v.size_bytes());
+    return *this;
   }
-  if (cache.entries.size() == kCapacity) {
-    cache.index.erase(cache.entries.back().first);
-    cache.entries.pop_back();
+};
+
+// Primitives of one thread, most recently used first. Building one takes up to milliseconds (it generates code).
+template <class P>
+class Cache {
+ public:
+  template <class Build>
+  P& find(Key&& key, const Build& build) {
+    if (auto it = index_.find(key.bytes); it != index_.end()) {
+      entries_.splice(entries_.begin(), entries_, it->second);
+      return *it->second->second;
+    }
+    if (entries_.size() == kCapacity) {
+      index_.erase(entries_.back().first);
+      entries_.pop_back();
+    }
+    auto fresh = std::make_unique<P>();
+    fresh->usable = build(*fresh);
+    entries_.emplace_front(std::move(key.bytes), std::move(fresh));
+    index_.emplace(entries_.front().first, entries_.begin());
+    return *entries_.front().second;
   }
-  auto fresh = std::make_unique<Primitive>();
-  fresh->usable = build(*fresh, c);
-  cache.entries.emplace_front(std::move(key), std::move(fresh));
-  cache.index.emplace(cache.entries.front().first, cache.entries.begin());
-  return *cache.entries.front().second;
+
+ private:
+  static constexpr size_t kCapacity = 256;
+  using Entry = std::pair<std::string, std::unique_ptr<P>>;
+  std::list<Entry> entries_;
+  std::unordered_map<std::string_view, typename std::list<Entry>::iterator> index_;
+};
+
+Primitive& find(const OneDnnConvolution& c, int threads) {
+  thread_local Cache<Primitive> cache;
+  Key key;
+  key.put(Dims{c.pass, c.groups, c.b.defined(), threads, static_cast<int64_t>(c.x.dtype())});
+  for (const Tensor* t : {&c.x, &c.w, &c.y}) key.put(t->sizes()).put(t->strides());
+  key.put(c.stride).put(c.padding).put(c.dilation);
+  return cache.find(std::move(key), [&](Primitive& p) { return build(p, c); });
+}
+
+// A product of matrices of one shape, ready to run.
+struct ProductPrimitive {
+  dnnl_primitive_t primitive = nullptr;
+  dnnl_memory_t operands[3] = {};  // a, b, c
+  bool usable = false;
+
+  ~ProductPrimitive() {
+    for (dnnl_memory_t m : operands)
+      if (m) onednn().memory_destroy(m);
+    if (primitive) onednn().primitive_destroy(primitive);
+  }
+};
+
+// Sizes and strides of the three operands; a batch of one operand serves all of a result's.
+struct ProductGeometry {
+  Dims sizes[3], strides[3];
+};
+
+bool build(ProductPrimitive& p, const ProductGeometry& g, DType type, double beta) {
+  const OneDnn& dnn = onednn();
+  Description d[3];
+  for (int i = 0; i < 3; ++i)
+    if (dnn.memory_desc_create_with_strides(&d[i].md, 3, g.sizes[i].data(), type_of(type), g.strides[i].data()) !=
+            dnnl_success ||
+        dnn.memory_create(&p.operands[i], d[i].md, dnn.engine, DNNL_MEMORY_NONE) != dnnl_success)
+      return false;
+  dnnl_primitive_attr_t attr = nullptr;
+  if (dnn.primitive_attr_create(&attr) != dnnl_success) return false;
+  if (beta != 0) {
+    dnnl_post_ops_t sum = nullptr;
+    dnn.post_ops_create(&sum);
+    dnn.post_ops_append_sum(sum, static_cast<float>(beta), 0, dnnl_data_type_undef);
+    dnn.primitive_attr_set_post_ops(attr, sum);
+    dnn.post_ops_destroy(sum);
+  }
+  dnnl_primitive_desc_t pd = nullptr;
+  bool made =
+      dnn.matmul_primitive_desc_create(&pd, dnn.engine, d[0].md, d[1].md, nullptr, d[2].md, attr) == dnnl_success;
+  made = made && dnn.primitive_create(&p.primitive, pd) == dnnl_success;
+  if (pd) dnn.primitive_desc_destroy(pd);
+  dnn.primitive_attr_destroy(attr);
+  return made;
 }
 
 }  // namespace
 
 bool onednn_available() { return onednn().found; }
+
+bool onednn_computes(DType t) {
+  if (!onednn().found) return false;
+#if defined(__x86_64__)
+  if (t == DType::BFloat16) return cpu_level() == CpuLevel::AVX512 && __builtin_cpu_supports("avx512bf16");
+  if (t == DType::Float16) return cpu_level() == CpuLevel::AVX512 && __builtin_cpu_supports("avx512fp16");
+#endif
+  return t == DType::Float32;
+}
+
+bool onednn_half_product(const fc_matmul& c) {
+  const auto type = static_cast<DType>(c.dtype);
+  if (!onednn_computes(type) || c.alpha != 1) return false;
+  const auto item = static_cast<int64_t>(item_size(type));
+  ProductGeometry g;
+  auto describe = [&](int i, int64_t rows, int64_t columns, int64_t batch, int64_t row, int64_t column) {
+    // Of the two inner dimensions one lies side by side, and none is repeated.
+    if (row % item || column % item || batch % item || row <= 0 || column <= 0) return false;
+    if (column != item && row != item && rows != 1 && columns != 1) return false;
+    g.sizes[i] = Dims{batch == 0 ? 1 : c.batch, rows, columns};
+    g.strides[i] = Dims{batch == 0 ? rows * columns : batch / item, row / item, column / item};
+    return true;
+  };
+  if (!describe(0, c.m, c.k, c.a_batch, c.a_row, c.a_col) || !describe(1, c.k, c.n, c.b_batch, c.b_row, c.b_col) ||
+      !describe(2, c.m, c.n, c.c_batch, c.c_row, c.c_col) || (c.c_batch == 0 && c.batch != 1))
+    return false;
+  LibraryThreads threads(in_parallel_region());
+  thread_local Cache<ProductPrimitive> cache;
+  Key key;
+  key.put(Dims{static_cast<int64_t>(type), threads.count(), __builtin_bit_cast(int64_t, c.beta)});
+  for (int i = 0; i < 3; ++i) key.put(g.sizes[i]).put(g.strides[i]);
+  ProductPrimitive& p =
+      cache.find(std::move(key), [&](ProductPrimitive& fresh) { return build(fresh, g, type, c.beta); });
+  if (!p.usable) return false;
+  const OneDnn& dnn = onednn();
+  const void* data[] = {c.a, c.b, c.c};
+  const int names[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+  dnnl_exec_arg_t args[3];
+  for (int i = 0; i < 3; ++i) {
+    dnn.memory_set_data_handle(p.operands[i], const_cast<void*>(data[i]));
+    args[i] = {names[i], p.operands[i]};
+  }
+  auto status = dnn.primitive_execute(p.primitive, this_stream(), 3, args);
+  FC_CHECK(status == dnnl_success, "matmul: oneDNN's product failed with status ", static_cast<int>(status));
+  return true;
+}
 
 void onednn_product(const LibraryProduct& p) {
   auto status =
@@ -323,6 +434,8 @@ bool onednn_convolve(const OneDnnConvolution& c) {
 }
 #else
 bool onednn_available() { return false; }
+bool onednn_computes(DType) { return false; }
+bool onednn_half_product(const fc_matmul&) { return false; }
 void onednn_product(const LibraryProduct&) {}
 bool onednn_convolve(const OneDnnConvolution&) { return false; }
 #endif

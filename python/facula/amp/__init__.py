@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mixed precision: autocast, and scaling of losses for gradients in half types."""
+
+from facula import _missing
+from facula.amp.autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+_absent = _missing.missing("facula.amp", ("grad_scaler",))
+
+
+def __getattr__(name: str):
+    if name == "GradScaler":
+        from facula.amp.grad_scaler import GradScaler
+
+        return GradScaler
+    return _absent(name)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of torch.cuda.amp, where programs also import them from."""
+
+from facula.cuda.amp import autocast, custom_bwd, custom_fwd
+
+__all__ = ["autocast", "custom_bwd", "custom_fwd"]
