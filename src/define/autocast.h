@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixed precision. While autocast is on for a device, operators of class Lower get their float32 tensors in the lower
 // type, those of class Float32 get reduced ones in float32, those of class Promote get the widest among their inputs.
-// The casts are ordinary operators above autograd, so gradients come back in the tensors' own types. The CPU has lists of
-// its own: it computes more in the lower type, because its half types are computed in float32 anyway. Casts of weights
-// are kept until autocast ends, so that a weight used twice is cast once.
+// The casts are ordinary operators above autograd, so gradients come back in the tensors' own types. The CPU has lists
+// of its own: it computes more in the lower type, because its half types are computed in float32 anyway. Casts of
+// weights are kept until autocast ends, so that a weight used twice is cast once.
 #pragma once
 #include "core/tensor.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The _foreach_ family: an operator applied to every tensor of a list. Each form of the family calls the overload of the
-// operator that has the same arguments, with the i-th item in place of each list. Lists of one floating type on the CPU
-// are done in one pass over all elements, where the operator is a single map.
+// The _foreach_ family: an operator applied to every tensor of a list. Each form of the family calls the overload of
+// the operator that has the same arguments, with the i-th item in place of each list. Lists of one floating type on the
+// CPU are done in one pass over all elements, where the operator is a single map.
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of optimisers over all parameters of a group, and what loss scaling needs: operators over lists of tensors that
-// a device does in one pass (backends/cpu/optimizer.cpp). state_steps count the steps including this one. With found_inf
-// 1 nothing is changed; grad_scale is taken off the gradients first.
+// a device does in one pass (backends/cpu/optimizer.cpp). state_steps count the steps including this one. With
+// found_inf 1 nothing is changed; grad_scale is taken off the gradients first.
 #include "define/row.h"
 #include "ops/register.h"
 

@@ -13,8 +13,8 @@ void onednn_product(const LibraryProduct& p);  // float32
 // The whole product of half types, summed in float32. False: it does not do this one, and nothing was computed.
 bool onednn_half_product(const fc_matmul& c);
 
-// One of the three maps of a convolution y = x * w + b, all of one type. The tensor that the pass computes is given with
-// its memory: y (Forward), x (Data), w and, if defined, b (Weights).
+// One of the three maps of a convolution y = x * w + b, all of one type. The tensor that the pass computes has its
+// memory: y (Forward), x (Data), w and, if defined, b (Weights).
 struct OneDnnConvolution {
   enum Pass { Forward, Data, Weights } pass;
   const Tensor &x, &w, &b, &y;
