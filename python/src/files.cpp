@@ -95,11 +95,6 @@ class Archive {
   Archive(nb::object file, uint64_t begin, uint64_t size)
       : begin_(begin), source_(std::make_unique<ObjectSource>(std::move(file), begin, size)), zip_(*source_) {}
 
-  nb::list names() const {
-    nb::list out;
-    for (const std::string& name : zip_.names()) out.append(name);
-    return out;
-  }
   bool has(const std::string& name) const { return zip_.find(name); }
   uint64_t size_of(const std::string& name) const { return zip_.get(name).bytes; }
   uint64_t offset_of(const std::string& name) const { return begin_ + zip_.get(name).offset; }
@@ -279,7 +274,6 @@ void bind_files(nb::module_& m) {
   nb::class_<Archive>(m, "_Archive")
       .def(nb::init<int, uint64_t>())
       .def(nb::init<nb::object, uint64_t, uint64_t>())
-      .def("names", &Archive::names)
       .def("__contains__", &Archive::has)
       .def("size_of", &Archive::size_of)
       .def("offset_of", &Archive::offset_of)

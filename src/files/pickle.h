@@ -289,7 +289,6 @@ class PickleWriter {
   void global(std::string_view module, std::string_view name);
   void get(size_t memo);
   void put(size_t memo);
-  size_t size() const { return text_.size(); }
   std::string take() { return std::move(text_); }
   void start();
 

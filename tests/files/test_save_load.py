@@ -109,6 +109,29 @@ def test_files_of_other_devices_name_them(torch, tmp_path):
     assert torch.load(io.BytesIO(data), map_location={"abc": "cpu"}).tolist() == [1, 1]
 
 
+def test_memory_of_a_device(torch, tmp_path):
+    if torch.__name__ == "torch":
+        pytest.skip("has no backend of ours")
+    example = pathlib.Path(os.path.abspath(torch.__file__)).parents[2] / "tests" / "backends" / "example.so"
+    if not example.exists():
+        pytest.skip("the example backend is not built")
+    code = (
+        "import sys, facula as torch\n"
+        "x = torch.arange(3.0).to(torch.load_backend(sys.argv[1]))\n"
+        "torch.save([x, x[1:]], sys.argv[2])\n"
+        "torch.save([x, x[1:]], sys.argv[2] + '_legacy', _use_new_zipfile_serialization=False)\n"
+        "for path in (sys.argv[2], sys.argv[2] + '_legacy'):\n"
+        "    a, b = torch.load(path)\n"
+        "    assert a.device == b.device == x.device, a.device\n"
+        "    a.add_(1)\n"
+        "    assert b.cpu().tolist() == [2, 3], b.cpu().tolist()\n"
+        "    assert torch.load(path, map_location='cpu')[1].tolist() == [1, 2]\n"
+    )
+    subprocess.run([sys.executable, "-c", code, example, tmp_path / "x.pt"], check=True, timeout=60)
+    for path in ("x.pt", "x.pt_legacy"):
+        assert torch.load(tmp_path / path, map_location="cpu")[0].tolist() == [0, 1, 2]
+
+
 def test_cuda_is_told_apart(torch):
     buffer = io.BytesIO()
     torch.save(torch.ones(2), buffer)
@@ -517,6 +540,30 @@ def test_links_and_permissions_stay(torch, tmp_path):
     assert stat.S_IMODE((tmp_path / "new.pt").stat().st_mode) == 0o640
     torch.save(4, "/dev/null")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_folders_and_files_that_may_not_be_written(torch):
+    with tempfile.TemporaryDirectory() as open_folder, tempfile.TemporaryDirectory() as closed_folder:
+        path = os.path.join(open_folder, "x.pt")
+        torch.save("old", path)
+        os.chmod(path, 0o444)
+        os.chmod(open_folder, 0o777)
+        os.chmod(closed_folder, 0o555)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            try:
+                if os.geteuid() == 0:
+                    os.setuid(65534)  # root may write everywhere
+                for name in (path, os.path.join(closed_folder, "y.pt")):
+                    try:
+                        torch.save("new", name)
+                    except (PermissionError, RuntimeError):
+                        refused += 1
+            finally:
+                os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+        assert torch.load(path) == "old" and os.listdir(closed_folder) == []
 
 
 def test_a_full_disk(torch, tmp_path):
