@@ -4,6 +4,7 @@
 #include "plan/grid.h"
 
 #include <cmath>
+#include <vector>
 
 #include "backends/cpu/register.h"
 #include "core/threads.h"
@@ -11,7 +12,7 @@
 namespace fc::cpu {
 namespace {
 
-constexpr int64_t kWork = 1 << 12;  // elements worth a thread
+constexpr int64_t kBlock = 256;  // positions whose taps are kept at a time
 
 template <class T>
 struct Taps {
@@ -101,6 +102,20 @@ struct Axis {
   }
 };
 
+// The elements that a block of positions takes: of position i those from end[i - 1] to end[i]. Found once for all channels.
+template <class T>
+struct Picked {
+  std::vector<size_t> end;
+  std::vector<int64_t> offset;   // in a plane
+  std::vector<T> weight, slope;  // slopes by dimension of the grid, three each
+  void clear() {
+    end.clear();
+    offset.clear();
+    weight.clear();
+    slope.clear();
+  }
+};
+
 // One position's taps in all dimensions; the grid's numbers come last dimension first.
 template <class T>
 struct Sampler {
@@ -119,9 +134,8 @@ struct Sampler {
       }
     }
   }
-  // f(offset of the element in a plane, weight, slopes by dimension of the grid) for every element that counts.
-  template <class F>
-  void each(const T* numbers, const F& f) const {
+  // Adds one position's elements that count to the list.
+  void pick(const T* numbers, Picked<T>& to) const {
     Taps<T> t[3];
     if (spatial == 2) {
       t[0].count = 1;
@@ -135,9 +149,12 @@ struct Sampler {
         for (int x = 0; x < t[2].count; ++x) {
           if (t[0].index[z] < 0 || t[1].index[y] < 0 || t[2].index[x] < 0) continue;
           const T wz = t[0].weight[z], wy = t[1].weight[y], wx = t[2].weight[x];
-          const T slopes[3] = {wz * wy * t[2].slope[x], wz * t[1].slope[y] * wx, t[0].slope[z] * wy * wx};
-          f((t[0].index[z] * axes[1].size + t[1].index[y]) * axes[2].size + t[2].index[x], wz * wy * wx, slopes);
+          to.offset.push_back((t[0].index[z] * axes[1].size + t[1].index[y]) * axes[2].size + t[2].index[x]);
+          to.weight.push_back(wz * wy * wx);
+          for (T slope : {wz * wy * t[2].slope[x], wz * t[1].slope[y] * wx, t[0].slope[z] * wy * wx})
+            to.slope.push_back(slope);
         }
+    to.end.push_back(to.offset.size());
   }
 };
 
@@ -153,23 +170,31 @@ Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation, in
   const Dims shape = check_grid(input, grid, spatial, interpolation, padding);
   const DType type = wide(input.dtype());
   Tensor x = contiguous(to_dtype(input, type)), positions = contiguous(to_dtype(grid, type)),
-         out = zeros(shape, type, Device{});
+         out = empty_tensor(shape, type, Device{});
   with_type(type, [&]<class T>(T) {
     const Sampler<T> s(input, grid, interpolation, padding, align);
     const T *from = x.data_as<T>(), *at = positions.data_as<T>();
     T* to = out.data_as<T>();
-    parallel_for(0, input.size(0) * s.out_size, std::max<int64_t>(1, kWork / std::max<int64_t>(s.channels * 4, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t batch = i / s.out_size;
-                     const T* image = from + batch * s.channels * s.in_size;
-                     T* result = to + batch * s.channels * s.out_size + i % s.out_size;
-                     s.each(at + i * spatial, [&](int64_t offset, T weight, const T*) {
-                       for (int64_t c = 0; c < s.channels; ++c)
-                         result[c * s.out_size] += weight * image[c * s.in_size + offset];
-                     });
-                   }
-                 });
+    const int64_t blocks = (s.out_size + kBlock - 1) / kBlock;
+    parallel_for(0, input.size(0) * blocks, 1, [&](int64_t begin, int64_t end) {
+      Picked<T> picked;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t batch = i / blocks, first = i % blocks * kBlock, n = std::min(kBlock, s.out_size - first);
+        picked.clear();
+        for (int64_t j = 0; j < n; ++j) s.pick(at + (batch * s.out_size + first + j) * spatial, picked);
+        for (int64_t c = 0; c < s.channels; ++c) {
+          const T* plane = from + (batch * s.channels + c) * s.in_size;
+          T* result = to + (batch * s.channels + c) * s.out_size + first;
+          size_t k = 0;
+          for (int64_t j = 0; j < n; ++j) {
+            T sum = 0;
+            for (const size_t last = picked.end[static_cast<size_t>(j)]; k < last; ++k)
+              sum += picked.weight[k] * plane[picked.offset[k]];
+            result[j] = sum;
+          }
+        }
+      }
+    });
   });
   return to_dtype(out, input.dtype());
 }
@@ -192,20 +217,31 @@ std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad, const Tensor& inp
     T *to = mask[0] ? dx.data_as<T>() : nullptr, *to_grid = dgrid.data_as<T>();
     // By image: no two threads add to one element.
     parallel_for(0, input.size(0), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin * s.out_size; i < end * s.out_size; ++i) {
-        const int64_t batch = i / s.out_size, plane = batch * s.channels;
-        const T* here = go + plane * s.out_size + i % s.out_size;
-        s.each(at + i * spatial, [&](int64_t offset, T weight, const T* slopes) {
-          T total = 0;
+      Picked<T> picked;
+      std::vector<T> total;  // of each element's gradients, over the channels
+      for (int64_t batch = begin; batch < end; ++batch)
+        for (int64_t first = 0; first < s.out_size; first += kBlock) {
+          const int64_t n = std::min(kBlock, s.out_size - first), at_grid = (batch * s.out_size + first) * spatial;
+          picked.clear();
+          for (int64_t j = 0; j < n; ++j) s.pick(at + at_grid + j * spatial, picked);
+          total.assign(picked.offset.size(), T(0));
           for (int64_t c = 0; c < s.channels; ++c) {
-            const int64_t element = (plane + c) * s.in_size + offset;
-            const T gc = here[c * s.out_size];
-            if (to) to[element] += weight * gc;
-            total += from[element] * gc;
+            const int64_t plane = (batch * s.channels + c) * s.in_size;
+            const T* here = go + (batch * s.channels + c) * s.out_size + first;
+            size_t k = 0;
+            for (int64_t j = 0; j < n; ++j)
+              for (const size_t last = picked.end[static_cast<size_t>(j)]; k < last; ++k) {
+                const int64_t element = plane + picked.offset[k];
+                if (to) to[element] += picked.weight[k] * here[j];
+                total[k] += from[element] * here[j];
+              }
           }
-          for (int64_t d = 0; d < spatial; ++d) to_grid[i * spatial + d] += slopes[d] * total;
-        });
-      }
+          size_t k = 0;
+          for (int64_t j = 0; j < n; ++j)
+            for (const size_t last = picked.end[static_cast<size_t>(j)]; k < last; ++k)
+              for (int64_t d = 0; d < spatial; ++d)
+                to_grid[at_grid + j * spatial + d] += picked.slope[k * 3 + static_cast<size_t>(d)] * total[k];
+        }
     });
   });
   return {mask[0] ? to_dtype(dx, input.dtype()) : Tensor(), to_dtype(dgrid, grid.dtype())};
