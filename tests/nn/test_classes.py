@@ -15,8 +15,6 @@ INDEX = json.loads(_file["index"].tobytes())
 VALUES = _file["values"]
 EXACT = ("int64", "bool")
 
-# Functions of nn.functional that do not exist yet; their modules do.
-WAITING = {"multi_head_attention_forward", "embedding_bag", "ctc_loss"}
 # Names that are not here, and why.
 ABSENT = dict.fromkeys(
     ("register_flash_attention_impl", "activate_flash_attention_impl", "list_flash_attention_impls", "current_flash_attention_impl",
@@ -33,12 +31,7 @@ def test_outcome(torch, case):
             module = case.module(torch)
             assert (repr(module), list(module.state_dict())) == (text, keys)
             return
-        try:
-            got = outcome(torch, case)
-        except AttributeError as e:
-            if torch.__name__ == "facula" and e.name in WAITING:
-                pytest.skip(f"nn.functional.{e.name} does not exist yet")
-            raise
+        got = outcome(torch, case)
     assert got[0] == text and got[1] == keys
     assert [[n, str(t.dtype), list(t.shape)] for n, t in got[2].items()] == [row[:3] for row in rows]
     for name, dtype, shape, at in rows:

@@ -82,8 +82,6 @@ def test_init_errors(torch):
 
 
 def test_orthogonal(torch):
-    if not hasattr(torch, "linalg"):
-        pytest.skip("there is no QR decomposition yet")
     for shape in ((3, 5), (5, 3), (4, 2, 3)):
         t = torch.nn.init.orthogonal_(torch.empty(shape), gain=2).flatten(1)
         small = t @ t.T if t.shape[0] < t.shape[1] else t.T @ t
@@ -269,6 +267,28 @@ def test_parametrize(torch):
     n = nn.Linear(2, 2)
     P.register_parametrization(n, "weight", OneWay())
     assert raised(lambda: setattr(n, "weight", torch.ones(2, 2))) == ("RuntimeError", "parametrization OneWay does not implement right_inverse.")
+
+
+@pytest.mark.parametrize(("shape", "kind"), [((4, 4), "matrix_exp"), ((3, 5), "matrix_exp"), ((5, 3), "cayley"), ((4, 4), None), ((5, 3), "householder"), ((3, 5), None)])
+@pytest.mark.parametrize("trivial", [True, False])
+def test_orthogonal_parametrization(torch, shape, kind, trivial):
+    PS = part(torch, "utils.parametrizations")
+    torch.manual_seed(0)
+    m = torch.nn.Linear(shape[1], shape[0], bias=False)
+    PS.orthogonal(m, orthogonal_map=kind, use_trivialization=trivial)
+    m(ramp(torch, 2, shape[1])).square().sum().backward()
+    grad = m.parametrizations.weight.original.grad
+    assert grad is not None and grad.isfinite().all()
+    with torch.no_grad():
+        m.parametrizations.weight.original.sub_(grad, alpha=0.1)
+    w = m.weight.detach()
+    small = w @ w.T if shape[0] < shape[1] else w.T @ w
+    assert torch.allclose(small, torch.eye(min(shape)), atol=1e-4)
+    if trivial:
+        q = torch.linalg.qr(ramp(torch, 5, 5) + 2 * torch.eye(5))[0][: shape[0], : shape[1]]
+        m.weight = torch.linalg.qr(q.T if shape[0] < shape[1] else q)[0].T if shape[0] < shape[1] else torch.linalg.qr(q)[0]
+        w = m.weight.detach()
+        assert torch.allclose(w @ w.T if shape[0] < shape[1] else w.T @ w, torch.eye(min(shape)), atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore")

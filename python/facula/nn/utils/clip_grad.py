@@ -29,8 +29,8 @@ def _groups(tensors):
 
 
 def _over_list(name, foreach):
-    """An operator over lists; None where foreach=False asks for single calls, or where there is none."""
-    return None if foreach is False else _ops.get(name) or _C._hidden.get(name)
+    """An operator over lists; None where foreach=False asks for single calls."""
+    return None if foreach is False else _ops[name]
 
 
 @no_grad()

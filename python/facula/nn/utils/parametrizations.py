@@ -8,6 +8,7 @@ from enum import Enum, auto
 from facula import _C
 from facula._tensor import Tensor
 from facula.autograd.forward_modes import no_grad
+from facula.functional import finfo
 from facula.nn import functional as F
 from facula.nn.modules.module import Module
 from facula.nn.utils import parametrize
@@ -29,7 +30,7 @@ def _linalg():
 def _is_orthogonal(Q):
     n, k = Q.shape[-2:]
     identity = _ops["eye"](k, dtype=Q.dtype, device=Q.device)
-    return bool(((Q.mH @ Q - identity).abs() <= 10 * n * _C.finfo(Q.dtype).eps + 1e-5 * identity).all())
+    return bool(((Q.mH @ Q - identity).abs() <= 10 * n * finfo(Q.dtype).eps + 1e-5 * identity).all())
 
 
 def _make_orthogonal(A):
