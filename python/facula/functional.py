@@ -291,6 +291,7 @@ def cartesian_prod(*tensors):
 
 @_front("block_diag")
 def block_diag(*tensors):
+    """A matrix with the tensors as blocks on its diagonal."""
     return _C._functions["block_diag"](_tensors(tensors))
 
 

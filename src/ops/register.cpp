@@ -26,6 +26,8 @@ void define_all_operators() {
     define_index();
     define_advanced_index();
     define_linalg();
+    define_numeric();
+    define_view_copies();
     define_fft();
     define_factor();
     define_solve();

@@ -23,6 +23,8 @@ void define_shape();
 void define_index();
 void define_advanced_index();
 void define_linalg();
+void define_numeric();
+void define_view_copies();  // after the views
 void define_fft();
 void define_factor();
 void define_solve();
