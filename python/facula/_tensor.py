@@ -53,6 +53,66 @@ class Tensor(_C.TensorBase):
         """The n-th derivative of the digamma function."""
         return _C._functions["polygamma"](n, self)
 
+    def new(self, *args, device=None):
+        """new(2, 3): an uninitialised tensor of these sizes; new([1, 2]): these numbers. Of this tensor's type and device."""
+        where = self.device if device is None else device
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            if args[0].dtype is not self.dtype:
+                raise TypeError(f"expected {self.type()} (got {args[0].type()})")
+            return args[0].detach()
+        if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+            return _C._tensor(args[0], self.dtype, where, True)
+        return self.new_empty(list(args[0]) if args and isinstance(args[0], _C.Size) else list(args) or [0], device=where)
+
+    def get_device(self):
+        """The number of the tensor's device; -1 on the CPU."""
+        return -1 if self.device.type == "cpu" else self.device.index or 0
+
+    def is_signed(self):
+        """Whether the tensor's type has negative numbers."""
+        return self.dtype.is_signed
+
+    def is_conj(self):
+        """Whether this is a conjugate that is not written out: never, here."""
+        return False
+
+    def is_neg(self):
+        """Whether this is a negative that is not written out: never, here."""
+        return False
+
+    def sum_to_size(self, *size):
+        """The tensor summed to a size that broadcasts to its own."""
+        size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+        lead = self.dim() - len(size)
+        if lead < 0 or any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
+            raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+        dims = [*range(lead), *(lead + i for i, n in enumerate(size) if n != self.shape[lead + i])]
+        return self.sum(dims, keepdim=True).reshape(size) if dims else self
+
+    def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+        """The different elements, or the different slices along dim."""
+        from facula.functional import unique
+
+        return unique(self, sorted, return_inverse, return_counts, dim)
+
+    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+        """The elements without repetitions of neighbours."""
+        from facula.functional import unique_consecutive
+
+        return unique_consecutive(self, return_inverse, return_counts, dim)
+
+    def lu(self, pivot=True, get_infos=False):
+        """The LU factorisation and its pivots; linalg.lu_factor is its successor."""
+        from facula.functional import lu
+
+        return lu(self, pivot, get_infos)
+
+    def qr(self, some=True):
+        """The QR factorisation; linalg.qr is its successor."""
+        from facula.functional import qr
+
+        return qr(self, some)
+
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
         """A copy of data as a tensor, of this tensor's type and device unless others are given."""
         out = data.detach() if isinstance(data, Tensor) else data

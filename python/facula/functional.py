@@ -8,7 +8,9 @@ __all__ = [
     "tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack", "asarray", "is_tensor", "is_floating_point",
     "is_complex", "is_nonzero", "numel", "set_default_dtype", "is_storage", "finfo", "iinfo", "typename",
     "broadcast_shapes", "broadcast_tensors", "split", "get_default_device", "set_default_device", "set_flush_denormal",
-    "use_deterministic_algorithms", "vmap",
+    "use_deterministic_algorithms", "vmap", "set_float32_matmul_precision", "get_float32_matmul_precision",
+    "set_default_tensor_type", "get_device", "is_signed", "is_conj", "is_neg", "is_inference", "unravel_index",
+    "empty_permuted", "gradient", "lu", "qr", "symeig", "eig", "solve", "lstsq", "matrix_rank",
 ]  # fmt: skip
 
 
@@ -347,7 +349,9 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The p-norm of all elements, or along dim; "fro" is the 2-norm."""
     _need_tensor("norm", "input", 1, input)
     if p == "nuc":
-        raise NotImplementedError("norm(): the nuclear norm does not exist here (yet)")
+        matrix = input if dtype is None else input.to(dtype)
+        dims = list(range(input.dim())) if dim is None else dim
+        return _C._functions["nuclear_norm"](matrix, dims, keepdim, **({} if out is None else {"out": out}))
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"norm(): expected p to be a number, 'fro' or 'nuc', got {p!r}")
     p = 2 if p in ("fro", None) else p
@@ -445,3 +449,155 @@ class iinfo:
 
     def __hash__(self):
         return hash(self.dtype)
+
+
+_matmul_precision = "highest"
+
+
+def set_float32_matmul_precision(precision):
+    """How exact products of float32 matrices must be: "highest", "high" or "medium". They are always exact here."""
+    global _matmul_precision
+    if precision not in ("highest", "high", "medium"):
+        import warnings
+
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the call has no effect.", UserWarning, stacklevel=2)
+        return
+    _matmul_precision = precision
+
+
+def get_float32_matmul_precision():
+    """What set_float32_matmul_precision was told last."""
+    return _matmul_precision
+
+
+def set_default_tensor_type(t):
+    """The type of floats made from Python numbers, as a class (torch.DoubleTensor) or its name. set_default_dtype is its successor."""
+    from facula._legacy import types
+
+    kind = types.get(t.removeprefix("torch.")) if isinstance(t, str) else t
+    dtype = getattr(kind, "dtype", None) if isinstance(kind, type) and kind in types.values() else None
+    if dtype is None or not dtype.is_floating_point:
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    _C.set_default_dtype(dtype)
+
+
+def get_device(input):
+    """The number of the device that the tensor is on; -1 on the CPU."""
+    _need_tensor("get_device", "input", 1, input)
+    return input.get_device()
+
+
+def is_signed(input):
+    """Whether the tensor's type has negative numbers."""
+    _need_tensor("is_signed", "input", 1, input)
+    return input.dtype.is_signed
+
+
+def is_conj(input):
+    """Whether the tensor is a conjugate that is not written out: never, here."""
+    _need_tensor("is_conj", "input", 1, input)
+    return False
+
+
+def is_neg(input):
+    """Whether the tensor is a negative that is not written out: never, here."""
+    _need_tensor("is_neg", "input", 1, input)
+    return False
+
+
+def is_inference(input):
+    """Whether the tensor was made in inference mode."""
+    _need_tensor("is_inference", "input", 1, input)
+    return input.is_inference()
+
+
+def unravel_index(indices, shape):
+    """The coordinates in a tensor of this shape that belong to flat indices, one tensor for each dimension."""
+    _need_tensor("unravel_index", "indices", 1, indices)
+    if indices.is_floating_point() or indices.is_complex() or indices.dtype is _C.bool:
+        raise ValueError(f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {sizes}")
+    found = []
+    for n in reversed(sizes):
+        found.append(indices % n)
+        indices = indices // n
+    return tuple(reversed(found))
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """An uninitialised tensor whose dimensions lie in memory in the order of physical_layout."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise RuntimeError(f"empty_permuted: physical_layout must name each of {len(size)} dimensions once, got {tuple(physical_layout)}")
+    out = _C._functions["empty"]([size[d] for d in physical_layout], dtype=dtype, device=device)
+    out = out.permute([list(physical_layout).index(d) for d in range(len(size))])
+    return out.requires_grad_() if requires_grad else out
+
+
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """Derivatives along dimensions by differences: central inside, one-sided of edge_order 1 or 2 at the ends."""
+    _need_tensor("gradient", "input", 1, input)
+    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(given) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, got {len(given)} values")
+    return tuple(_gradient(input, d, step, edge_order) for d, step in zip(dims, given))
+
+
+def _gradient(f, dim, spacing, edge_order):
+    n = f.size(dim)
+    if n < edge_order + 1:
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    if not f.is_floating_point() and not f.is_complex():
+        f = f.to(_C.get_default_dtype())
+
+    def part(x, start, count):
+        return x.narrow(dim, start, count)
+
+    shape = [n - 1 if i == dim % f.dim() else 1 for i in range(f.dim())]
+    if isinstance(spacing, Tensor) and spacing.dim() > 0:
+        h = spacing.diff().to(f.dtype).reshape(shape)
+    else:
+        h = _C._functions["ones"](shape, dtype=f.dtype, device=f.device) * spacing
+    a, b = part(h, 0, n - 2), part(h, 1, n - 2)
+    inner = (part(f, 2, n - 2) * a / b - part(f, 0, n - 2) * b / a) / (a + b) + part(f, 1, n - 2) * (b - a) / (a * b)
+    ends = []
+    for at, sign in ((0, 1), (n - 1, -1)):  # the second end mirrors the first
+        near, far = part(h, 0 if sign > 0 else n - 2, 1), part(h, (1 if sign > 0 else n - 3) if n > 2 else 0, 1)
+        f0, f1 = part(f, at, 1), part(f, at + sign, 1)
+        if edge_order == 1:
+            ends.append(sign * (f1 - f0) / near)
+        else:
+            both, f2 = near + far, part(f, at + 2 * sign, 1)
+            ends.append(sign * (f1 * both / (near * far) - f2 * near / (far * both) - f0 * (both + near) / (near * both)))
+    return _C._functions["cat"]([ends[0], inner, ends[1]], dim)
+
+
+def lu(A, pivot=True, get_infos=False):
+    """The LU factorisation and its pivots; linalg.lu_factor is its successor."""
+    factors, pivots, infos = _C._hidden["_lu_with_info"](A, pivot=pivot, check_errors=not get_infos)
+    return (factors, pivots, infos) if get_infos else (factors, pivots)
+
+
+def qr(input, some=True):
+    """The QR factorisation; linalg.qr is its successor."""
+    return _C._functions["linalg_qr"](input, "reduced" if some else "complete")
+
+
+def _gone(name, successor):
+    def gone(*args, **kwargs):
+        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. torch.{name} is replaced by torch.linalg.{successor}.")
+
+    gone.__name__ = gone.__qualname__ = name
+    gone.__doc__ = f"Removed; torch.linalg.{successor} is its successor."
+    return gone
+
+
+symeig = _gone("symeig", "eigh")
+eig = _gone("eig", "eig")
+solve = _gone("solve", "solve")
+lstsq = _gone("lstsq", "lstsq")
+matrix_rank = _gone("matrix_rank", "matrix_rank")

@@ -318,7 +318,8 @@ Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
 }
 Tensor linalg_vander(const Tensor& x, std::optional<int64_t> n) {
   FC_CHECK(!n || *n > 1, "linalg.vander: N must be greater than 1, got ", n.value_or(0));
-  return powers(x, n.value_or(x.dim() ? x.size(-1) : 1));
+  Tensor v = x.dim() ? x : unsqueeze(x, 0);
+  return powers(v, n.value_or(v.size(-1)));
 }
 
 Dims eye_size(int64_t n, int64_t m) {

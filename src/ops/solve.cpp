@@ -35,6 +35,7 @@ Four solve_ex_kernel(const Tensor& a, const Tensor& b, bool left, bool check) {
   check_square(op, a);
   check_lapack_type(op, a);
   check_same_type(op, a, b);
+  FC_CHECK(b.dim() >= 1, op, ": B must have at least 1 dimension.");
   const bool vector = is_vector_case(a, b);
   FC_CHECK(left || !vector, op,
            ": Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve "
@@ -218,7 +219,8 @@ Four lstsq_kernel(const Tensor& a, const Tensor& b, OptReal rcond, OptText drive
   Tensor matrices = expand(a, matrix_sizes(batch, m, n));
   auto [x, rank, s] = call<"aten::_lstsq", Three>(matrices, expand(right, matrix_sizes(batch, m, right.size(-1))),
                                                   rcond.value_or(eps * static_cast<double>(std::max(m, n))), how);
-  Tensor none = empty_tensor(Dims{0}, real_of(a.dtype()), a.device()), residuals = none, solution = narrow(x, -2, 0, n);
+  auto none = [&] { return empty_tensor(Dims{0}, real_of(a.dtype()), a.device()); };
+  Tensor residuals = none(), solution = narrow(x, -2, 0, n);
   const bool full_rank = how == "gels" || (m > n && !a.device().is_meta() && all_true(eq(rank, n)));
   if (m > n && how != "gelsy" && full_rank) {
     const int64_t rows[] = {-2};
@@ -227,7 +229,7 @@ Four lstsq_kernel(const Tensor& a, const Tensor& b, OptReal rcond, OptText drive
   }
   if (vector) solution = squeeze(solution, -1);
   return {solution, residuals, how == "gels" ? empty_tensor(Dims{0}, DType::Int64, a.device()) : rank,
-          how == "gelsd" || how == "gelss" ? s : none};
+          how == "gelsd" || how == "gelss" ? s : none()};
 }
 // X = pinv(A) B. The residuals |A X - B|^2 do not change with X, since it makes them smallest.
 void lstsq_grad(Grad& g) {

@@ -156,13 +156,13 @@ Tensor ormqr_result(const Tensor& a, const Tensor& tau, const Tensor& other, boo
   const char* op = "torch.ormqr";
   FC_CHECK(a.dim() >= 2, op, ": input must have at least 2 dimensions.");
   FC_CHECK(other.dim() >= 2, op, ": other must have at least 2 dimensions.");
+  FC_CHECK(a.dim() - tau.dim() == 1, op,
+           ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.dim(),
+           " and input.ndim is equal to ", a.dim());
   const int64_t d = left ? -2 : -1;
   FC_CHECK(other.size(d) >= tau.size(-1), op, ": other.shape[", d, "] must be greater than or equal to tau.shape[-1]");
   FC_CHECK(other.size(d) == a.size(-2), op, ": other.shape[", d, "] must be equal to input.shape[-2]");
   FC_CHECK(tau.size(-1) <= a.size(-1), op, ": tau.shape[-1] must be less than or equal to input.shape[-1]");
-  FC_CHECK(a.dim() - tau.dim() == 1, op,
-           ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.dim(),
-           " and input.ndim is equal to ", a.dim());
   FC_CHECK(a.dim() == other.dim(), op,
            ": Expected other to have the same number of dimensions as input, but got other.ndim equal to ", other.dim(),
            " and input.ndim is equal to ", a.dim());
