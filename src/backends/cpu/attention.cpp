@@ -17,6 +17,7 @@ namespace fc::cpu {
 namespace {
 
 constexpr int64_t kQueries = 64, kKeys = 512, kBackwardKeys = 256;  // of a block: scores stay in the second cache
+constexpr int64_t kParts = 16;  // pieces of work that a backward of few heads is cut into
 constexpr const char* kName = "_scaled_dot_product_flash_attention_for_cpu";
 
 // A matrix of one head, last dimension contiguous.
@@ -152,19 +153,20 @@ void forward(const Attention& a, bool causal, const Heads& q, const Heads& k, co
 
 template <class T>
 void backward(const Attention& a, bool causal, const Heads& g, const Heads& q, const Heads& k, const Heads& v,
-              const Heads& out, const Tensor& sums, const Heads& dq, const Heads& dk, const Heads& dv) {
+              const Heads& out, const Tensor& sums, const Heads& dq, const Heads& dk, const Heads& dv, int64_t parts) {
   constexpr auto item = static_cast<int64_t>(sizeof(T));
   const int64_t group = a.heads / a.shared, width = std::min(kBackwardKeys, a.keys);
   const RowKernels& rows = row_kernels(std::is_same_v<T, double> ? DType::Float64 : DType::Float32);
   const T* kept = sums.data_as<T>();
-  // A head of keys and values per thread: nothing is added to by two.
-  parallel_for(0, a.batch * a.shared, 1, [&](int64_t from, int64_t to) {
+  // A head of keys and values per thread, or, where there are few, every parts-th block of its keys: nothing is added
+  // to by two.
+  parallel_for(0, a.batch * a.shared * parts, 1, [&](int64_t from, int64_t to) {
     std::vector<T> memory(static_cast<size_t>(2 * kQueries * width));
     const Matrix weights{reinterpret_cast<char*>(memory.data()), width * item},
         flow{weights.data + kQueries * weights.row, width * item};
     T delta[kQueries];
     for (int64_t i = from; i < to; ++i) {
-      const int64_t batch = i / a.shared, head = i % a.shared;
+      const int64_t share = i % parts, batch = i / parts / a.shared, head = i / parts % a.shared;
       for (int64_t own = head * group; own < (head + 1) * group; ++own)
         for (int64_t query = 0; query < a.queries; query += kQueries) {
           const int64_t queries = std::min(kQueries, a.queries - query), end = seen(a, causal, query, queries);
@@ -176,7 +178,7 @@ void backward(const Attention& a, bool causal, const Heads& g, const Heads& q, c
             for (int64_t c = 0; c < a.out; ++c) sum += x[c] * y[c];
             delta[r] = sum;
           }
-          for (int64_t key = 0; key < end; key += kBackwardKeys) {
+          for (int64_t key = share * kBackwardKeys; key < end; key += parts * kBackwardKeys) {
             const int64_t keys = std::min(kBackwardKeys, end - key);
             Block<T>{a, causal, batch, own, query, queries, key, keys}.scores(q, k, weights);
             for (int64_t r = 0; r < queries; ++r)
@@ -189,8 +191,8 @@ void backward(const Attention& a, bool causal, const Heads& g, const Heads& q, c
               T* f = reinterpret_cast<T*>(flow.data + r * flow.row);
               for (int64_t c = 0; c < keys; ++c) f[c] = w[c] * (f[c] - delta[r]);
             }
-            product<T>(queries, a.size, keys, flow, false, k.at(batch, head, key), false, dq.at(batch, own, query),
-                       a.scale, key > 0);
+            product<T>(queries, a.size, keys, flow, false, k.at(batch, head, key), false,
+                       dq.at(share * a.batch + batch, own, query), a.scale, 1);
             product<T>(keys, a.size, queries, flow, true, q.at(batch, own, query), false, dk.at(batch, head, key),
                        a.scale, 1);
           }
@@ -226,13 +228,21 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
            " and the logsumexp of the forward, got ", grad.sizes(), ", ", output.sizes(), " and ", logsumexp.sizes());
   const Heads g(grad, type), q(query, type), k(key, type), v(value, type), out(output, type);
   auto fresh = [&](const Tensor& like) { return Heads(zero_(like_query(like, like.size(-1), type)), type); };
-  const Heads dq = fresh(query), dk = fresh(key), dv = fresh(value);
+  const Heads dk = fresh(key), dv = fresh(value);
+  Heads dq = fresh(query);
+  // As many parts as the shapes say, whatever the threads: each adds to a gradient of queries of its own.
+  const int64_t blocks = (a.keys + kBackwardKeys - 1) / kBackwardKeys,
+                parts = std::clamp<int64_t>(kParts / std::max<int64_t>(a.batch * a.heads, 1), 1,
+                                            std::max<int64_t>(blocks, 1));
+  const Tensor whole = dq.t;
+  if (parts > 1) dq = Heads(zeros(Dims{parts * a.batch, a.heads, a.queries, a.size}, type, Device{}), type);
   const Tensor sums = contiguous(logsumexp);
   if (a.keys != 0 && a.queries != 0) {
-    if (type == DType::Float64) backward<double>(a, causal, g, q, k, v, out, sums, dq, dk, dv);
-    else backward<float>(a, causal, g, q, k, v, out, sums, dq, dk, dv);
+    if (type == DType::Float64) backward<double>(a, causal, g, q, k, v, out, sums, dq, dk, dv, parts);
+    else backward<float>(a, causal, g, q, k, v, out, sums, dq, dk, dv, parts);
   }
-  return {to_dtype(dq.t, query.dtype()), to_dtype(dk.t, query.dtype()), to_dtype(dv.t, query.dtype())};
+  if (parts > 1) copy_(whole, sum(view(dq.t, Dims{parts, a.batch, a.heads, a.queries, a.size}), Dims{0}));
+  return {to_dtype(whole, query.dtype()), to_dtype(dk.t, query.dtype()), to_dtype(dv.t, query.dtype())};
 }
 
 }  // namespace
