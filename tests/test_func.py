@@ -69,6 +69,11 @@ SHAPES = {
     "index by tensors": lambda t, x, y: x[t.tensor([0, 2])] + x[:2, t.tensor([1, 0, 3, 2])] + x[(y > 0.9).long()[:2, 0]],
     "scatter": lambda t, x, y: t.zeros_like(x).scatter_add(1, (y > 0.9).long(), x) + x.scatter(0, (y > 0.9).long(), 2.0),
     "unfold": lambda t, x, y: x.unfold(1, 2, 1).sum(-1),
+    "pools": lambda t, x, y: t.nn.functional.avg_pool2d(x[None], 2).sum() + t.nn.functional.avg_pool2d(x[None, None], 2) + t.nn.functional.adaptive_avg_pool2d(x[None], 1),
+    "parts of products": lambda t, x, y: t.addmm(x[0], y[:, :3], y) + t.addmm(x, t.ones(3, 2, dtype=x.dtype), t.ones(2, 4, dtype=x.dtype)),
+    "masked_fill, own": lambda t, x, y: x.masked_fill(y > 0.9, y.sum()) + x.masked_fill(t.tensor([True, False, True, False]), 0.5),
+    "flip nothing": lambda t, x, y: x.flip(()) + x.roll(1) + x.roll((1, 2), (0, 1)),
+    "unary with numbers": lambda t, x, y: x.round(decimals=1) + t.nn.functional.hardtanh(x, 0.6, 0.9) + t.nn.functional.pad(x, (1, 1))[:, 1:5],
     "dims": lambda t, x, y: x.std((0, 1)) + x.sum((0, 1)) + x.diff(dim=1).sum() + t.diag_embed(x)[0].sum() + x.cummax(0).values.sum(),
     "movedim": lambda t, x, y: x.movedim(0, 1) + x.swapaxes(0, 1),
     "matmul": lambda t, x, y: x @ y.t() + x.mm(y.t()) + t.matmul(x, y.t()),
@@ -173,6 +178,9 @@ def test_what_vmap_refuses(torch, func):
         func.vmap(lambda a: a * a.sum().item())(x)
     with pytest.raises(RuntimeError, match="vmap"):
         func.vmap(lambda a: a if a.sum() > 0 else -a)(x)
+    if torch.__name__ == "facula":
+        with pytest.raises(RuntimeError, match="transpose_ is not possible inside of vmap"):
+            func.vmap(lambda a: a.clone().transpose_(0, 0))(x)
     with pytest.raises(RuntimeError, match="is not possible because there exists a Tensor|doesn't match the broadcast shape"):
         func.vmap(lambda a: torch.zeros(2).add_(a))(x)
 

@@ -66,6 +66,8 @@ def _written(func, args, kwargs, level):
     """The Batched that an operator writes to and returns, made anew; an error if only other arguments are Batched."""
     if not func.is_in_place and not func.is_out:
         return None
+    if func._opname in GEOMETRY:
+        raise VmapError(f"vmap: {func.name()} is not possible inside of vmap; please use the form that returns a new tensor")
     for i, parameter in enumerate(func._schema.arguments):
         if parameter.is_write:
             target = args[i] if i < len(args) else kwargs.get(parameter.name)
@@ -77,6 +79,10 @@ def _written(func, args, kwargs, level):
                 )
             return Batched(target.value, level)
     return None
+
+
+# They change what a tensor is, not what is in it: a Batched that others hold would not change with it.
+GEOMETRY = frozenset("transpose_ t_ squeeze_ unsqueeze_ swapaxes_ swapdims_ resize_ resize_as_ set_ as_strided_ detach_".split())
 
 
 def _expand(func, args, kwargs, level):
@@ -170,7 +176,9 @@ def by_dims(func, args, kwargs, level):
         if name not in call:
             return NotImplemented
         d = call[name]
-        if d is None or (isinstance(d, (list, tuple)) and len(d) == 0 and func._opname not in ("permute",)):
+        if func._opname in ("flip", "roll") and not d:
+            return Samples(first.value.clone()) if func._opname == "flip" else NotImplemented
+        if d is None or (isinstance(d, (list, tuple)) and len(d) == 0):
             d = list(range(rank))
             if "[]" not in next(p.type for p in func._schema.arguments if p.name == name):
                 return NotImplemented
@@ -191,11 +199,12 @@ for _names, _parameters in (
     ("sum prod amax amin var std var_mean std_mean logsumexp all any argmax argmin max min cumsum cumprod cummax cummin logcumsumexp "
      "_softmax _log_softmax softmax log_softmax sort argsort topk kthvalue median nanmedian mode mean nansum nanmean gather "
      "index_select select narrow unbind split split_with_sizes chunk unsqueeze squeeze cat stack index_add index_copy scatter "
-     "scatter_add scatter_reduce linalg_vector_norm norm count_nonzero glu diff slice aminmax unfold unflatten repeat_interleave "
+     "scatter_add scatter_reduce linalg_vector_norm norm count_nonzero glu diff slice aminmax unflatten repeat_interleave "
      "renorm cross linalg_cross select_scatter slice_scatter index_fill", ("dim",)),
     ("transpose swapaxes swapdims", ("dim0", "dim1")),
     ("diagonal diag_embed", ("dim1", "dim2")),
-    ("flip", ("dims",)),
+    ("flip roll", ("dims",)),
+    ("unfold", ("dimension",)),
     ("flatten", ("start_dim", "end_dim")),
 ):  # fmt: skip
     DIMS.update(dict.fromkeys(_names.split(), _parameters))
@@ -228,6 +237,8 @@ def _sizes(x, sizes):
 
 
 def _view(func, args, kwargs, level):
+    if isinstance(args[1], torch.dtype):
+        return NotImplemented
     return Samples(func(args[0].value, _sizes(args[0], list(args[1]))))
 
 
@@ -270,7 +281,7 @@ def _new(func, args, kwargs, level):
 
 def _unary(func, args, kwargs, level):
     """What does not look at dimensions at all."""
-    if not _is(args[0]) or any(map(_is, args[1:])):
+    if not _is(args[0]) or any(map(_is, args[1:])) or "memory_format" in kwargs:
         return NotImplemented
     return tree_map(lambda t: Samples(t) if isinstance(t, torch.Tensor) else t, func(args[0].value, *args[1:], **kwargs))
 
@@ -324,6 +335,8 @@ def _added(product):
 
     def rule(func, args, kwargs, level):
         start, *factors = args[:3]
+        if not any(map(_is, factors)):
+            factors[0] = Samples(_all(factors[0], level))
         beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
         out = product(func, factors, {}, level).value
         out = out if alpha == 1 else out * alpha
@@ -339,7 +352,8 @@ def _linear(func, args, kwargs, level):
     x, w, b = args[0], args[1], args[2] if len(args) > 2 else kwargs.get("bias")
     if not _is(w) and not _is(b):
         return Samples(func(x.value, w, b))
-    out = _matmul(func, [x, Samples(w.value.transpose(-1, -2)) if _is(w) else w.t()], {}, level).value
+    turned = w if _rank(w) < 2 else Samples(w.value.transpose(-1, -2)) if _is(w) else w.t()
+    out = _matmul(func, [x, turned], {}, level).value
     if b is None:
         return Samples(out)
     return Samples(out + (_aligned(b, out.dim() - 1) if _is(b) else b))
@@ -433,6 +447,24 @@ def _softmax_backward(func, args, kwargs, level):
     return Samples(func(_all(grad, level), _all(out, level), _shift(dim, rank), *rest, **kwargs))
 
 
+def _masked_fill(func, args, kwargs, level):
+    x, mask, value = args
+    if not _is(value):
+        return pointwise(func, args, kwargs, level)
+    return pointwise(torch.where, [mask, Samples(value.value.to(_value(x).dtype)), x], {}, level)
+
+
+def _pool(func, args, kwargs, level):
+    """Over the last dimensions, as many as the name says; before them channels, and batches if there are any."""
+    x, space = args[0], int(func._opname.split("d")[-2][-1] if func._opname[-1] != "d" else func._opname[-2])
+    if x.rank == space + 1:
+        return tree_map(lambda t: Samples(t) if isinstance(t, torch.Tensor) else t, func(x.value, *args[1:], **kwargs))
+    if x.rank != space + 2 or level.size == 0:
+        return NotImplemented
+    out = func(x.value.flatten(0, 1), *args[1:], **kwargs)
+    return tree_map(lambda t: Samples(t.unflatten(0, (level.size, -1))) if isinstance(t, torch.Tensor) else t, out)
+
+
 def _where(func, args, kwargs, level):
     return pointwise(func, args, kwargs, level) if len(args) == 3 else NotImplemented
 
@@ -442,13 +474,13 @@ RULES = {
     **dict.fromkeys("expand broadcast_to".split(), _expand_sizes),
     **dict.fromkeys("zeros_like ones_like empty_like full_like rand_like randn_like clone contiguous detach alias to _to_copy "
                     "dropout native_dropout bernoulli triu tril view_as_real view_as_complex nan_to_num conj real imag lift_fresh "
-                    "_conj resolve_conj resolve_neg square linalg_inv inverse "
+                    "_conj resolve_conj resolve_neg square hardtanh gelu logit softshrink hardshrink round constant_pad_nd linalg_inv inverse "
                     "linalg_det det slogdet linalg_slogdet linalg_cholesky cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals "
-                    "linalg_qr linalg_pinv pinverse linalg_matrix_power matrix_exp linalg_matrix_exp logdet fill_ zero_ normal_ uniform_ bernoulli_ exponential_".split(), _unary),
+                    "linalg_pinv pinverse linalg_matrix_power matrix_exp linalg_matrix_exp logdet fill_ zero_ normal_ uniform_ bernoulli_ exponential_".split(), _unary),
     **dict.fromkeys("new_zeros new_ones new_empty new_full".split(), _new),
     "where": _where,
     **dict.fromkeys("clamp pow add sub mul div rsub lerp addcmul addcdiv maximum minimum threshold_backward copysign "
-                    "masked_fill fmod remainder floor_divide isclose atan2 hypot xlogy logaddexp clamp_min clamp_max "
+                    "fmod remainder floor_divide isclose atan2 hypot xlogy logaddexp clamp_min clamp_max "
                     "tanh_backward sigmoid_backward gelu_backward silu_backward softplus_backward elu_backward leaky_relu_backward "
                     "hardtanh_backward".split(), pointwise),
     "permute": _permute, "repeat": _repeat, "t": _t, "numpy_T": _t, "squeeze": _squeeze,
@@ -458,7 +490,8 @@ RULES = {
     "convolution": _convolution, "conv1d": _convolution, "conv2d": _convolution, "conv3d": _convolution,
     **dict.fromkeys("mse_loss l1_loss smooth_l1_loss huber_loss soft_margin_loss binary_cross_entropy "
                     "binary_cross_entropy_with_logits kl_div".split(), _loss),
-    "nll_loss_forward": _nll,
+    "nll_loss_forward": _nll, "masked_fill": _masked_fill,
+    **dict.fromkeys("avg_pool2d avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d".split(), _pool),
     "layer_norm": _layer_norm, "embedding": _embedding,
     "_softmax_backward_data": _softmax_backward, "_log_softmax_backward_data": _softmax_backward,
     "sum": _of_dims("sum", lambda x, **k: x.sum(1, **k)),
