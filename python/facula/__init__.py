@@ -19,6 +19,7 @@ from facula.functional import *  # noqa: E402, F403
 from facula import __config__, autograd, backends, cuda, dispatch, fft, library, linalg, nn, overrides, return_types, special, storage, utils  # noqa: E402
 from facula._legacy import types as _legacy_types  # noqa: E402
 from facula.backends import load_backend  # noqa: E402
+from facula._lowrank import pca_lowrank, svd_lowrank  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.compiler import compile  # noqa: E402
 from facula._checks import _assert, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value, _check_with  # noqa: E402

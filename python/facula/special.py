@@ -3,7 +3,9 @@
 
 from facula import _C
 
-__all__ = []
+logsumexp = _C._functions["logsumexp"]
+
+__all__ = ["logsumexp"]
 for _name, _function in _C._functions.items():
     if _name.startswith("special_"):
         globals()[_name[len("special_"):]] = _function
