@@ -640,3 +640,24 @@ def test_no_warnings_at_construction(nn):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nn.Sequential(nn.Linear(2, 2), nn.Conv1d(2, 2, 1), nn.LayerNorm(2))
+
+
+def test_classes_beside_module_see_attributes(nn):
+    class Watches:
+        def __setattr__(self, name, value):
+            seen.append(name)
+            super().__setattr__(name, value)
+
+        def __delattr__(self, name):
+            seen.append("-" + name)
+            super().__delattr__(name)
+
+    class Both(nn.Module, Watches):
+        pass
+
+    seen = []
+    m = Both()
+    seen.clear()
+    m.x, m.layer = 1, nn.ReLU()
+    del m.x
+    assert seen == ["x", "-x"]

@@ -403,7 +403,12 @@ class Module:
         parameters = state.get("_parameters")
         modules = state.get("_modules")
         buffers = state.get("_buffers")
-        if isinstance(value, Parameter):
+        if (
+            not isinstance(value, _MEMBERS)  # most often a number or a text: no need to ask what it is by its marks
+            and parameters is not None and name not in parameters and name not in (modules or ()) and name not in (buffers or ())
+        ):  # fmt: skip
+            super().__setattr__(name, value)
+        elif isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name, state, buffers, modules)
@@ -424,7 +429,7 @@ class Module:
         elif (buffers is not None and name in buffers) or isinstance(value, Buffer):
             self._set_buffer(name, value)
         else:
-            object.__setattr__(self, name, value)
+            super().__setattr__(name, value)
 
     def _forget(self, name, *members):
         self._non_persistent_buffers_set.discard(name)
@@ -457,7 +462,7 @@ class Module:
                 if members is self._buffers:
                     self._non_persistent_buffers_set.discard(name)
                 return
-        object.__delattr__(self, name)
+        super().__delattr__(name)
 
     def __dir__(self):
         keys = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
@@ -936,6 +941,9 @@ class Module:
             return f"{self._get_name()}({lines[0]})"
         inside = "".join(f"\n  {line}" for line in lines + children)
         return f"{self._get_name()}({inside}\n)" if inside else f"{self._get_name()}()"
+
+
+_MEMBERS = (Tensor, Module)
 
 
 def _look_into_modules(cls=Module):
