@@ -3,6 +3,9 @@
 
 import contextlib
 import enum
+import importlib.machinery
+import sys
+import types
 
 from facula import _C
 from facula.amp import autocast
@@ -36,6 +39,38 @@ def _ExcludeDispatchKeyGuard(keys):
     """Without these layers, for a `with`."""
     with autocast("cpu", enabled=False) if keys.has(DispatchKey.AutocastCPU) else contextlib.nullcontext():
         yield
+
+
+def _vmap():
+    return sys.modules.get("facula.func._vmap")  # without it nothing is batched
+
+
+def is_batchedtensor(tensor):
+    """Whether a tensor stands for all samples of torch.vmap."""
+    return _vmap() is not None and isinstance(tensor, _vmap().Batched)
+
+
+def get_unwrapped(tensor):
+    """The tensor with all samples."""
+    return tensor.value
+
+
+def get_dynamic_layer_stack_depth():
+    """How many calls of torch.vmap are under way."""
+    return 0 if _vmap() is None else len(_vmap().stack.levels)
+
+
+def _functorch():
+    """torch._C._functorch, which is imported by this name."""
+    module = types.ModuleType("facula._C._functorch", "What wraps tensors inside of torch.func.")
+    module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
+    module.is_batchedtensor = module.is_functorch_wrapped_tensor = is_batchedtensor
+    module.get_unwrapped, module.get_dynamic_layer_stack_depth = get_unwrapped, get_dynamic_layer_stack_depth
+    sys.modules[module.__name__] = module
+    return module
+
+
+_C._functorch = _functorch()
 
 
 def _log_api_usage_once(event):
