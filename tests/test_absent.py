@@ -51,6 +51,9 @@ def test_accelerator_without_one(torch):
         acc.current_device_index()
     with acc.device_index(None):
         pass
+    assert torch.get_device_module() is torch.cpu and torch.get_device_module("cuda") is torch.cuda
+    with pytest.raises(RuntimeError, match="Invalid value of device"):
+        torch.get_device_module(3)
 
 
 def test_switches_keep_what_they_are_set_to(torch):
@@ -139,3 +142,22 @@ def test_checks_of_programs(torch):
         torch._check_tensor_all(torch.ones(2) > 1, lambda: "small")
     with pytest.raises(AssertionError, match="no"):
         torch._assert(False, "no")
+
+
+def test_gradients_of_results_that_are_no_tensors_are_none(torch):
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, "note", x * 3, None
+
+        @staticmethod
+        def backward(ctx, a, note, b, none):
+            assert note is None and none is None
+            return 2 * a + 3 * b
+
+    x = torch.ones(2, requires_grad=True)
+    y, note, z, none = Two.apply(x)
+    (y + 10 * z).sum().backward()
+    assert note == "note" and none is None and x.grad.tolist() == [32, 32]
+    with pytest.raises(RuntimeError, match="accelerator"):
+        x.pin_memory()

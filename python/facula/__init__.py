@@ -22,6 +22,7 @@ from facula.backends import load_backend  # noqa: E402
 from facula._lowrank import pca_lowrank, svd_lowrank  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.compiler import compile  # noqa: E402
+from facula.accelerator import get_device_module  # noqa: E402
 from facula._checks import _assert, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value, _check_with  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage, from_file  # noqa: E402

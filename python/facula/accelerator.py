@@ -133,4 +133,20 @@ def reset_peak_memory_stats(device=None, /):
         raise NotImplementedError("torch.accelerator.reset_peak_memory_stats: backends keep one peak")
 
 
+def get_device_module(device=None):
+    """torch.cpu, torch.cuda …: the module of a device's type; without one, of the accelerator or the CPU."""
+    import importlib
+
+    if device is None:
+        kind = str(current_accelerator() or "cpu")
+    elif isinstance(device, (str, _C.device)):
+        kind = _C.device(device).type
+    else:
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    try:
+        return importlib.import_module(f"facula.{kind}")
+    except ImportError:
+        raise RuntimeError(f"Invalid device_module_name '{kind}': Facula has no module for this kind of device") from None
+
+
 __getattr__ = _missing.missing(__name__)

@@ -19,6 +19,7 @@ class FunctionCtx:
     _dirty = ()
     _no_gradient = ()
     _materialize = True
+    _outputs_at = None  # where results that are tensors stand, if there are others
 
     def save_for_backward(self, *tensors):
         """Keep tensors; they come back, checked for in-place changes, as self.saved_tensors."""
@@ -71,6 +72,9 @@ class FunctionCtx:
         cls = type(self)._cls
         if self._materialize:
             grads = tuple(self._zeros(i) if g is None else g for i, g in enumerate(grads))
+        if self._outputs_at is not None:  # None for results that are no tensors
+            found = dict(zip(self._outputs_at, grads))
+            grads = tuple(found.get(i) for i in range(self._output_count))
         backward = cls.vjp if cls.vjp is not Function.vjp else cls.backward
         result = backward(self, *grads)
         result = result if isinstance(result, tuple) else (result,)
@@ -157,6 +161,8 @@ class Function(metaclass=_FunctionMeta):
         to_save, marked, no_gradient = ctx._to_save, ctx._dirty, ctx._no_gradient
         ctx._to_save = ctx._dirty = ctx._no_gradient = ()
         outputs = result if isinstance(result, tuple) else (result,)
+        if not all(isinstance(t, Tensor) for t in outputs):
+            ctx._outputs_at, ctx._output_count = [i for i, t in enumerate(outputs) if isinstance(t, Tensor)], len(outputs)
         if recording and not any(isinstance(t, Tensor) for t in outputs):
             raise TypeError(f"{cls.__name__}.forward must return Tensors, got {', '.join(type(t).__name__ for t in outputs)}")
         position = {id(t): i for i, t in enumerate(inputs)}

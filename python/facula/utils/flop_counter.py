@@ -9,7 +9,7 @@ from facula.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
-flop_registry: dict = {}  # operator's name: function of the call's arguments and result
+flop_registry: dict = {}  # torch.ops.aten.mm …: function of the call's arguments and result
 
 
 def register_flop_formula(targets, get_raw=False):
@@ -23,16 +23,18 @@ def register_flop_formula(targets, get_raw=False):
             return function(*map(shape, args), **{k: shape(v) for k, v in kwargs.items()}, out_shape=shape(out_val))
 
         for target in targets if isinstance(targets, (list, tuple)) else [targets]:
-            flop_registry[_name(target)] = formula
+            flop_registry[_packet(target)] = formula
         return function
 
     return register
 
 
-def _name(op):
-    """aten.mm of aten.mm, aten.mm.default and aten.mm.out."""
-    text = op._name.replace("::", ".") if hasattr(op, "_name") and not hasattr(op, "_schema") else str(op)
-    return ".".join(text.split(".")[:2])
+def _packet(op):
+    """torch.ops.aten.mm, of itself and of its overloads."""
+    if not hasattr(op, "_schema"):
+        return op
+    space, name = str(op).split(".")[:2]
+    return getattr(getattr(facula.ops, space), name)
 
 
 def _product(a, b):
@@ -49,6 +51,11 @@ def addmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
     return _product(a_shape, b_shape)
 
 
+@register_flop_formula(facula.ops.aten.matmul)
+def matmul_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
+    return 2 * math.prod(out_shape) * a_shape[-1]
+
+
 @register_flop_formula(facula.ops.aten.linear)
 def linear_flop(x_shape, w_shape, *args, out_shape=None, **kwargs):
     return 2 * math.prod(x_shape) * w_shape[0]
@@ -63,6 +70,16 @@ def conv_flop_count(x_shape, w_shape, out_shape, transposed=False):
 @register_flop_formula(facula.ops.aten.convolution)
 def conv_flop(x_shape, w_shape, bias, stride, padding, dilation, transposed, *args, out_shape=None, **kwargs):
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
+
+
+@register_flop_formula([getattr(facula.ops.aten, f"conv{d}d") for d in (1, 2, 3)])
+def plain_conv_flop(x_shape, w_shape, *args, out_shape=None, **kwargs):
+    return conv_flop_count(x_shape, w_shape, out_shape)
+
+
+@register_flop_formula([facula.ops.aten.conv_transpose1d, facula.ops.aten.conv_transpose2d, facula.ops.aten.conv_transpose3d])
+def conv_transpose_flop(x_shape, w_shape, *args, out_shape=None, **kwargs):
+    return conv_flop_count(x_shape, w_shape, out_shape, transposed=True)
 
 
 @register_flop_formula(facula.ops.aten.convolution_backward)
@@ -88,6 +105,7 @@ def _attention(name, backward=False):
         return sdpa_flop_count(*shapes[1:4]) * 5 // 2 if backward else sdpa_flop_count(*shapes[:3])
 
 
+_attention("scaled_dot_product_attention")
 _attention("_scaled_dot_product_flash_attention_for_cpu")
 _attention("_scaled_dot_product_flash_attention_for_cpu_backward", backward=True)
 
@@ -98,7 +116,7 @@ class FlopCounterMode(TorchDispatchMode):
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
         self.depth, self.display = depth, display
         self.flop_counts: dict = defaultdict(lambda: defaultdict(int))
-        self.flop_registry = {**flop_registry, **{_name(op): f for op, f in (custom_mapping or {}).items()}}
+        self.flop_registry = {**flop_registry, **{_packet(op): f for op, f in (custom_mapping or {}).items()}}
         self._parents, self._hooks = ["Global"], []
 
     def get_total_flops(self):
@@ -141,7 +159,7 @@ class FlopCounterMode(TorchDispatchMode):
             if module.count(".") < depth:
                 indent = " " * (module.count(".") + (module != "Global"))
                 rows.append((indent + module, f"{sum(counts.values()):,}", f"{100 * sum(counts.values()) / max(total, 1):.2f}%"))
-                rows += [(f"{indent} - {op}", f"{n:,}", f"{100 * n / max(total, 1):.2f}%") for op, n in counts.items()]
+                rows += [(f"{indent} - {op._name.replace('::', '.')}", f"{n:,}", f"{100 * n / max(total, 1):.2f}%") for op, n in counts.items()]
         widths = [max(len(r[i]) for r in rows) for i in range(3)]
         rows.insert(1, tuple("-" * w for w in widths))
         return "\n".join("  ".join([r[0].ljust(widths[0]), r[1].rjust(widths[1]), r[2].rjust(widths[2])]) for r in rows)
@@ -149,9 +167,9 @@ class FlopCounterMode(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        name = _name(func)
-        if name in self.flop_registry:
-            flops = self.flop_registry[name](*args, **kwargs, out_val=out)
+        packet = _packet(func)
+        if packet in self.flop_registry:
+            flops = self.flop_registry[packet](*args, **kwargs, out_val=out)
             for module in set(self._parents):
-                self.flop_counts[module][name] += flops
+                self.flop_counts[module][packet] += flops
         return out

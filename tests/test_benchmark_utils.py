@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.utils.benchmark and torch.utils.flop_counter."""
+import pytest
+
+
+def test_timer(torch):
+    from facula.utils.benchmark import Compare, Measurement, Timer
+
+    timer = Timer("x + 1", globals={"x": torch.ones(4)}, label="sum", sub_label="small", description="here")
+    once = timer.timeit(20)
+    assert once.number_per_run == 20 and len(once.raw_times) == 1 and 0 < once.mean < 1 and once.title == "sum: small"
+    many = timer.blocked_autorange(min_run_time=0.02)
+    assert sum(many.raw_times) >= 0.02 and "measurement" in repr(many) and many.median > 0
+    assert timer.adaptive_autorange(max_run_time=0.05).median > 0
+    merged = Measurement.merge([once, once])
+    assert len(merged) == 1 and len(merged[0].raw_times) == 2
+    text = str(Compare([once, many]))
+    assert "[sum]" in text and "small" in text and "here" in text and "Times are in" in text
+    for wrong in (lambda: Timer("x", language="C++"), timer.collect_callgrind):
+        with pytest.raises(NotImplementedError):
+            wrong()
+
+
+def test_flops(torch):
+    """The figures are PyTorch's."""
+    from facula.utils.flop_counter import FlopCounterMode
+
+    nn = torch.nn
+    a, b, c = torch.ones(3, 4), torch.ones(4, 5), torch.ones(2, 3, 4)
+    with FlopCounterMode(display=False) as count:
+        a @ b
+        torch.bmm(c, torch.ones(2, 4, 6))
+    assert count.get_total_flops() == 2 * 3 * 4 * 5 + 2 * 2 * 3 * 4 * 6
+    model = nn.Sequential(nn.Conv2d(4, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 10))
+    x = torch.ones(2, 4, 8, 8, requires_grad=True)
+    with FlopCounterMode(display=False) as count:
+        y = model(x)
+    conv, linear = 2 * 2 * 36 * (8 * 4 * 9), 2 * 2 * 288 * 10
+    assert count.get_total_flops() == conv + linear and set(count.get_flop_counts()) == {"Global", "Sequential", "Sequential.0", "Sequential.3"}
+    assert "Sequential.3" in count.get_table(depth=2)
+    with FlopCounterMode(display=False) as count:
+        y.sum().backward()
+    assert count.get_total_flops() == 2 * (conv + linear)
+    q = torch.ones(1, 2, 5, 4)
+    with FlopCounterMode(display=False) as count:
+        nn.functional.scaled_dot_product_attention(q, q, q)
+    assert count.get_total_flops() == 2 * 2 * 2 * 5 * 5 * 4
