@@ -635,6 +635,16 @@ PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObje
   return run(nullptr, o, s, layers);
 }
 
+int64_t count_flops(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames) {
+  Scratch s;
+  const OverloadInfo& o = described(op);
+  if (!match(o, false, args, n, kwnames, s, nullptr)) {
+    const std::string name = op.name();
+    no_overload({name, {&o, 1}}, args, n, kwnames);
+  }
+  return op.count_flops(s.args);
+}
+
 PyObject* call_packet(const std::string& name, PyObject* const* args, size_t n, PyObject* kwnames,
                       const Operator** chosen) {
   Scratch s;

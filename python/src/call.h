@@ -10,6 +10,7 @@ PyObject* make_result_type(const Operator& op);  // torch.return_types.<name>
 // Calls one overload. With `layers`, only those run (a layer going on); otherwise as any call.
 PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames,
                      const LayerSet* layers = nullptr);
+int64_t count_flops(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames);  // of one overload
 // Calls the first overload of "aten::add" that the arguments fit, and says which.
 PyObject* call_packet(const std::string& name, PyObject* const* args, size_t n, PyObject* kwnames,
                       const Operator** chosen);

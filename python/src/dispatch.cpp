@@ -14,6 +14,7 @@
 #include "casters.h"
 #include "define/autocast.h"
 #include "define/rule.h"
+#include "dispatch/family_table.h"
 #include "dispatch/observe.h"
 #include "dispatch/operator.h"
 #include "dispatch/snapshot.h"
@@ -461,6 +462,16 @@ void bind_dispatch(nb::module_& m) {
       .def("__hash__", [](const Operator& op) { return reinterpret_cast<size_t>(&op); })
       .def("__eq__", [](const Operator& op,
                         nb::handle o) { return nb::isinstance<Operator>(o) && &nb::cast<Operator&>(o) == &op; })
+      .def_prop_ro("map",  // what it asks of a device: name of the opcode, operands, parameters; None: no single map
+                   [](const Operator& op) -> nb::object {
+                     if (op.map.opcode < 0) return nb::none();
+                     return nb::make_tuple(map_opcode(op.map.opcode).name, op.map.inputs, op.map.params);
+                   })
+      .def("flops",  // floating-point operations of a call with these arguments, which is not made
+           [](const Operator& op, nb::args args, nb::kwargs kwargs) {
+             const FlatArguments flat(args, kwargs);
+             return py::count_flops(op, flat.all.data(), flat.n, flat.kwnames());
+           })
       .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) {
         return call_operator(op, args, kwargs, nullptr);
       });

@@ -63,6 +63,7 @@ void attach(Operator& op, const OpDef& def) {
   op.node = def.node;
   op.doc = def.doc;
   op.map = def.map;
+  op.flops = def.flops;
   if (def.grad) op.grad = make_rule(op.schema(), def.saves, def.grad).release();
 }
 
@@ -82,6 +83,7 @@ Operator& define(const OpDef& def) {
     form.devices = def.devices;
     form.node = def.node;
     form.map = def.map;
+    form.flops = def.flops;
     if (def.grad) form.grad = make_rule(form.schema(), def.saves, def.grad).release();
   }
   if (def.out) {
@@ -96,6 +98,7 @@ Operator& define(const OpDef& def) {
     form.differentiable = def.differentiable;
     form.devices = def.devices;
     form.map = def.map;
+    form.flops = def.flops;
   }
   return op;
 }

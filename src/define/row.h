@@ -33,9 +33,22 @@ struct OpDef {
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;
   bool random = false;
-  bool hidden = false;  // only as torch.ops.aten.x
-  MapFacts map{};       // what it asks of a device, if that is one map
+  bool hidden = false;          // only as torch.ops.aten.x
+  MapFacts map{};               // what it asks of a device, if that is one map
+  FlopFormula flops = nullptr;  // its work, where that is not one operation per element of a map
 };
+
+// The product of counts, or the largest number if it is larger.
+inline int64_t flop_product(std::initializer_list<int64_t> counts) {
+  int64_t product = 1;
+  for (int64_t n : counts)
+    if (__builtin_mul_overflow(product, n, &product)) return INT64_MAX;
+  return product;
+}
+template <int per_element>  // for each element of the first argument
+int64_t element_flops(const Arg* args) {
+  return flop_product({per_element, args[0].tensor().numel()});
+}
 
 Operator& define(const OpDef& def);
 inline void define_all(std::span<const OpDef> defs) {

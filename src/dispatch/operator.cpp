@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/operator.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <deque>
@@ -188,6 +189,25 @@ int Operator::pick_device(const Arg* args) const {
   if (device_arg_ >= 0 && args[device_arg_].tag() == Tag::Device) device = args[device_arg_].device().type;
   if (device < 0) device = device_arg_ >= 0 ? static_cast<int>(default_device().type) : static_cast<int>(Device::CPU);
   return device;
+}
+
+int64_t Operator::count_flops(const Arg* args) const {
+  if (flops) return flops(args);
+  if (map.opcode < 0) return 0;
+  int64_t elements = 1;
+  size_t rank = 0;
+  for (size_t i = 0; i < map.inputs; ++i)
+    if (args[i].is_tensor()) rank = std::max(rank, args[i].tensor().sizes().size());
+  for (size_t d = 1; d <= rank; ++d) {  // from the last, as shapes are broadcast
+    int64_t size = 1;
+    for (size_t i = 0; i < map.inputs; ++i) {
+      if (!args[i].is_tensor()) continue;
+      IntSpan sizes = args[i].tensor().sizes();
+      if (d <= sizes.size() && sizes[sizes.size() - d] != 1) size = sizes[sizes.size() - d];
+    }
+    if (__builtin_mul_overflow(elements, size, &elements)) return INT64_MAX;
+  }
+  return elements;
 }
 
 void Operator::run_kernel(const Arg* args, Value* results) const {

@@ -61,6 +61,8 @@ struct MapFacts {
   uint8_t inputs = 0, params = 0;
   Promote promote = Promote::Same;
 };
+// How many floating-point operations a call takes, from the shapes of its arguments. A function of a number is one.
+using FlopFormula = int64_t (*)(const Arg* args);
 
 class Operator {
  public:
@@ -100,6 +102,9 @@ class Operator {
   void run_unsupported(const Arg* args, Value* results) const;    // after a kernel that threw Unsupported
   bool try_decomposition(const Arg* args, Value* results) const;  // false: there is none, or the device cannot
 
+  // By its formula; a map takes one per element, everything else none: it moves data, or calls what counts itself.
+  int64_t count_flops(const Arg* args) const;
+
   std::span<const uint8_t> tensor_args() const { return tensor_args_; }
   std::span<const uint8_t> written_args() const { return written_args_; }
   size_t viewed_arg() const { return viewed_arg_; }  // of a view operator: what its results are views of
@@ -122,6 +127,7 @@ class Operator {
   const char* node = nullptr;  // what autograd calls a call of it; null: <Name>Backward0
   const char* doc = nullptr;   // one sentence, for help
   MapFacts map;
+  FlopFormula flops = nullptr;
   bool differentiable = true;                // false: results never carry a gradient (comparisons, argmax, factories)
   size_t differentiable_results = SIZE_MAX;  // of several results only the first so many do: the others are statistics
   bool random = false;                       // draws random numbers

@@ -186,6 +186,29 @@ Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, in
                  Dims{2, 0, 1});
 }
 
+// A multiplication and an addition for each element of the weight at each position of the kernel: those of the result,
+// or of the input of a transposed convolution.
+int64_t flops_at(IntSpan positions, const Tensor& weight) {
+  FC_CHECK(positions.size() > 2, "convolution: expected a batch of channels, got sizes ", positions);
+  int64_t flops = flop_product({2, weight.numel(), positions[0]});
+  for (int64_t n : positions.subspan(2)) flops = flop_product({flops, n});
+  return flops;
+}
+int64_t convolution_flops(const Arg* args) {
+  const Tensor &input = args[0].tensor(), &weight = args[1].tensor();
+  const bool transposed = args[6].boolean();
+  if (transposed) return flops_at(input.sizes(), weight);
+  const Convolution c = plan_convolution(input, weight, Tensor(), args[3].ints(), args[4].ints(), args[5].ints(),
+                                         transposed, args[7].ints(), args[8].integer());
+  return flops_at(c.output, weight);
+}
+int64_t backward_flops(const Arg* args) {  // of input and weight, as far as they are asked for
+  const std::span<const bool> asked = args[10].bools();
+  FC_CHECK(asked.size() == 3, "convolution_backward: output_mask has ", asked.size(), " values, expected 3");
+  const int swept = args[7].boolean() ? 1 : 0;
+  return flop_product({asked[0] + asked[1], flops_at(args[swept].tensor().sizes(), args[2].tensor())});
+}
+
 constexpr OpDef defs[] = {
     {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
                "bool transposed, int[] "
@@ -193,7 +216,8 @@ constexpr OpDef defs[] = {
      .meta = kernel<&convolution_meta>(),
      .decomposition = kernel<&convolution_by_products>(),
      .saves = "input weight stride padding dilation transposed output_padding groups",
-     .grad = convolution_grad},
+     .grad = convolution_grad,
+     .flops = convolution_flops},
     {.schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, "
                "int[] padding, int[] "
                "dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, "
@@ -202,7 +226,8 @@ constexpr OpDef defs[] = {
      .decomposition = kernel<&backward_by_products>(),
      .saves = "grad_output input weight stride padding dilation transposed output_padding groups",
      .grad = backward_grad,
-     .hidden = true},
+     .hidden = true,
+     .flops = backward_flops},
     CONV(1, "[1]", "[0]"),
     CONV(2, "[1, 1]", "[0, 0]"),
     CONV(3, "[1, 1, 1]", "[0, 0, 0]"),

@@ -368,6 +368,14 @@ Tensor flip_last(const Tensor& t) { return transpose(t, -2, -1); }
 #define ALPHA (g.arg(4).scalar())
 #define BETA (g.arg(3).scalar())
 
+// Of a @ b, which are arguments a and b: a multiplication and an addition for each element of one and column of the other.
+template <int a, int b>
+int64_t product_flops(const Arg* args) {
+  const Tensor &x = args[a].tensor(), &y = args[b].tensor();
+  return flop_product({2, x.numel(), y.dim() > 1 ? y.size(-1) : 1});
+}
+int64_t outer_flops(const Arg* args) { return flop_product({2, args[1].tensor().numel(), args[2].tensor().numel()}); }
+
 constexpr OpDef defs[] = {
     {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
      .all = {mm_kernel},
@@ -378,7 +386,8 @@ constexpr OpDef defs[] = {
            if (g.needs(1)) g.set(1, mm(flip_last(conj(g.in(0))), G));
          },
      .out = true,
-     .autocast = Autocast::Lower},
+     .autocast = Autocast::Lower,
+     .flops = product_flops<0, 1>},
     {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
      .all = {bmm_kernel},
      .saves = "self:mat2 mat2:self",
@@ -388,7 +397,8 @@ constexpr OpDef defs[] = {
            if (g.needs(1)) g.set(1, bmm(flip_last(conj(g.in(0))), G));
          },
      .out = true,
-     .autocast = Autocast::Lower},
+     .autocast = Autocast::Lower,
+     .flops = product_flops<0, 1>},
     {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
      .all = {mv_kernel},
      .saves = "self:vec vec:self",
@@ -398,7 +408,8 @@ constexpr OpDef defs[] = {
            if (g.needs(1)) g.set(1, matmul(flip_last(conj(g.in(0))), G));
          },
      .out = true,
-     .autocast = Autocast::Lower},
+     .autocast = Autocast::Lower,
+     .flops = product_flops<0, 1>},
     {.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
      .all = {dot_kernel},
      .saves = "self:tensor tensor:self",
@@ -407,7 +418,8 @@ constexpr OpDef defs[] = {
            if (g.needs(0)) g.set(0, mul(G, conj(g.in(1))));
            if (g.needs(1)) g.set(1, mul(G, conj(g.in(0))));
          },
-     .out = true},
+     .out = true,
+     .flops = product_flops<0, 1>},
     {.schema = "vdot(Tensor self, Tensor other) -> Tensor", .composite = kernel<&vdot>(), .out = true},
     {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addmm_kernel},
@@ -420,7 +432,8 @@ constexpr OpDef defs[] = {
          },
      .in_place = true,
      .out = true,
-     .autocast = Autocast::Lower},
+     .autocast = Autocast::Lower,
+     .flops = product_flops<1, 2>},
     {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addmv_kernel},
      .saves = "mat:vec vec:mat beta alpha",
@@ -432,7 +445,8 @@ constexpr OpDef defs[] = {
          },
      .in_place = true,
      .out = true,
-     .autocast = Autocast::Lower},
+     .autocast = Autocast::Lower,
+     .flops = product_flops<1, 2>},
     {.schema = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {baddbmm_kernel},
      .saves = "batch1:batch2 batch2:batch1 beta alpha",
@@ -444,7 +458,8 @@ constexpr OpDef defs[] = {
          },
      .in_place = true,
      .out = true,
-     .autocast = Autocast::Lower},
+     .autocast = Autocast::Lower,
+     .flops = product_flops<1, 2>},
     {.schema = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addbmm_kernel},
      .saves = "batch1:batch2 batch2:batch1 beta alpha",
@@ -456,7 +471,8 @@ constexpr OpDef defs[] = {
          },
      .in_place = true,
      .out = true,
-     .autocast = Autocast::Lower},
+     .autocast = Autocast::Lower,
+     .flops = product_flops<1, 2>},
     {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .all = {addr_kernel},
      .saves = "vec1:vec2 vec2:vec1 beta alpha",
@@ -468,7 +484,8 @@ constexpr OpDef defs[] = {
          },
      .in_place = true,
      .out = true,
-     .out_type = OutType::Castable},
+     .out_type = OutType::Castable,
+     .flops = outer_flops},
     {.schema = "outer(Tensor self, Tensor vec2) -> Tensor",
      .composite = kernel<&outer>(),
      .out = true,

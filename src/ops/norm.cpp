@@ -355,6 +355,8 @@ Tensor rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight, std::o
   return to_dtype(y, input.dtype());
 }
 
+// Of an element: one operation for the mean, three for the variance, two to normalise, two for weight and bias. Backward:
+// two to normalise again, one for the weight, three for two sums, four for the input's gradient, three for the others.
 constexpr OpDef defs[] = {
     {.schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
                "eps=1e-05, bool cudnn_enable=True) -> Tensor",
@@ -366,12 +368,14 @@ constexpr OpDef defs[] = {
      .decomposition = kernel<&layer_norm_decomposition>(),
      .saves = "input normalized_shape weight eps result1 result2",
      .grad = layer_norm_grad,
-     .differentiable_results = 1},
+     .differentiable_results = 1,
+     .flops = element_flops<8>},
     {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor "
                "rstd, Tensor? weight, Tensor? bias, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&layer_norm_backward_meta>(),
-     .decomposition = kernel<&layer_norm_backward_decomposition>()},
+     .decomposition = kernel<&layer_norm_backward_decomposition>(),
+     .flops = element_flops<13>},
     {.schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
                "training, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
@@ -383,12 +387,14 @@ constexpr OpDef defs[] = {
      .decomposition = kernel<&batch_norm_decomposition>(),
      .saves = "input weight running_mean running_var training eps result1 result2",
      .grad = batch_norm_grad,
-     .differentiable_results = 1},
+     .differentiable_results = 1,
+     .flops = element_flops<8>},
     {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
                "Tensor? running_var, Tensor? save_mean, "
                "Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&batch_norm_backward_meta>(),
-     .decomposition = kernel<&batch_norm_backward_decomposition>()},
+     .decomposition = kernel<&batch_norm_backward_decomposition>(),
+     .flops = element_flops<13>},
     {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
                "bool use_input_stats, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
@@ -402,12 +408,14 @@ constexpr OpDef defs[] = {
      .meta = kernel<&group_norm_meta>(),
      .decomposition = kernel<&group_norm_decomposition>(),
      .saves = "input weight N C HxW group eps result1 result2",
-     .grad = group_norm_grad},
+     .grad = group_norm_grad,
+     .flops = element_flops<8>},
     {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
                "int N, int C, int HxW, int group, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&group_norm_backward_meta>(),
-     .decomposition = kernel<&group_norm_backward_decomposition>()},
+     .decomposition = kernel<&group_norm_backward_decomposition>(),
+     .flops = element_flops<13>},
     {.schema = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
      .composite = kernel<&rms_norm>()},
 };

@@ -340,7 +340,8 @@ void define_reduce() {
             .out = row.out,
             .out_type = row.dtype >= 0                ? OutType::Chosen
                         : row.result == Result::Truth ? OutType::Castable
-                                                      : OutType::Exact});
+                                                      : OutType::Exact,
+            .flops = element_flops<1>});
 }
 
 }  // namespace fc

@@ -65,6 +65,8 @@ void log_softmax_double_backward(Grad& g) {
   if (g.needs(1)) g.set(1, neg(mul(mul(h, y), sum(g.in(0), Dims{dim}, true))));
 }
 
+// Of an element: maximum, difference, exponential, sum, quotient (or difference). Backward: the product and its sum, and two
+// more (or sum, exponential, product, difference).
 constexpr OpDef defs[] = {
     {.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      .composite = kernel<&softmax_int>(),
@@ -85,7 +87,8 @@ constexpr OpDef defs[] = {
      .grad =
          [](Grad& g) {
            g.set(0, call<"aten::_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0)));
-         }},
+         },
+     .flops = element_flops<5>},
     {.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = kernel<&like_input>(),
      .decomposition = kernel<&log_softmax_decomposition>(),
@@ -94,18 +97,21 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            g.set(0,
                  call<"aten::_log_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0)));
-         }},
+         },
+     .flops = element_flops<5>},
     {.schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = kernel<&like_gradient>(),
      .decomposition = kernel<&softmax_backward_decomposition>(),
      .saves = "grad_output output dim",
-     .grad = softmax_double_backward},
+     .grad = softmax_double_backward,
+     .flops = element_flops<4>},
     {.schema =
          "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = kernel<&like_gradient>(),
      .decomposition = kernel<&log_softmax_backward_decomposition>(),
      .saves = "grad_output output dim",
-     .grad = log_softmax_double_backward},
+     .grad = log_softmax_double_backward,
+     .flops = element_flops<4>},
 };
 
 }  // namespace
