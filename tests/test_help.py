@@ -22,8 +22,6 @@ def test_every_operator_has_a_docstring(torch):
     from facula import _C, _docs
     public = {n for n in [*_C._functions, *_C._methods] if not n.startswith("_")}
     assert sorted(n for n in public if not _docs.docstring(n)) == []
-    stale = {n for n in _docs._rows if n not in public}
-    assert sorted(stale) == []
 
 
 def test_every_public_function_has_a_doc(torch):

@@ -12,7 +12,7 @@ namespace fc {
 
 struct OpDef {
   const char* schema;
-  const char* doc = nullptr;   // one sentence for help; here or in python/facula/_docs.py
+  const char* doc = nullptr;   // one sentence for help; of several overloads the first one's counts
   const char* node = nullptr;  // autograd's name for a call of it, where that is not <Name>Backward0
   // How it runs; one of:
   Kernel composite{};      // in other operators, above autograd: needs no rule

@@ -11,6 +11,7 @@ namespace fc {
 
 struct Families {
   void* context = nullptr;
+  bool flattens = false;  // map sees tensors of one shape without gaps as one row; otherwise their shape
   // Whether the device does this call; null: everything its function pointers offer. `call` is the family's struct.
   bool (*supports)(void* context, fc_family family, const void* call) = nullptr;
   void (*copy)(void* context, const fc_copy&) = nullptr;

@@ -349,6 +349,7 @@ constexpr OpDef defs[] = {
      .devices = Devices::Any,
      .hidden = true},
     {.schema = "take(Tensor self, Tensor index) -> Tensor",
+     .doc = "Elements picked by their index in the flattened tensor.",
      .all = kernel<&take_kernel>(),
      .saves = "index",
      .grad =
@@ -359,6 +360,7 @@ constexpr OpDef defs[] = {
 
     // A 0-d tensor is also a number: the overload that takes tensors must be found first.
     {.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+     .doc = "The value where the mask is true, the element elsewhere.",
      .node = "MaskedFillBackward1",
      .all = kernel<&masked_fill_copy<&masked_fill_tensor, const Tensor&>>(),
      .saves = "mask",
@@ -388,6 +390,7 @@ constexpr OpDef defs[] = {
      .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); },
      .writes = Writes::OneValue},
     {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
+     .doc = "The elements where the mask is true, as a vector.",
      .saves = "mask",
      .grad =
          [](Grad& g) {
@@ -397,6 +400,7 @@ constexpr OpDef defs[] = {
          },
      .out = true},
     {.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+     .doc = "The elements of source, in order, where the mask is true; the tensor's own elsewhere.",
      .all = kernel<&masked_scatter_copy>(),
      .saves = "mask",
      .grad =
@@ -418,16 +422,27 @@ constexpr OpDef defs[] = {
      .differentiable = false,
      .hidden = true},
 
-    {.schema = "nonzero(Tensor self) -> Tensor", .differentiable = false, .out = true},
+    {.schema = "nonzero(Tensor self) -> Tensor",
+     .doc = "The indices of all elements that are not zero, one row each or one vector per dimension.",
+     .differentiable = false,
+     .out = true},
     {.schema = "nonzero_numpy(Tensor self) -> Tensor[]", .composite = kernel<&nonzero_numpy>(), .hidden = true},
-    {.schema = "argwhere(Tensor self) -> Tensor", .composite = kernel<&argwhere>()},
-    {.schema = "where(Tensor condition) -> Tensor[]", .composite = kernel<&nonzero_numpy>()},
-    {.schema = "is_nonzero(Tensor self) -> bool", .composite = kernel<&is_nonzero>()},
+    {.schema = "argwhere(Tensor self) -> Tensor",
+     .doc = "The indices of all elements that are not zero, one row each.",
+     .composite = kernel<&argwhere>()},
+    {.schema = "where(Tensor condition) -> Tensor[]",
+     .doc = "Elements of input where the condition holds, of other elsewhere.",
+     .composite = kernel<&nonzero_numpy>()},
+    {.schema = "is_nonzero(Tensor self) -> bool",
+     .doc = "Whether the one element of the tensor is not zero.",
+     .composite = kernel<&is_nonzero>()},
     {.schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+     .doc = "How often each non-negative integer occurs, or the sum of its weights.",
      .differentiable = false,
      .out = true},
     {.schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
                "invert=False) -> Tensor",
+     .doc = "Whether each element occurs among the test elements.",
      .meta = kernel<&isin_shape>(),
      .differentiable = false,
      .out = true},
@@ -444,9 +459,11 @@ constexpr OpDef defs[] = {
 constexpr WriteDef write_defs[] = {
     writes<&index_put, MemoryFormat::Preserve>(
         "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-        "indices accumulate", index_put_grad, Devices::Any),
+        "Sets the elements that a tuple of index tensors names, or adds to them.", "indices accumulate", index_put_grad,
+        Devices::Any),
     writes<&put_kernel, MemoryFormat::Preserve>(
-        "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", "index accumulate",
+        "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+        "Sets elements by their index in the flattened tensor, or adds to them.", "index accumulate",
         [](Grad& g) {
           if (g.needs(0))
             g.set(0, g.arg(3).boolean()

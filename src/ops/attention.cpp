@@ -151,6 +151,7 @@ void blocks_grad(Grad& g) {  // (query, key, value, dropout_p, is_causal, attn_m
 constexpr OpDef defs[] = {
     {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
                "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+     .doc = "Attention: values weighted by the softmax of scaled products of queries and keys.",
      .composite = kernel<&attention>(),
      .autocast = Autocast::Lower},
     {.schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "

@@ -158,9 +158,10 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
 }
 
 #define HEAD "(Tensor input, Tensor weight, Tensor? bias=None, "
-#define CONV(n, one, zero)                                                                                            \
+#define CONV(n, one, zero, what)                                                                                      \
   {.schema = "conv" #n "d" HEAD "int[" #n "] stride=" one ", int[" #n "] padding=" zero ", int[" #n "] dilation=" one \
              ", int groups=1) -> Tensor",                                                                             \
+   .doc = "Cross-correlates " what " with a bank of kernels.",                                                        \
    .composite = kernel<&conv<n>>(),                                                                                   \
    .autocast = Autocast::Lower},                                                                                      \
   {                                                                                                                   \
@@ -172,6 +173,7 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
   {                                                                                                                  \
     .schema = name HEAD "int[" #n "] stride=" one ", int[" #n "] padding=" zero ", int[" #n "] output_padding=" zero \
                         ", int groups=1, int[" #n "] dilation=" one ") -> Tensor",                                   \
+    .doc = "The gradient of conv" #n "d with respect to its input, used as an operator.",                            \
     .composite = kernel<&conv_transpose<n>>(), .autocast = Autocast::Lower                                           \
   }
 
@@ -213,6 +215,7 @@ constexpr OpDef defs[] = {
     {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
                "bool transposed, int[] "
                "output_padding, int groups) -> Tensor",
+     .doc = "All convolutions in one operator; conv1d to conv_transpose3d call it.",
      .meta = kernel<&convolution_meta>(),
      .decomposition = kernel<&convolution_by_products>(),
      .saves = "input weight stride padding dilation transposed output_padding groups",
@@ -228,9 +231,9 @@ constexpr OpDef defs[] = {
      .grad = backward_grad,
      .hidden = true,
      .flops = backward_flops},
-    CONV(1, "[1]", "[0]"),
-    CONV(2, "[1, 1]", "[0, 0]"),
-    CONV(3, "[1, 1, 1]", "[0, 0, 0]"),
+    CONV(1, "[1]", "[0]", "sequences"),
+    CONV(2, "[1, 1]", "[0, 0]", "images"),
+    CONV(3, "[1, 1, 1]", "[0, 0, 0]", "volumes"),
     CONV_TRANSPOSE(1, "conv_transpose1d", "[1]", "[0]"),
     CONV_TRANSPOSE(2, "conv_transpose2d.input", "[1, 1]", "[0, 0]"),
     CONV_TRANSPOSE(3, "conv_transpose3d.input", "[1, 1, 1]", "[0, 0, 0]"),

@@ -209,6 +209,7 @@ Scalar item_kernel(const Tensor& self) {
 
 constexpr OpDef defs[] = {
     {.schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+     .doc = "Copies the elements of another tensor into this one, converting type and device.",
      .node = "CopyBackwards",
      .all = kernel<&copy_kernel>(),
      .grad =
@@ -218,6 +219,7 @@ constexpr OpDef defs[] = {
          },
      .devices = Devices::Any},
     {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+     .doc = "A copy of the tensor; gradients flow through it.",
      .all = kernel<&clone_kernel>(),
      .grad = [](Grad& g) { g.set(0, g.out()); }},
     {.schema = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
@@ -231,6 +233,7 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
                "memory_format=None) -> Tensor(a)",
+     .doc = "The tensor with another element type, device or memory format; itself if nothing changes.",
      .composite = kernel<&to_dtype_kernel>()},
     {.schema = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
                "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
@@ -243,6 +246,7 @@ constexpr OpDef defs[] = {
                "memory_format=None) -> Tensor(a)",
      .composite = kernel<&to_other>()},
     {.schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+     .doc = "The tensor itself if its elements lie in order, otherwise a copy that does.",
      .composite = kernel<&contiguous_kernel>()},
     {.schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
      .node = "FillBackward2",
@@ -259,10 +263,15 @@ constexpr OpDef defs[] = {
          },
      .devices = Devices::Any,
      .writes = Writes::OneValue},
-    {.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor", .composite = kernel<&filled>()},
+    {.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+     .doc = "A copy of the tensor in which every element is the value.",
+     .composite = kernel<&filled>()},
     {.schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor", .composite = kernel<&filled_tensor>()},
-    {.schema = "positive(Tensor(a) self) -> Tensor(a)", .composite = kernel<&positive>()},
+    {.schema = "positive(Tensor(a) self) -> Tensor(a)",
+     .doc = "The tensor itself; +x.",
+     .composite = kernel<&positive>()},
     {.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
+     .doc = "Sets every element to zero.",
      .all = kernel<&zero_kernel>(),
      .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); },
      .writes = Writes::OneValue},

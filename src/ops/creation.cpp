@@ -400,44 +400,58 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
 }
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define FACTORY(schema_text, function) \
-  { .schema = schema_text, .all = kernel<&function>(), .differentiable = false }
+#define FACTORY(schema_text, function, ...) \
+  { .schema = schema_text, __VA_OPT__(.doc = __VA_ARGS__, ).all = kernel<&function>(), .differentiable = false }
 #define FILLS(schema_text, function) \
   { .schema = schema_text, .all = kernel<&function>(), .differentiable = false, .writes = Writes::OneValue }
 
 constexpr OpDef defs[] = {
-    FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-            empty_kernel),
+    FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_kernel,
+            "A tensor of the given sizes, its memory not set."),
     FILLS("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out),
-    FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel),
-    FACTORY("full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel),
+    FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel,
+            "A tensor of the given sizes and strides, its memory not set."),
+    FACTORY("full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel,
+            "A tensor of the given sizes in which every element is the value."),
     FILLS("full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", full_out),
-    FACTORY("zeros(int[] size, *, " OPTIONS ") -> Tensor", zeros_kernel),
+    FACTORY("zeros(int[] size, *, " OPTIONS ") -> Tensor", zeros_kernel, "A tensor of zeros."),
     FILLS("zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", zeros_out),
-    FACTORY("ones(int[] size, *, " OPTIONS ") -> Tensor", ones_kernel),
+    FACTORY("ones(int[] size, *, " OPTIONS ") -> Tensor", ones_kernel, "A tensor of ones."),
     FILLS("ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", ones_out),
-    FACTORY("scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor", scalar_tensor),
+    FACTORY("scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor", scalar_tensor,
+            "A tensor without dimensions that holds a number."),
 
-    FACTORY("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like_kernel),
+    FACTORY("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like_kernel,
+            "A tensor of the same sizes, its memory not set."),
     FACTORY("full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-            full_like_kernel),
-    FACTORY("zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", zeros_like_kernel),
-    FACTORY("ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", ones_like_kernel),
-    FACTORY("new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_empty),
-    FACTORY("new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor", new_empty_strided),
-    FACTORY("new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_full),
-    FACTORY("new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_zeros),
-    FACTORY("new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_ones),
+            full_like_kernel, "A tensor of the same sizes in which every element is the value."),
+    FACTORY("zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", zeros_like_kernel,
+            "A tensor of zeros with the same sizes."),
+    FACTORY("ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", ones_like_kernel,
+            "A tensor of ones with the same sizes."),
+    FACTORY("new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_empty,
+            "A tensor of the given sizes and this tensor's type and device, its memory not set."),
+    FACTORY("new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor", new_empty_strided,
+            "new_empty with strides."),
+    FACTORY("new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_full,
+            "A tensor of the given sizes and this tensor's type and device, filled with the value."),
+    FACTORY("new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_zeros,
+            "A tensor of zeros, of this tensor's type and device."),
+    FACTORY("new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_ones,
+            "A tensor of ones, of this tensor's type and device."),
 
-    FACTORY("arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_end),
+    FACTORY("arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_end,
+            "Numbers from start (inclusive) to end (exclusive) in steps of step."),
     FACTORY("arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_start),
     FACTORY("arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_step),
     FACTORY("arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", arange_out),
     FACTORY("arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
             arange_step_out),
-    FACTORY("linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace),
+    FACTORY("linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace,
+            "The given number of evenly spaced points from start to end, both included."),
     FACTORY("linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)", linspace_out),
-    FACTORY("logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", logspace),
+    FACTORY("logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", logspace,
+            "Powers of base whose exponents are evenly spaced from start to end."),
     FACTORY("logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)",
             logspace_out),
 #define TENSOR_BOUNDS(op, start, end, base)                                                                            \
@@ -457,16 +471,23 @@ constexpr OpDef defs[] = {
     TENSOR_BOUNDS("logspace", "Tensor", "Scalar", ", float base=10."),
     TENSOR_BOUNDS("logspace", "Scalar", "Tensor", ", float base=10."),
 #undef TENSOR_BOUNDS
-    {.schema = "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", .composite = kernel<&vander>()},
-    {.schema = "linalg_vander(Tensor x, *, int? N=None) -> Tensor", .composite = kernel<&linalg_vander>()},
-    FACTORY("eye(int n, *, " OPTIONS ") -> Tensor", eye),
+    {.schema = "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+     .doc = "The matrix of the powers of a vector's elements, falling unless increasing.",
+     .composite = kernel<&vander>()},
+    {.schema = "linalg_vander(Tensor x, *, int? N=None) -> Tensor",
+     .doc = "The rising powers of each element, in a new last dimension.",
+     .composite = kernel<&linalg_vander>()},
+    FACTORY("eye(int n, *, " OPTIONS ") -> Tensor", eye, "A matrix with ones on the diagonal and zeros elsewhere."),
     FACTORY("eye.m(int n, int m, *, " OPTIONS ") -> Tensor", eye_m),
     FACTORY("eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", eye_out),
     FACTORY("eye.m_out(int n, int m, *, Tensor(a!) out) -> Tensor(a!)", eye_m_out),
-    FACTORY("tril_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<true>),
-    FACTORY("triu_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<false>),
+    FACTORY("tril_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<true>,
+            "The row and column indices of a lower triangle."),
+    FACTORY("triu_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<false>,
+            "The row and column indices of an upper triangle."),
 
     {.schema = "complex(Tensor real, Tensor imag) -> Tensor",
+     .doc = "Complex numbers from real and imaginary parts.",
      .all = kernel<&complex_kernel>(),
      .grad =
          [](Grad& g) {
@@ -474,7 +495,10 @@ constexpr OpDef defs[] = {
            if (g.needs(1)) g.set(1, call<"aten::imag", Tensor>(g.out()));
          },
      .out = true},
-    {.schema = "polar(Tensor abs, Tensor angle) -> Tensor", .composite = kernel<&polar>(), .out = true},
+    {.schema = "polar(Tensor abs, Tensor angle) -> Tensor",
+     .doc = "Complex numbers from magnitude and angle.",
+     .composite = kernel<&polar>(),
+     .out = true},
 };
 #undef FACTORY
 #undef OPTIONS

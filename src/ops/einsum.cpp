@@ -252,8 +252,11 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", .composite = kernel<&einsum>()},
+    {.schema = "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+     .doc = "Sums of products of tensors, by index letters: 'ij,jk->ik' is a matrix product.",
+     .composite = kernel<&einsum>()},
     {.schema = "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+     .doc = "Sums of products over the given dimensions of both tensors.",
      .composite = kernel<&tensordot>(),
      .out = true},
 };

@@ -375,6 +375,7 @@ void scatter_reduce_grad(Grad& g) {
 
 constexpr OpDef defs[] = {
     {.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+     .doc = "Elements picked along a dimension by an index tensor.",
      .all = kernel<&gather_kernel>(),
      .saves = "dim index",
      .grad =
@@ -384,6 +385,7 @@ constexpr OpDef defs[] = {
          },
      .out = true},
     {.schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+     .doc = "The rows that the index names, along a dimension.",
      .all = kernel<&index_select_kernel>(),
      .saves = "dim index",
      .grad =
@@ -393,10 +395,12 @@ constexpr OpDef defs[] = {
          },
      .out = true},
     {.schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+     .doc = "Elements picked along a dimension by an index tensor that broadcasts.",
      .composite = kernel<&take_along_dim>(),
      .out = true},
     {.schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
                "sparse=False) -> Tensor",
+     .doc = "The rows of a table that the indices name.",
      .all = kernel<&embedding_kernel>(),
      .saves = "indices padding_idx scale_grad_by_freq",
      .grad =
@@ -418,37 +422,44 @@ constexpr OpDef defs[] = {
          },
      .hidden = true},
     {.schema = "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
+     .doc = "Scales the rows that the indices name down to max_norm where they are longer.",
      .all = kernel<&embedding_renorm>(),
      .differentiable = false},
-    {.schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor", .composite = kernel<&one_hot>()},
+    {.schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+     .doc = "A row of zeros with a one at each class index.",
+     .composite = kernel<&one_hot>()},
     {.schema = "_linear_index(Tensor[] indices, int[] dims, int[] sizes, int[] strides) -> Tensor",
      .differentiable = false,
      .hidden = true},
 };
 
 constexpr WriteDef write_defs[] = {
-    writes<&scatter_src>("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", "dim index",
+    writes<&scatter_src>("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+                         "Writes elements of src to the places along a dimension that the index names.", "dim index",
                          [](Grad& g) {
                            if (g.needs(0)) g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2)));
                            if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
                          }),
     writes<&scatter_value>(
-        "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
+        "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", nullptr, "dim index",
         [](Grad& g) { g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2))); }, Devices::Same, "ScatterBackward1"),
     writes<&scatter_src_reduce>(
         "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
     writes<&scatter_value_reduce>(
         "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
-    writes<&scatter_add>("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", "dim index",
+    writes<&scatter_add>("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+                         "Adds elements of src at the places along a dimension that the index names.", "dim index",
                          [](Grad& g) {
                            if (g.needs(0)) g.set(0, G);
                            if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
                          }),
     writes<&scatter_reduce_two>("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
                                 "bool include_self=True) -> Tensor",
+                                "Reduces elements of src into the places along a dimension that the index names.",
                                 "self dim index src reduce include_self result", scatter_reduce_grad),
     writes<&index_add>(
-        "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", "dim index alpha",
+        "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+        "Adds rows of source to the rows that the index names.", "dim index alpha",
         [](Grad& g) {
           if (g.needs(0)) g.set(0, G);
           if (!g.needs(3)) return;
@@ -457,7 +468,8 @@ constexpr WriteDef write_defs[] = {
                            g.sizes(3)));
         }),
     writes<&index_copy>(
-        "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", "dim index",
+        "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+        "Copies rows of source to the rows that the index names.", "dim index",
         [](Grad& g) {
           if (g.needs(0))
             g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
@@ -465,7 +477,8 @@ constexpr WriteDef write_defs[] = {
             g.set(3, reshape(call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2)), g.sizes(3)));
         }),
     writes<&index_fill_tensor, MemoryFormat::Preserve>(
-        "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", "dim index",
+        "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+        "Sets the rows that the index names to a value.", "dim index",
         [](Grad& g) {
           Tensor rest = call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0));
           if (g.needs(0)) g.set(0, rest);
@@ -473,7 +486,7 @@ constexpr WriteDef write_defs[] = {
         },
         Devices::Numbers, "IndexFillBackward1"),
     writes<&index_fill_scalar, MemoryFormat::Preserve>(
-        "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", "dim index",
+        "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", nullptr, "dim index",
         [](Grad& g) {
           g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
         }),

@@ -368,7 +368,7 @@ Tensor flip_last(const Tensor& t) { return transpose(t, -2, -1); }
 #define ALPHA (g.arg(4).scalar())
 #define BETA (g.arg(3).scalar())
 
-// Of a @ b, which are arguments a and b: a multiplication and an addition for each element of one and column of the other.
+// Of the product of arguments a and b: a multiplication and an addition for each element of a and each column of b.
 template <int a, int b>
 int64_t product_flops(const Arg* args) {
   const Tensor &x = args[a].tensor(), &y = args[b].tensor();
@@ -378,6 +378,7 @@ int64_t outer_flops(const Arg* args) { return flop_product({2, args[1].tensor().
 
 constexpr OpDef defs[] = {
     {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
+     .doc = "The product of two matrices.",
      .all = {mm_kernel},
      .saves = "self:mat2 mat2:self",
      .grad =
@@ -389,6 +390,7 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower,
      .flops = product_flops<0, 1>},
     {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
+     .doc = "The products of two batches of matrices.",
      .all = {bmm_kernel},
      .saves = "self:mat2 mat2:self",
      .grad =
@@ -400,6 +402,7 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower,
      .flops = product_flops<0, 1>},
     {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
+     .doc = "The product of a matrix and a vector.",
      .all = {mv_kernel},
      .saves = "self:vec vec:self",
      .grad =
@@ -411,6 +414,7 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower,
      .flops = product_flops<0, 1>},
     {.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
+     .doc = "The sum of the products of two vectors.",
      .all = {dot_kernel},
      .saves = "self:tensor tensor:self",
      .grad =
@@ -420,8 +424,12 @@ constexpr OpDef defs[] = {
          },
      .out = true,
      .flops = product_flops<0, 1>},
-    {.schema = "vdot(Tensor self, Tensor other) -> Tensor", .composite = kernel<&vdot>(), .out = true},
+    {.schema = "vdot(Tensor self, Tensor other) -> Tensor",
+     .doc = "The sum of the products of two vectors, the first conjugated.",
+     .composite = kernel<&vdot>(),
+     .out = true},
     {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .doc = "beta * input + alpha * (mat1 @ mat2).",
      .all = {addmm_kernel},
      .saves = "mat1:mat2 mat2:mat1 beta alpha",
      .grad =
@@ -435,6 +443,7 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower,
      .flops = product_flops<1, 2>},
     {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .doc = "beta * input + alpha * (mat @ vec).",
      .all = {addmv_kernel},
      .saves = "mat:vec vec:mat beta alpha",
      .grad =
@@ -448,6 +457,7 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower,
      .flops = product_flops<1, 2>},
     {.schema = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .doc = "beta * input + alpha * (batch1 @ batch2), for each matrix of a batch.",
      .all = {baddbmm_kernel},
      .saves = "batch1:batch2 batch2:batch1 beta alpha",
      .grad =
@@ -461,6 +471,7 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower,
      .flops = product_flops<1, 2>},
     {.schema = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .doc = "beta * input plus alpha times the sum of the products of two batches of matrices.",
      .all = {addbmm_kernel},
      .saves = "batch1:batch2 batch2:batch1 beta alpha",
      .grad =
@@ -474,6 +485,7 @@ constexpr OpDef defs[] = {
      .autocast = Autocast::Lower,
      .flops = product_flops<1, 2>},
     {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .doc = "beta * input plus alpha times the outer product of two vectors.",
      .all = {addr_kernel},
      .saves = "vec1:vec2 vec2:vec1 beta alpha",
      .grad =
@@ -487,6 +499,7 @@ constexpr OpDef defs[] = {
      .out_type = OutType::Castable,
      .flops = outer_flops},
     {.schema = "outer(Tensor self, Tensor vec2) -> Tensor",
+     .doc = "The products of every element of one vector with every element of another.",
      .composite = kernel<&outer>(),
      .out = true,
      .out_type = OutType::Castable},
@@ -495,24 +508,33 @@ constexpr OpDef defs[] = {
      .out = true,
      .out_type = OutType::Castable},
     {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
+     .doc = "The matrix product; vectors and batches of matrices too.",
      .composite = kernel<&matmul_kernel>(),
      .out = true,
      .autocast = Autocast::Lower},
     {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+     .doc = "input @ weight.T + bias.",
      .composite = kernel<&linear>(),
      .autocast = Autocast::Lower},
     {.schema = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+     .doc = "A bilinear form of two inputs, plus a bias.",
      .composite = kernel<&bilinear>()},
-    {.schema = "trace(Tensor self) -> Tensor", .composite = kernel<&trace>()},
-    {.schema = "inner(Tensor self, Tensor other) -> Tensor", .composite = kernel<&inner>(), .out = true},
+    {.schema = "trace(Tensor self) -> Tensor", .doc = "The sum of a matrix's diagonal.", .composite = kernel<&trace>()},
+    {.schema = "inner(Tensor self, Tensor other) -> Tensor",
+     .doc = "Sums of products over the last dimensions of both tensors.",
+     .composite = kernel<&inner>(),
+     .out = true},
     {.schema = "kron(Tensor self, Tensor other) -> Tensor",
+     .doc = "The Kronecker product.",
      .composite = kernel<&kron>(),
      .out = true,
      .out_type = OutType::Castable},
     {.schema = "chain_matmul(Tensor[] matrices) -> Tensor",
+     .doc = "The product of several matrices, in the cheapest order.",
      .composite = kernel<&multi_dot>(),
      .autocast = Autocast::Lower},
     {.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
+     .doc = "The product of several matrices, in the cheapest order.",
      .composite = kernel<&multi_dot>(),
      .autocast = Autocast::Lower},
 };

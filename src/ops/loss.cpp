@@ -470,9 +470,11 @@ constexpr OpDef defs[] = {
      .composite = kernel<&binary_cross_entropy_backward>(),
      .hidden = true},
     {.schema = "binary_cross_entropy_with_logits(" NLL "=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+     .doc = "Cross entropy between targets and the sigmoid of the input, computed without overflow.",
      .composite = kernel<&binary_cross_entropy_with_logits>(),
      .autocast = Autocast::Float32},
     {.schema = "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+     .doc = "The Kullback-Leibler divergence of targets from log probabilities, element by element or reduced.",
      .composite = kernel<&kl_div>(),
      .autocast = Autocast::Float32},
     {.schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
@@ -480,19 +482,25 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema =
          "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
+     .doc = "The negative log likelihood of counts under a Poisson distribution.",
      .composite = kernel<&poisson_nll_loss>()},
     {.schema = "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor",
+     .doc = "The element itself for target 1, its hinge to the margin for target -1.",
      .composite = kernel<&hinge_embedding_loss>()},
     {.schema = "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> "
                "Tensor",
+     .doc = "Asks that one input is ranked above the other by a margin.",
      .composite = kernel<&margin_ranking_loss>()},
     {.schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+     .doc = "The cosine of the angle between vectors along a dimension.",
      .composite = kernel<&cosine_similarity>()},
     {.schema = "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
                "-> Tensor",
+     .doc = "Pulls pairs of vectors together or apart by the cosine of their angle.",
      .composite = kernel<&cosine_embedding_loss>()},
     {.schema = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
                "float eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
+     .doc = "Asks that an anchor is closer to the positive than to the negative by a margin.",
      .composite = kernel<&triplet_margin_loss>()},
     {.schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
                "reduction=1) -> Tensor",

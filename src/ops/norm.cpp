@@ -355,15 +355,18 @@ Tensor rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight, std::o
   return to_dtype(y, input.dtype());
 }
 
-// Of an element: one operation for the mean, three for the variance, two to normalise, two for weight and bias. Backward:
-// two to normalise again, one for the weight, three for two sums, four for the input's gradient, three for the others.
+// Operations of an element: one for the mean, three for the variance, two to normalise, two for weight and bias.
+// Backward: two to normalise again, one for the weight, three for two sums, four for the input's gradient, three for
+// the others.
 constexpr OpDef defs[] = {
     {.schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
                "eps=1e-05, bool cudnn_enable=True) -> Tensor",
+     .doc = "Normalises the last dimensions of each sample by their mean and variance.",
      .composite = kernel<&layer_norm>(),
      .autocast = Autocast::Float32},
     {.schema = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
                "(Tensor, Tensor, Tensor)",
+     .doc = "layer_norm that also returns the means and the inverse deviations.",
      .meta = kernel<&layer_norm_meta>(),
      .decomposition = kernel<&layer_norm_decomposition>(),
      .saves = "input normalized_shape weight eps result1 result2",
@@ -373,16 +376,19 @@ constexpr OpDef defs[] = {
     {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor "
                "rstd, Tensor? weight, Tensor? bias, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+     .doc = "The gradients of native_layer_norm.",
      .meta = kernel<&layer_norm_backward_meta>(),
      .decomposition = kernel<&layer_norm_backward_decomposition>(),
      .flops = element_flops<13>},
     {.schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
                "training, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
+     .doc = "Normalises each channel over the batch by its mean and variance, or by running ones.",
      .composite = kernel<&batch_norm>()},
     {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
                "running_var, bool training, float momentum, float eps) "
                "-> (Tensor, Tensor, Tensor)",
+     .doc = "batch_norm that also returns the mean and the inverse deviation.",
      .meta = kernel<&batch_norm_meta>(),
      .decomposition = kernel<&batch_norm_decomposition>(),
      .saves = "input weight running_mean running_var training eps result1 result2",
@@ -392,19 +398,23 @@ constexpr OpDef defs[] = {
     {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
                "Tensor? running_var, Tensor? save_mean, "
                "Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+     .doc = "The gradients of native_batch_norm.",
      .meta = kernel<&batch_norm_backward_meta>(),
      .decomposition = kernel<&batch_norm_backward_decomposition>(),
      .flops = element_flops<13>},
     {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
                "bool use_input_stats, float momentum, float eps, "
                "bool cudnn_enabled) -> Tensor",
+     .doc = "Normalises each channel of each sample by its mean and variance.",
      .composite = kernel<&instance_norm>()},
     {.schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
                "cudnn_enabled=True) -> Tensor",
+     .doc = "Normalises groups of channels of each sample by their mean and variance.",
      .composite = kernel<&group_norm>(),
      .autocast = Autocast::Float32},
     {.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float "
                "eps) -> (Tensor, Tensor, Tensor)",
+     .doc = "group_norm that also returns the means and the inverse deviations.",
      .meta = kernel<&group_norm_meta>(),
      .decomposition = kernel<&group_norm_decomposition>(),
      .saves = "input weight N C HxW group eps result1 result2",
@@ -413,10 +423,12 @@ constexpr OpDef defs[] = {
     {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
                "int N, int C, int HxW, int group, "
                "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+     .doc = "The gradients of native_group_norm.",
      .meta = kernel<&group_norm_backward_meta>(),
      .decomposition = kernel<&group_norm_backward_decomposition>(),
      .flops = element_flops<13>},
     {.schema = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+     .doc = "Divides the last dimensions of each sample by their root mean square.",
      .composite = kernel<&rms_norm>()},
 };
 

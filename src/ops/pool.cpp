@@ -324,9 +324,10 @@ void fractional_grad(Grad& g) {
 }
 
 // The rows of images and of volumes: N is 2 or 3.
-#define MAX_POOL(N)                                                                                                  \
+#define MAX_POOL(N, what)                                                                                            \
   {.schema = "max_pool" #N "d_with_indices(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N     \
              "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",                       \
+   .doc = "max_pool" #N "d, with the place of each largest element.",                                                \
    .meta = kernel<&max_pool_meta<"max_pool" #N "d", N>>(),                                                           \
    .decomposition = MAX_DECOMPOSITION_##N,                                                                           \
    .saves = "self kernel_size stride padding dilation ceil_mode result1",                                            \
@@ -342,12 +343,13 @@ void fractional_grad(Grad& g) {
   {                                                                                                                  \
     .schema = "max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N                 \
               "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> Tensor",                                \
-    .composite = kernel<&max_pool##N##d>()                                                                           \
+    .doc = "The largest element of each sliding window of " what ".", .composite = kernel<&max_pool##N##d>()         \
   }
-#define AVG_POOL(N)                                                                                            \
+#define AVG_POOL(N, what)                                                                                      \
   {.schema = "avg_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N            \
              "] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> " \
              "Tensor",                                                                                         \
+   .doc = "Averages over sliding windows of " what ".",                                                        \
    .meta = kernel<&avg_pool_meta<"avg_pool" #N "d", N>>(),                                                     \
    .decomposition = AVG_DECOMPOSITION_##N,                                                                     \
    .saves = "self kernel_size stride padding ceil_mode count_include_pad divisor_override",                    \
@@ -412,18 +414,21 @@ void fractional_grad(Grad& g) {
 #define ADAPTIVE_BACKWARD_DECOMPOSITION_3 Kernel()
 
 constexpr OpDef defs[] = {
-    MAX_POOL(2),
-    MAX_POOL(3),
+    MAX_POOL(2, "images"),
+    MAX_POOL(3, "volumes"),
     {.schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
                "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+     .doc = "max_pool1d, with the place of each largest element.",
      .composite = kernel<&max_pool1d_with_indices>()},
     {.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
                "bool ceil_mode=False) -> Tensor",
+     .doc = "The largest element of each sliding window of a sequence.",
      .composite = kernel<&max_pool1d>()},
-    AVG_POOL(2),
-    AVG_POOL(3),
+    AVG_POOL(2, "images"),
+    AVG_POOL(3, "volumes"),
     {.schema = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
                "bool count_include_pad=True) -> Tensor",
+     .doc = "Averages over sliding windows of a sequence.",
      .composite = kernel<&avg_pool1d>()},
     ADAPTIVE_POOL(2),
     ADAPTIVE_POOL(3),
@@ -440,10 +445,13 @@ constexpr OpDef defs[] = {
      .composite = kernel<&max_unpool3d>(),
      .hidden = true},
     {.schema = "adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
+     .doc = "Averages over windows chosen so that the result has the given height and width.",
      .composite = kernel<&adaptive_avg_pool2d>()},
     {.schema = "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+     .doc = "Averages over windows chosen so that the result has the given length.",
      .composite = kernel<&adaptive_avg_pool1d>()},
     {.schema = "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+     .doc = "Sliding blocks of images as columns.",
      .all = kernel<&im2col>(),
      .saves = "kernel_size dilation padding stride",
      .grad =
@@ -453,6 +461,7 @@ constexpr OpDef defs[] = {
          }},
     {.schema = "col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
                "stride) -> Tensor",
+     .doc = "Sums columns of sliding blocks back into images: the inverse walk of im2col.",
      .all = kernel<&col2im>(),
      .saves = "kernel_size dilation padding stride",
      .grad =

@@ -59,6 +59,7 @@ void grad_exponent(Grad& g, int at, const Tensor& base, const Tensor& exponent) 
 
 constexpr OpDef defs[] = {
     {.schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+     .doc = "input to the power of exponent, element by element.",
      .node = "PowBackward1",
      .all = {run_pow},
      .saves = "self exponent result:exponent",
@@ -127,6 +128,7 @@ Tensor float_power_base(const Scalar& self, const Tensor& exponent) {
 
 constexpr OpDef float_powers[] = {
     {.schema = "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+     .doc = "input to the power of exponent, computed in double precision.",
      .composite = kernel<&float_power_tensors>(),
      .in_place = true,
      .out = true},

@@ -520,20 +520,20 @@ Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double sc
 
 constexpr auto forget = [](Grad& g) { g.set(0, zeros_like(g.out())); };  // what was there before has no influence
 
-constexpr OpDef OVERWRITES(const char* schema, Kernel k) {
-  return {.schema = schema, .all = k, .grad = forget, .random = true};
+constexpr OpDef OVERWRITES(const char* schema, Kernel k, const char* doc = nullptr) {
+  return {.schema = schema, .doc = doc, .all = k, .grad = forget, .random = true};
 }
-constexpr OpDef MAKES(const char* schema, Kernel k) {
-  return {.schema = schema, .all = k, .differentiable = false, .random = true};
+constexpr OpDef MAKES(const char* schema, Kernel k, const char* doc = nullptr) {
+  return {.schema = schema, .doc = doc, .all = k, .differentiable = false, .random = true};
 }
 
 constexpr OpDef defs[] = {
     OVERWRITES("uniform_(Tensor(a!) self, float from=0, float to=1, *, " GENERATOR "=None) -> Tensor(a!)",
-               kernel<&uniform_>()),
+               kernel<&uniform_>(), "Fills the tensor with uniform random numbers between two bounds."),
     OVERWRITES("normal_(Tensor(a!) self, float mean=0, float std=1, *, " GENERATOR "=None) -> Tensor(a!)",
                kernel<&normal_>()),
     OVERWRITES("random_.from(Tensor(a!) self, int from, int? to, *, " GENERATOR "=None) -> Tensor(a!)",
-               kernel<&random_from>()),
+               kernel<&random_from>(), "Fills the tensor with random integers."),
     OVERWRITES("random_.to(Tensor(a!) self, int to, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_to>()),
     OVERWRITES("random_(Tensor(a!) self, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&random_all>()),
     OVERWRITES("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, " GENERATOR "=None) -> Tensor(a!)",
@@ -541,30 +541,38 @@ constexpr OpDef defs[] = {
     OVERWRITES("bernoulli_.float(Tensor(a!) self, float p=0.5, *, " GENERATOR "=None) -> Tensor(a!)",
                kernel<&bernoulli_number>()),
     OVERWRITES("exponential_(Tensor(a!) self, float lambd=1, *, " GENERATOR "=None) -> Tensor(a!)",
-               kernel<&exponential_>()),
+               kernel<&exponential_>(), "Fills the tensor with draws from an exponential distribution."),
     OVERWRITES("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, " GENERATOR "=None) -> Tensor(a!)",
-               kernel<&cauchy_>()),
+               kernel<&cauchy_>(), "Fills the tensor with draws from a Cauchy distribution."),
     OVERWRITES("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, " GENERATOR "=None) -> Tensor(a!)",
-               kernel<&log_normal_>()),
-    OVERWRITES("geometric_(Tensor(a!) self, float p, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&geometric_>()),
-    MAKES("rand(int[] size, *, " OPTIONS ") -> Tensor", kernel<&rand>()),
+               kernel<&log_normal_>(), "Fills the tensor with draws whose logarithm is normal."),
+    OVERWRITES("geometric_(Tensor(a!) self, float p, *, " GENERATOR "=None) -> Tensor(a!)", kernel<&geometric_>(),
+               "Fills the tensor with draws from a geometric distribution."),
+    MAKES("rand(int[] size, *, " OPTIONS ") -> Tensor", kernel<&rand>(),
+          "Uniform random numbers from 0 (inclusive) to 1 (exclusive)."),
     MAKES("rand.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&rand_with>()),
-    MAKES("rand_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&rand_like>()),
-    MAKES("randn(int[] size, *, " OPTIONS ") -> Tensor", kernel<&randn>()),
+    MAKES("rand_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&rand_like>(),
+          "Uniform random numbers with the same sizes."),
+    MAKES("randn(int[] size, *, " OPTIONS ") -> Tensor", kernel<&randn>(), "Standard normal random numbers."),
     MAKES("randn.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&randn_with>()),
-    MAKES("randn_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randn_like>()),
-    MAKES("randint(int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint>()),
+    MAKES("randn_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randn_like>(),
+          "Standard normal random numbers with the same sizes."),
+    MAKES("randint(int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint>(),
+          "Random integers from low (inclusive) to high (exclusive)."),
     MAKES("randint.generator(int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor",
           kernel<&randint_with>()),
     MAKES("randint.low(int low, int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint_low>()),
     MAKES("randint.low_generator(int low, int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor",
           kernel<&randint_low_with>()),
-    MAKES("randint_like(Tensor self, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like>()),
+    MAKES("randint_like(Tensor self, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like>(),
+          "Random integers with the same sizes."),
     MAKES("randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", " FORMAT ") -> Tensor",
           kernel<&randint_like_low>()),
-    MAKES("randperm(int n, *, " LONG_OPTIONS ") -> Tensor", kernel<&randperm>()),
+    MAKES("randperm(int n, *, " LONG_OPTIONS ") -> Tensor", kernel<&randperm>(),
+          "The integers from 0 to n - 1 in random order."),
     MAKES("randperm.generator(int n, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randperm_with>()),
     {.schema = "bernoulli(Tensor self, *, " GENERATOR "=None) -> Tensor",
+     .doc = "0 or 1 for each element, drawn with the element (or p) as probability of 1.",
      .all = kernel<&bernoulli>(),
      .grad = forget,
      .out = true,
@@ -575,6 +583,7 @@ constexpr OpDef defs[] = {
      .grad = forget,
      .random = true},
     {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, " GENERATOR "=None) -> Tensor",
+     .doc = "Draws from normal distributions with the given means and deviations.",
      .all = kernel<&normal_tensors>(),
      .grad =
          [](Grad& g) {
@@ -599,6 +608,7 @@ constexpr OpDef defs[] = {
     MAKES("normal.float_float(float mean, float std, int[] size, *, " GENERATOR "=None, " OPTIONS ") -> Tensor",
           kernel<&normal_numbers>()),
     {.schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, " GENERATOR "=None) -> Tensor",
+     .doc = "Indices drawn by the weights in each row.",
      .all = kernel<&multinomial>(),
      .differentiable = false,
      .out = true,
@@ -609,18 +619,22 @@ constexpr OpDef defs[] = {
      .grad = forget,
      .random = true},
     {.schema = "dropout(Tensor input, float p, bool train) -> Tensor",
+     .doc = "Zeroes elements with probability p while training and scales the others up.",
      .composite = kernel<&dropout>(),
      .in_place = true,
      .random = true},
     {.schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor",
+     .doc = "Dropout of whole channels.",
      .composite = kernel<&feature_dropout>(),
      .in_place = true,
      .random = true},
     {.schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .doc = "Dropout that keeps mean and variance of a SELU network's activations.",
      .composite = kernel<&alpha_dropout>(),
      .in_place = true,
      .random = true},
     {.schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .doc = "alpha_dropout of whole channels.",
      .composite = kernel<&feature_alpha_dropout>(),
      .in_place = true,
      .random = true},
@@ -638,6 +652,7 @@ constexpr OpDef defs[] = {
      .in_place = true,
      .random = true},
     {.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+     .doc = "dropout that also returns which elements were kept.",
      .all = kernel<&native_dropout>(),
      .saves = "p train result1",
      .grad =

@@ -375,6 +375,7 @@ void join_grad(Grad& g, IntSpan sizes, int64_t dim) {
 
 constexpr OpDef defs[] = {
     {.schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)",
+     .doc = "A view of one index along a dimension.",
      .all = kernel<&select_kernel>(),
      .saves = "dim index",
      .grad =
@@ -407,13 +408,16 @@ constexpr OpDef defs[] = {
          },
      .hidden = true},
     {.schema = "narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
+     .doc = "A view of length elements from start along a dimension.",
      .composite = kernel<&narrow_kernel>()},
     {.schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
      .composite = kernel<&narrow_at>()},
 
     {.schema = "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+     .doc = "Sets the main diagonal to a value.",
      .composite = kernel<&fill_diagonal>()},
     {.schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+     .doc = "A view of the diagonal between two dimensions.",
      .all = kernel<&diagonal_kernel>(),
      .saves = "offset dim1 dim2",
      .grad =
@@ -430,6 +434,7 @@ constexpr OpDef defs[] = {
          },
      .hidden = true},
     {.schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+     .doc = "A view of sliding windows along a dimension.",
      .all = kernel<&unfold_kernel>(),
      .saves = "dimension size step",
      .grad =
@@ -446,6 +451,7 @@ constexpr OpDef defs[] = {
          },
      .hidden = true},
     {.schema = "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
+     .doc = "A view of the same storage with the given sizes, strides and offset.",
      .composite = kernel<&as_strided_public>()},
     {.schema = "_as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset, int[] self_stride, int "
                "self_offset) -> Tensor(a)",
@@ -459,6 +465,7 @@ constexpr OpDef defs[] = {
      .writes = Writes::Geometry},
 
     {.schema = "split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]",
+     .doc = "The tensor cut into parts of the given sizes, as views.",
      .all = kernel<&split_kernel>(),
      .saves = "split_size dim",
      .grad =
@@ -467,26 +474,37 @@ constexpr OpDef defs[] = {
            join_grad(g, equal_pieces(g.sizes(0)[static_cast<size_t>(dim)], g.arg(1).integer()), dim);
          }},
     {.schema = "split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+     .doc = "The tensor cut into parts of the given sizes, as views.",
      .all = kernel<&split_with_sizes>(),
      .saves = "split_sizes dim",
      .grad = [](Grad& g) { join_grad(g, g.arg(1).ints(), g.arg(2).integer()); }},
     {.schema = "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
      .composite = kernel<&split_sizes>()},
-    {.schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", .composite = kernel<&chunk>()},
+    {.schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+     .doc = "The tensor cut into at most the given number of parts, as views.",
+     .composite = kernel<&chunk>()},
     {.schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]",
+     .doc = "The tensor cut into parts as equal as possible, or at the given indices, as views.",
      .composite = kernel<&split_sections>()},
     {.schema = "tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]",
      .composite = kernel<&split_at>()},
     {.schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
                "dim=0) -> Tensor(a)[]",
      .composite = kernel<&split_by_tensor>()},
-    {.schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", .composite = kernel<&hsplit>()},
+    {.schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+     .doc = "The tensor cut into parts side by side, as views.",
+     .composite = kernel<&hsplit>()},
     {.schema = "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", .composite = kernel<&hsplit_at>()},
-    {.schema = "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", .composite = kernel<&vsplit>()},
+    {.schema = "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+     .doc = "The tensor cut into parts above each other, as views.",
+     .composite = kernel<&vsplit>()},
     {.schema = "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", .composite = kernel<&vsplit_at>()},
-    {.schema = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", .composite = kernel<&dsplit>()},
+    {.schema = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+     .doc = "The tensor cut along its third dimension, as views.",
+     .composite = kernel<&dsplit>()},
     {.schema = "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", .composite = kernel<&dsplit_at>()},
     {.schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+     .doc = "Views of all indices along a dimension.",
      .all = kernel<&unbind_kernel>(),
      .saves = "dim",
      .grad =
@@ -500,7 +518,9 @@ constexpr OpDef defs[] = {
              parts.push_back(g.out(i).defined() ? g.out(i) : zeros(shape, g.dtype(0), g.device(0)));
            g.set(0, stack(parts, static_cast<int64_t>(dim)));
          }},
-    {.schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]", .composite = kernel<&broadcast_tensors>()},
+    {.schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
+     .doc = "The tensors expanded to their common shape, as views.",
+     .composite = kernel<&broadcast_tensors>()},
 };
 #undef G
 

@@ -65,14 +65,16 @@ void log_softmax_double_backward(Grad& g) {
   if (g.needs(1)) g.set(1, neg(mul(mul(h, y), sum(g.in(0), Dims{dim}, true))));
 }
 
-// Of an element: maximum, difference, exponential, sum, quotient (or difference). Backward: the product and its sum, and two
-// more (or sum, exponential, product, difference).
+// Operations of an element: maximum, difference, exponential, sum, quotient (or difference). Backward: the product and
+// its sum, and two more (or sum, exponential, product, difference).
 constexpr OpDef defs[] = {
     {.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .doc = "Exponentials divided by their sum along a dimension.",
      .composite = kernel<&softmax_int>(),
      .out = true,
      .autocast = Autocast::Float32},
     {.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .doc = "The logarithm of softmax along a dimension, without overflow.",
      .composite = kernel<&log_softmax_int>(),
      .out = true,
      .autocast = Autocast::Float32},

@@ -58,6 +58,7 @@ void run_polygamma(void*, const Operator& op, const Arg* args, Value* results) {
 
 constexpr OpDef defs[] = {
     {.schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+     .doc = "The tensor with NaN and infinities replaced by numbers.",
      .all = {run_nan_to_num},
      .saves = "self",
      .grad = [](Grad& g) { g.set(0, where(isfinite(g.in(0)), G, 0)); },
@@ -74,6 +75,7 @@ constexpr OpDef defs[] = {
      .own_forms = true,
      .out_type = OutType::Exact},
     {.schema = "polygamma(int n, Tensor self) -> Tensor",
+     .doc = "The n-th derivative of the digamma function.",
      .all = {run_polygamma},
      .saves = "n self",
      .grad = [](Grad& g) { g.set(1, mul(G, polygamma(bounded_order(g.arg(0).integer()) + 1, g.in(1)))); },

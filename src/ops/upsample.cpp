@@ -254,14 +254,17 @@ constexpr OpDef defs[] = {
      .grad = [](Grad& g) { g.set(0, call<"facula::resample", Tensor>(g.out(), g.arg(1).integer(), g.in(2), g.in(3))); },
      .hidden = true},
     {.schema = "upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor",
+     .doc = "Sequences resized by repeating the nearest element.",
      .composite = {run_nearest},
      .out = true},
     {.schema = "upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> "
                "Tensor",
+     .doc = "Images resized by repeating the nearest element.",
      .composite = {run_nearest},
      .out = true},
     {.schema = "upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? "
                "scales_w=None) -> Tensor",
+     .doc = "Volumes resized by repeating the nearest element.",
      .composite = {run_nearest},
      .out = true},
     {.schema = "_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor",
@@ -276,14 +279,17 @@ constexpr OpDef defs[] = {
      .composite = {run_nearest, &exactly},
      .hidden = true},
     {.schema = "upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor",
+     .doc = "Sequences resized by linear interpolation of two neighbours.",
      .composite = {run_mixed, &linearly},
      .out = true},
     {.schema = "upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? "
                "scales_w=None) -> Tensor",
+     .doc = "Images resized by linear interpolation of four neighbours.",
      .composite = {run_mixed, &linearly},
      .out = true},
     {.schema = "upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? "
                "scales_h=None, float? scales_w=None) -> Tensor",
+     .doc = "Volumes resized by linear interpolation of eight neighbours.",
      .composite = {run_mixed, &linearly},
      .out = true},
     {.schema = "upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? "

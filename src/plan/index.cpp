@@ -66,6 +66,7 @@ Tensor along(const Tensor& vector, int64_t dim, IntSpan sizes) {
 
 void define_write(const WriteDef& def) {
   Operator& f = define(OpDef{.schema = def.schema,
+                             .doc = def.doc,
                              .node = def.node,
                              .all = def.functional,
                              .saves = def.saves,

@@ -40,6 +40,7 @@ struct IntoCopy<F, format> {
 // An operator that writes into its first argument: `name_` is F itself, `name` runs F on a copy, `name.out` follows.
 struct WriteDef {
   const char* schema;  // of the functional form
+  const char* doc;
   Kernel in_place, functional;
   const char* saves = "";
   GradFormula grad = nullptr;
@@ -47,9 +48,9 @@ struct WriteDef {
   const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0
 };
 template <auto F, MemoryFormat format = MemoryFormat::Contiguous>
-constexpr WriteDef writes(const char* schema, const char* saves = "", GradFormula grad = nullptr,
-                          Devices devices = Devices::Same, const char* node = nullptr) {
-  return {schema, kernel<F>(), kernel<&detail::IntoCopy<F, format>::run>(), saves, grad, devices, node};
+constexpr WriteDef writes(const char* schema, const char* doc = nullptr, const char* saves = "",
+                          GradFormula grad = nullptr, Devices devices = Devices::Same, const char* node = nullptr) {
+  return {schema, doc, kernel<F>(), kernel<&detail::IntoCopy<F, format>::run>(), saves, grad, devices, node};
 }
 void define_write(const WriteDef& def);
 

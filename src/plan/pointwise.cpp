@@ -233,8 +233,8 @@ bool try_map(const MapRequest& r, Tensor& result) {
     for (const MapInput& in : r.inputs)
       if (in.tensor) check_overlap(r.op, *r.out, *in.tensor);
   }
-  // Tensors of one shape without gaps are rows of numbers. (A plugin is shown the shape all the same.)
-  const bool flat = device.is_cpu() && one_shape && one_device && contiguous && (!r.out || r.out->is_contiguous());
+  const Families& f = families(device.type);
+  const bool flat = f.flattens && one_shape && one_device && contiguous && (!r.out || r.out->is_contiguous());
   const int64_t numel = lead->numel();
 
   // --- the call, first without memory, so that an unsupported one costs nothing. Only what it uses is set: clearing
@@ -278,7 +278,6 @@ bool try_map(const MapRequest& r, Tensor& result) {
   c.out.strides = nullptr;
   c.out.reserved = 0;
   c.out.dtype = static_cast<int32_t>(r.out ? r.out->dtype() : natural);
-  const Families& f = families(device.type);
   bool nothing = device.is_meta();
   auto supported = [&] { return device_supports(f, FC_FAMILY_MAP, &c); };
   auto supported_wider = [&] {
@@ -352,6 +351,7 @@ void run_map_row(void* context, const Operator& op, const Arg* args, Value* resu
 void define_map_rows(std::span<const MapRow> rows) {
   for (const MapRow& row : rows)
     define({.schema = row.schema,
+            .doc = row.doc,
             .all = {run_map_row, const_cast<MapRow*>(&row)},
             .saves = row.saves,
             .grad = row.grad,

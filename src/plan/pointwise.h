@@ -49,6 +49,7 @@ void run_map(const char* name, int opcode, std::span<const MapInput> in, std::sp
 // the next ones its parameters, as many as the opcode has.
 struct MapRow {
   const char* schema;
+  const char* doc = nullptr;
   int opcode;
   int inputs;
   Promote promote = Promote::Same;

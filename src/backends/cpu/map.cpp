@@ -269,6 +269,7 @@ void copy(void*, const fc_copy& c) {
 
 void register_families() {
   Families f;
+  f.flattens = true;
   f.copy = copy;
   f.map = map;
   f.reduce = reduce;
