@@ -148,10 +148,19 @@ void blocks_grad(Grad& g) {  // (query, key, value, dropout_p, is_causal, attn_m
   }
 }
 
+// Products alone: of queries and keys, and of weights and values; backward the first again and two for each.
+template <int query, int keys, int values>
+int64_t blocks_flops(const Arg* args) {
+  const Tensor &q = args[query].tensor(), &k = args[query + 1].tensor(), &v = args[query + 2].tensor();
+  FC_CHECK(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, kName, ": expected four dimensions");
+  const int64_t scores = flop_product({2, q.size(0), q.size(1), q.size(2), k.size(2)});
+  return flop_product({scores, keys * q.size(3) + values * v.size(3)});
+}
+
 constexpr OpDef defs[] = {
     {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
                "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-     .doc = "Attention: values weighted by the softmax of scaled products of queries and keys.",
+     .doc = "softmax(query @ key.T / sqrt(size)) @ value, with mask and dropout.",
      .composite = kernel<&attention>(),
      .autocast = Autocast::Lower},
     {.schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
@@ -166,12 +175,14 @@ constexpr OpDef defs[] = {
      .saves = "query key value is_causal attn_mask scale result result1",
      .grad = blocks_grad,
      .differentiable_results = 1,
-     .hidden = true},
+     .hidden = true,
+     .flops = blocks_flops<0, 1, 1>},
     {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor "
                "value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, "
                "float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
      .meta = kernel<&blocks_backward_meta>(),
-     .hidden = true},
+     .hidden = true,
+     .flops = blocks_flops<1, 3, 2>},
 };
 
 }  // namespace
