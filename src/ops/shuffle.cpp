@@ -88,8 +88,8 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
   FC_CHECK(channels % groups == 0, "channel_shuffle: Number of channels must be divisible by groups. Got ", channels,
            " channels and ", groups, " groups.");
   Tensor out = empty_tensor(self.sizes(), self.dtype(), self.device(), suggest_memory_format(self));
-  copy_(transpose(split(out, 1 - self.dim(), groups), 1, 2),
-        split(self, 1 - self.dim(), std::max<int64_t>(channels / groups, 1)));
+  if (out.numel() == 0) return out;
+  copy_(transpose(split(out, 1 - self.dim(), groups), 1, 2), split(self, 1 - self.dim(), channels / groups));
   return out;
 }
 void channel_shuffle_grad(Grad& g) {

@@ -34,6 +34,7 @@ def channel_samples(torch, make):
     yield S("image", make(1, 4, 2, 3), 2).narrow()
     yield S("channels_last", make(2, 6, 2, 2, layout="channels_last"), 2).narrow()
     yield S("one", make(1, 3, 2), 1).narrow()
+    yield S("empty", make(1, 0, 2), 3).narrow()
 
 
 def channel_errors(torch, make):
