@@ -491,3 +491,23 @@ def test_wrong_arguments(torch):
         (lambda: nn.Linear(2**62, 2**62, device="meta"), "RuntimeError"),
     ]  # fmt: skip
     assert [(i, raised(call)[0]) for i, (call, _) in enumerate(wrong)] == [(i, kind) for i, (_, kind) in enumerate(wrong)]
+
+
+def test_pieces_of_a_batch(torch):
+    """What DataParallel does on several devices, with the CPU in their place (PyTorch takes CUDA devices only)."""
+    if torch.__name__ != "facula":
+        pytest.skip("needs CUDA devices")
+    P = part(torch, "parallel")
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2).eval())
+    devices, x = ["cpu", "cpu"], ramp(torch, 5, 3)
+    pieces = P.scatter((x, {"k": [x, 7]}), devices)
+    assert len(pieces) == 2 and pieces[1][0].shape == (2, 3) and pieces[0][1]["k"][1] == 7 and torch.equal(P.gather([p[0] for p in pieces], -1), x)
+    replicas = P.replicate(net, devices)
+    assert replicas[0] is not net and list(replicas[0].parameters()) == []
+    out = P.gather(P.parallel_apply(replicas, P.scatter(x, devices)), "cpu")
+    assert torch.allclose(out, net(x))
+    out.sum().backward()
+    assert net[0].weight.grad is not None
+    with pytest.raises(RuntimeError):
+        P.parallel_apply(replicas, [torch.ones(1, 3), torch.ones(1, 4)])
+    assert P.gather([{"a": x}, {"a": x}], "cpu")["a"].shape == (10, 3)
