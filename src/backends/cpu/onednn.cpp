@@ -3,6 +3,9 @@
 
 #if FC_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <list>
 #include <memory>
@@ -348,8 +351,12 @@ bool onednn_available() { return onednn().found; }
 bool onednn_computes(DType t) {
   if (!onednn().found) return false;
 #if defined(__x86_64__)
-  if (t == DType::BFloat16) return cpu_level() == CpuLevel::AVX512 && __builtin_cpu_supports("avx512bf16");
-  if (t == DType::Float16) return cpu_level() == CpuLevel::AVX512 && __builtin_cpu_supports("avx512fp16");
+  if (is_reduced(t)) {  // cpu_level knows whether the system keeps the registers
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool bfloat = t == DType::BFloat16;
+    if (cpu_level() != CpuLevel::AVX512 || !__get_cpuid_count(7, bfloat ? 1 : 0, &a, &b, &c, &d)) return false;
+    return bfloat ? a >> 5 & 1 : d >> 23 & 1;  // AVX512_BF16, AVX512_FP16
+  }
 #endif
   return t == DType::Float32;
 }
