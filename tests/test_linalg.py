@@ -55,6 +55,17 @@ def test_failures_name_the_matrix(torch):
         torch.linalg.lu_solve(torch.eye(3), torch.tensor([1, 2, 9], dtype=torch.int32), torch.ones(3, 1))
 
 
+def test_chains_of_products(torch):
+    a, b, c, d = (torch.randn(m, n, dtype=torch.float64) for m, n in ((40, 2), (2, 40), (40, 3), (3, 5)))
+    for chain in ([a, b, c, d], [a[0], b, c], [b, c, d[:, 0]], [a[0], b, c[:, 0]], [a, b]):
+        want = chain[0]
+        for x in chain[1:]:
+            want = want @ x
+        assert torch.allclose(torch.linalg.multi_dot(chain), want)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        torch.linalg.multi_dot([a, c])
+
+
 def test_low_rank(torch):
     torch.manual_seed(0)
     a = torch.randn(30, 4, dtype=torch.float64) @ torch.randn(4, 20, dtype=torch.float64)

@@ -541,6 +541,9 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if len({d % max(input.dim(), 1) for d in dims}) < len(dims):
+        raise RuntimeError(f"torch.gradient: a dim appears multiple times in the list of dims {dims}")
+    spacing = 1 if spacing is None else spacing
     given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     if len(given) != len(dims):
         raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, got {len(given)} values")

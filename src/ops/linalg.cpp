@@ -347,9 +347,45 @@ Tensor kron(const Tensor& a, const Tensor& b) {
   return reshape(mul(reshape(a, left), reshape(b, right)), shape);
 }
 
+// Products of a chain in the order that needs the fewest multiplications, by dynamic programming over its parts.
+class Chain {
+ public:
+  explicit Chain(TensorSpan tensors) : tensors_(tensors), n_(tensors.size()), parts_(n_ * n_) {
+    const Tensor &first = tensors.front(), &last = tensors.back();
+    std::vector<double> sizes{first.dim() == 2 ? static_cast<double>(first.size(0)) : 1};
+    for (const Tensor& t : tensors) sizes.push_back(static_cast<double>(t.size(t.dim() - 1)));
+    if (last.dim() == 1) sizes.back() = 1;
+    for (size_t length = 1; length < n_; ++length)
+      for (size_t from = 0; from + length < n_; ++from) {
+        const size_t to = from + length;
+        Part& best = part(from, to) = {std::numeric_limits<double>::infinity(), from};
+        for (size_t cut = from; cut < to; ++cut) {
+          const double cost =
+              part(from, cut).cost + part(cut + 1, to).cost + sizes[from] * sizes[cut + 1] * sizes[to + 1];
+          if (cost < best.cost) best = {cost, cut};
+        }
+      }
+  }
+  Tensor product() { return product(0, n_ - 1); }
+
+ private:
+  struct Part {  // tensors from … to: the cost of their product, which is cut behind tensor `cut`
+    double cost = 0;
+    size_t cut = 0;
+  };
+  Part& part(size_t from, size_t to) { return parts_[from * n_ + to]; }
+  Tensor product(size_t from, size_t to) {
+    if (from == to) return tensors_[from];
+    const size_t cut = part(from, to).cut;
+    return matmul(product(from, cut), product(cut + 1, to));
+  }
+  TensorSpan tensors_;
+  size_t n_;
+  std::vector<Part> parts_;
+};
+
 Tensor multi_dot(TensorSpan tensors) {
   FC_CHECK(tensors.size() >= 2, "multi_dot(): expected at least 2 tensors but got ", tensors.size());
-  Tensor out = tensors[0];
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& next = tensors[i];
     const bool end = i == 0 || i + 1 == tensors.size();
@@ -358,8 +394,10 @@ Tensor multi_dot(TensorSpan tensors) {
     if (i == 0) continue;
     FC_CHECK(tensors[i - 1].size(-1) == next.size(0), "multi_dot(): tensors ", i - 1, " and ", i, " with shapes ",
              tensors[i - 1].sizes(), " and ", next.sizes(), " cannot be multiplied");
-    out = matmul(out, next);
   }
+  if (tensors.size() <= 256) return Chain(tensors).product();
+  Tensor out = tensors[0];  // the search would take longer than the products
+  for (const Tensor& next : tensors.subspan(1)) out = matmul(out, next);
   return out;
 }
 
