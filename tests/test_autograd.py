@@ -299,3 +299,23 @@ def test_a_custom_function_lets_go_of_its_graph(torch):
     del kept
     gc.collect()
     assert not alive
+
+
+def test_a_node_that_saved_no_tensor_runs_again(torch):
+    """Only what was saved is freed by a backward pass; additions, views, copies, joins saved nothing."""
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    again = {
+        "add": lambda: torch.add(x, y, alpha=2), "lerp": lambda: x.lerp(y, 0.5), "cat": lambda: torch.cat([x, y]), "slice": lambda: x[1:],
+        "cumsum": lambda: x.cumsum(0), "pad": lambda: torch.nn.functional.pad(x, [1, 1]), "view": lambda: x.view(3, 1),
+    }  # fmt: skip
+    for name, make in again.items():
+        x.grad = None
+        loss = make().sum()
+        loss.backward()
+        once = x.grad.clone()
+        loss.backward()
+        assert (x.grad == 2 * once).all(), name
+    loss = x.exp().sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        loss.backward()

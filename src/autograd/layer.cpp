@@ -102,10 +102,14 @@ class OpNode final : public Node {
     return std::move(run.gradients);
   }
 
-  // What a run elsewhere still reads, that run drops when it ends.
+  // What a run elsewhere still reads, that run drops when it ends. A node that saved numbers only keeps them, and may run
+  // again, as in PyTorch.
   void release_saved() override {
     SmallVector<Saved> dropped;
     std::lock_guard guard(lock_);
+    bool tensors = released_;
+    for (const Saved& s : saved_) tensors |= !s.tensor.empty() || !s.list.empty();
+    if (!tensors) return;
     released_ = true;
     if (runs_ == 0) dropped.swap(saved_);
   }
@@ -166,7 +170,7 @@ class OpNode final : public Node {
     bool gone;
     {
       std::lock_guard guard(lock_);
-      gone = released_ && !rule_->saves.empty();
+      gone = released_;
       runs_ += !gone;
     }
     FC_CHECK(!gone,
