@@ -71,6 +71,7 @@ _LATER = (
     "conformance",
     "cpu",
     "distributed",
+    "distributions",
     "func",
     "fx",
     "hub",

@@ -16,6 +16,7 @@ void define_all_operators() {
     define_unary_parameters();
     define_compare();
     define_random();
+    define_variates();
     define_aliases();
     define_copy();
     define_creation();

@@ -13,6 +13,7 @@ void define_ternary();
 void define_power();
 void define_compare();
 void define_random();
+void define_variates();
 void define_aliases();  // after all operators they name
 void define_copy();
 void define_creation();

@@ -14,6 +14,7 @@ void register_cpu() {
   register_softmax();
   register_norm();
   register_sort();
+  register_variates();
   register_loss();
   register_distance();
   register_resample();

@@ -15,6 +15,7 @@ void register_pool();
 void register_softmax();
 void register_norm();
 void register_sort();
+void register_variates();
 void register_loss();
 void register_distance();
 void register_resample();
