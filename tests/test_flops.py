@@ -14,8 +14,8 @@ RECORDED = {
     "conv1d": (lambda x, w: F.conv1d(x, w, stride=2, padding=1), [(2, 3, 9), (4, 3, 3)], 720, 1440),
     "conv2d": (lambda x, w, b: F.conv2d(x, w, b, padding=1, dilation=2), [(2, 3, 9, 8), (4, 3, 3, 2), (4,)], 16128, 32256),
     "conv_transpose2d": (lambda x, w: F.conv_transpose2d(x, w, stride=2), [(2, 3, 5, 4), (3, 4, 3, 2)], 5760, 11520),
-    "attention": (F.scaled_dot_product_attention, [(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 7)], 3960, 7920),  # by products
-    "attention in blocks": (F.scaled_dot_product_attention, [(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 4)], 2880, 7200),
+    "attention": (F.scaled_dot_product_attention, [(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 7)], 3960, 9360),  # the scores once more
+    "attention of equal sizes": (F.scaled_dot_product_attention, [(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 4)], 2880, 7200),
     # PyTorch says 13824: it takes the weight's gradient for one without groups.
     "groups": (lambda x, w: F.conv2d(x, w, groups=2), [(2, 4, 6, 5), (6, 2, 3, 2)], 4608, 9216),
 }
