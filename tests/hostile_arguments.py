@@ -32,7 +32,7 @@ class Item:
 
     def __index__(self):
         self.act()
-        gc.collect()
+        gc.collect(1)  # what was just dropped is young
         return self.value
 
     def __float__(self):

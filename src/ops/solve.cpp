@@ -276,7 +276,7 @@ Tensor tensorinv(const Tensor& a, int64_t ind) {
   Dims out(sizes.subspan(cut));
   for (int64_t s : sizes.first(cut)) out.push_back(s);
   auto [inverse, info] = call<"aten::linalg_inv_ex", Pair>(reshape(a, Dims{rest, first}), false);
-  if (!a.device().is_meta() && info.data_as<int32_t>()[0] != 0)
+  if (!a.device().is_meta() && call<"aten::_local_scalar_dense", Scalar>(info).to_int() != 0)
     raise<Error>("linalg.tensorinv: Failed to invert the input tensor, because it is singular.");
   return reshape(inverse, out);
 }

@@ -21,6 +21,7 @@ from table import ROWS  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ABOUT_DEVICES = {"cpu", "numpy", "to"}  # what they do depends on where the tensor is
+OWN_LAYOUT = {"scaled_dot_product_attention"}  # the CPU's kernel leaves heads beside each other
 
 # What a tier-1 device cannot do by itself, and why. Anything else that falls back fails test_fallbacks.
 GATHER = ["embedding", "gather", "index.Tensor", "index_select", "take"]
@@ -44,13 +45,13 @@ def outcome(function, sample):
         return type(error)
 
 
-def compare(got, want, tolerance=None):
+def compare(got, want, tolerance=None, strides=True):
     """'' when a tensor on the device is the CPU's."""
     if not is_tensor(torch, want):
         return "" if is_tensor(torch, want) == is_tensor(torch, got) else f"got {got}"
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"{got.dtype} {list(got.shape)}, the CPU has {want.dtype} {list(want.shape)}"
-    if got.numel() > 1 and got.stride() != want.stride():
+    if strides and got.numel() > 1 and got.stride() != want.stride():
         return f"strides {got.stride()}, the CPU has {want.stride()}"
     return differences(array(torch, got), array(torch, want), *(tolerance or TOLERANCE.get(short(want.dtype), (0, 0))))
 
@@ -70,7 +71,7 @@ def test_values(example, op):
                 continue
             if not op.values:
                 continue
-            bad += [f"{where}: {told}" for g, w in zip(got, want) if (told := compare(g, w, op.tol.get(dtype)))]
+            bad += [f"{where}: {told}" for g, w in zip(got, want) if (told := compare(g, w, op.tol.get(dtype), op.name not in OWN_LAYOUT))]
     assert not bad, "\n".join(bad[:12])
 
 

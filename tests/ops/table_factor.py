@@ -12,13 +12,13 @@ def regular(torch, make, *shape, layout="contiguous"):
     """Matrices far from singular, with distinct singular values."""
     n = min(shape[-2:])
     x = make(*shape, low=-0.4, high=0.4, layout=layout)
-    return x + torch.diag_embed(torch.arange(2, n + 2).to(x.dtype), dim1=-2, dim2=-1) if shape[-1] == shape[-2] else x + torch.eye(*shape[-2:], dtype=x.dtype) * 2
+    return x + torch.diag_embed(torch.arange(2, n + 2).to(x), dim1=-2, dim2=-1) if shape[-1] == shape[-2] else x + torch.eye(*shape[-2:]).to(x) * 2
 
 
 def positive(torch, make, *shape):
     """Hermitian, with a dominant diagonal. Only sums: products would not have the same bits everywhere."""
     x = make(*shape, low=-0.2, high=0.2)
-    return x + x.mH + torch.diag_embed(torch.arange(2, shape[-1] + 2).to(x.dtype))
+    return x + x.mH + torch.diag_embed(torch.arange(2, shape[-1] + 2).to(x))
 
 
 def hermitian(name, **options):
@@ -92,8 +92,8 @@ def triangle(torch, make):
     return regular(torch, make, 3, 3).tril()
 
 
-def pivots(torch, *values):
-    return torch.tensor(values, dtype=torch.int32)
+def pivots(torch, make, *values):
+    return torch.tensor(values, dtype=torch.int32, device=make.device)
 
 
 def reflections(torch, make, *shape):
@@ -104,8 +104,8 @@ def lu(torch, make):
     for left in (True, False):
         for adjoint in (False, True):
             b = make(3, 2) if left else make(2, 3)
-            yield S("all forms", regular(torch, make, 3, 3), pivots(torch, 2, 3, 3), b, left=left, adjoint=adjoint)
-    yield S("broadcast", regular(torch, make, 2, 2), pivots(torch, 2, 2), make(3, 2, 1)).narrow()
+            yield S("all forms", regular(torch, make, 3, 3), pivots(torch, make, 2, 3, 3), b, left=left, adjoint=adjoint)
+    yield S("broadcast", regular(torch, make, 2, 2), pivots(torch, make, 2, 2), make(3, 2, 1)).narrow()
 
 
 def lstsq_samples(torch, make):
@@ -143,7 +143,7 @@ def powers(torch, make):
 
 def exponentials(torch, make):
     yield S("matrix", make(3, 3))
-    yield S("batch", make(2, 2, 2) * torch.tensor([[[0.01]], [[4.0]]]).to(make.dtype)).but(grad=False)
+    yield S("batch", make(2, 2, 2) * torch.tensor([[[0.01]], [[4.0]]], dtype=make.dtype, device=make.device)).but(grad=False)
     yield S("zero", make(2, 2) * 0).narrow()
     yield S("one", make(1, 1)).narrow()
 
@@ -182,7 +182,7 @@ def rows():
     yield Op("linalg.lu_factor", any_shape, out=2, errors=lambda torch, make: [E("RuntimeError", ("U[1,1] is zero",), torch.zeros(2, 2)), E("RuntimeError", ("pivoting",), make(2, 2), pivot=False)], **g)
     yield Op("linalg.lu", any_shape, out=3, **g)
     yield Op("linalg.lu_solve", lu, out=1, errors=lambda torch, make: [E("RuntimeError", ("int32",), make(2, 2), torch.ones(2, dtype=torch.int64), make(2, 1))], **g)
-    yield Op("lu_unpack", lambda torch, make: [S(f"{m} by {n}", make(2, m, n), pivots(torch, (2, 2), (1, 2))) for m, n in ((2, 2), (3, 2), (2, 3))], out=3, **g)
+    yield Op("lu_unpack", lambda torch, make: [S(f"{m} by {n}", make(2, m, n), pivots(torch, make, (2, 2), (1, 2))) for m, n in ((2, 2), (3, 2), (2, 3))], out=3, **g)
     yield Op("linalg.qr", any_shape, out=2, errors=lambda torch, make: [E("RuntimeError", ("mode",), make(2, 2), mode="x")], **g)
     yield Op("linalg.qr.modes", lambda torch, make: [S(mode, regular(torch, make, 4, 2), mode=mode) for mode in ("complete", "r")], "linalg.qr", **dict(g, grad=False))
     yield Op("geqrf", any_shape, method="geqrf", **dict(g, grad=False))
@@ -199,7 +199,7 @@ def rows():
     yield Op("linalg.lstsq", lstsq_samples, gradgrad=False, errors=lambda torch, make: [E("RuntimeError", ("driver",), make(3, 2), make(3, 1), driver="x"), E("RuntimeError", ("size(-2)",), make(3, 2), make(4, 2)),
              E("RuntimeError", ("dtype",), make(3, 2, dtype="f32"), make(3, 2, dtype="f64"))], **dict(g, meta=False))
     yield Op("linalg.pinv", any_shape, out=1, gradgrad=False, **g)
-    yield Op("linalg.pinv.forms", lambda torch, make: [S("hermitian", positive(torch, make, 3, 3), hermitian=True), S("rtol", make(3, 2), rtol=0.9), S("rcond", make(3, 2), 0.9), S("atol", make(2, 2), atol=torch.tensor(0.5))], "linalg.pinv", **dict(g, grad=False))
+    yield Op("linalg.pinv.forms", lambda torch, make: [S("hermitian", positive(torch, make, 3, 3), hermitian=True), S("rtol", make(3, 2), rtol=0.9), S("rcond", make(3, 2), 0.9), S("atol", make(2, 2), atol=torch.tensor(0.5, device=make.device))], "linalg.pinv", **dict(g, grad=False))
     yield Op("linalg.matrix_rank", lambda torch, make: [S("full", make(3, 2)), S("tol", make(3, 2), 2.0), S("hermitian", positive(torch, make, 3, 3), hermitian=True), S("rtol", make(2, 3, 2), rtol=0.7)], **dict(g, grad=False, dtypes=("f64", "c128")))
     yield Op("linalg.cond", lambda torch, make: [S(f"{p}", regular(torch, make, 3, 3), p) for p in (None, 1, -1, 2, -2, float("inf"), "fro", "nuc")], gradgrad=False, errors=lambda torch, make: [E("ValueError", ("3",), make(2, 2), 3)], **g)
     yield Op("linalg.matrix_norm", norm_samples((1, -1, 2, -2, float("inf"), float("-inf"), "fro", "nuc")), gradgrad=False,
@@ -209,7 +209,7 @@ def rows():
     yield Op("linalg.matrix_power", powers, out=1, errors=lambda torch, make: [E("RuntimeError", ("square",), make(2, 3), 2)], **g)
     yield Op("linalg.matrix_exp", exponentials, errors=lambda torch, make: [E("RuntimeError", ("square",), make(2, 3))], **g)
     yield Op("linalg.ldl_factor", lambda torch, make: [S("matrix", positive(torch, make, 3, 3)), S("hermitian", positive(torch, make, 3, 3), hermitian=True)], **dict(g, grad=False))
-    yield Op("linalg.ldl_solve", lambda torch, make: [S("matrix", triangle(torch, make), pivots(torch, 1, 2, 3), make(3, 2))], **dict(g, grad=False))
+    yield Op("linalg.ldl_solve", lambda torch, make: [S("matrix", triangle(torch, make), pivots(torch, make, 1, 2, 3), make(3, 2))], **dict(g, grad=False))
     yield Op("linalg.tensorinv", lambda torch, make: [S("matrix", regular(torch, make, 6, 6).reshape(2, 3, 3, 2), ind=2)], errors=lambda torch, make: [E("RuntimeError", ("prod",), make(2, 3))], **dict(g, dtypes=("f64",), gradgrad=False))
     yield Op("linalg.tensorsolve", lambda torch, make: [S("matrix", regular(torch, make, 6, 6).reshape(2, 3, 3, 2), make(2, 3)), S("dims", regular(torch, make, 6, 6).reshape(6, 3, 2), make(6), dims=(0,))], **dict(g, dtypes=("f64",), gradgrad=False))
     yield Op("linalg.cross", vectors, out=1, errors=lambda torch, make: [E("RuntimeError", ("3",), make(2), make(2)), E("RuntimeError", ("dimensions",), make(3), make(2, 3))], **dict(g, dtypes=TYPES + ("i64",)))

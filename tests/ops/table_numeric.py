@@ -6,7 +6,7 @@ FLOATS = ("f32", "f64")
 
 
 def quantile_samples(torch, make):
-    x, q = make.distinct(4, 5), torch.tensor([0.1, 0.55, 0.9], dtype=make.dtype)
+    x, q = make.distinct(4, 5), torch.tensor([0.1, 0.55, 0.9], dtype=make.dtype, device=make.device)
     yield S("flat", x, 0.3)
     yield S("dim", x, 0.5, 0)
     yield S("keepdim", x, q, dim=1, keepdim=True)
@@ -30,9 +30,9 @@ def quantile_errors(torch, make):
 
 def histogram_samples(torch, make):
     yield S("count", make(20), 5)
-    yield S("edges", make(4, 5), torch.tensor([-2.0, 0.0, 0.5, 2.0], dtype=make.dtype))
+    yield S("edges", make(4, 5), torch.tensor([-2.0, 0.0, 0.5, 2.0], dtype=make.dtype, device=make.device))
     yield S("weight", make(6), 3, range=(-1.0, 2.0), weight=make(6, low=0.5, high=1.5), density=True)
-    yield S("one value", torch.ones(3, dtype=make.dtype), 2).narrow()
+    yield S("one value", torch.ones(3, dtype=make.dtype, device=make.device), 2).narrow()
 
 
 def lines(torch, make):
@@ -47,7 +47,7 @@ def gradients(torch, make):
     yield S("plain", x)
     yield S("spacing", x, spacing=2.0, dim=1)
     yield S("spacing", x, spacing=(0.5, 2.0), edge_order=2).narrow()
-    yield S("places", x, spacing=(torch.tensor([0.0, 1.0, 3.0, 4.0], dtype=make.dtype),), dim=0, edge_order=2).narrow()
+    yield S("places", x, spacing=(torch.tensor([0.0, 1.0, 3.0, 4.0], dtype=make.dtype, device=make.device),), dim=0, edge_order=2).narrow()
 
 
 def covariances(torch, make):
@@ -77,7 +77,7 @@ def rows():
     f = dict(g, dtypes=FLOATS)
     yield Op("quantile", quantile_samples, method="quantile", out=1, errors=quantile_errors, meta=False, **f)
     yield Op("nanquantile", quantile_samples, method="nanquantile", out=1, errors=quantile_errors, meta=False, **f)
-    yield Op("histc", lambda torch, make: [S("count", make(20), 5), S("range", make(20), 4, -1, 2), S("one value", torch.ones(3, dtype=make.dtype), 4), S("ends", torch.arange(5, dtype=make.dtype), 4, 0, 4)], method="histc", out=1, grad=False, meta=False,
+    yield Op("histc", lambda torch, make: [S("count", make(20), 5), S("range", make(20), 4, -1, 2), S("one value", torch.ones(3, dtype=make.dtype, device=make.device), 4), S("ends", torch.arange(5, dtype=make.dtype, device=make.device), 4, 0, 4)], method="histc", out=1, grad=False, meta=False,
              errors=lambda torch, make: [E("RuntimeError", ("bins",), make(3), 0), E("RuntimeError", ("max",), make(3), 3, 2, 1), E("RuntimeError", ("finite",), make(3) / 0, 3)], **f)
     yield Op("histogram", histogram_samples, method="histogram", grad=False, meta=False, errors=lambda torch, make: [E("RuntimeError", ("bins",), make(3), 0), E("RuntimeError", ("one dimension",), make(3), make(2, 2))], **f)
     yield Op("trapezoid", lines, aliases=("trapz",), errors=lambda torch, make: [E("RuntimeError", ("one `x` value",), make(3), make(4))], **dict(g, dtypes=FLOATS + ("c128",)))
