@@ -30,8 +30,14 @@ SCATTER = ["index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_T
 SCAN = ["cumprod", "cumsum"]
 SORT = ["sort", "sort.stable"]
 SIZE_FROM_VALUES = ["masked_select", "nonzero", "repeat_interleave.Tensor"]
-NO_COMPLEX = ["copy_", "fill_.Scalar"]  # the example device stores no complex numbers
-EXPECTED = {f"aten::{name}" for name in GATHER + SCATTER + SCAN + SORT + SIZE_FROM_VALUES + NO_COMPLEX}
+NO_COMPLEX = ["copy_", "fill_.Scalar", "_conj_physical", "abs", "bmm", "mm", "mul.Tensor"]  # the example device stores no complex numbers
+LAPACK = ["_householder_product", "_linalg_eigh", "_linalg_eigvals", "_linalg_svd", "_lstsq", "_lu_permutation", "_ormqr", "geqrf", "linalg_cholesky_ex",
+          "linalg_eig", "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_solve_triangular"]  # fmt: skip
+FOURIER = ["_fft_c2c", "_fft_c2r", "_fft_r2c"]
+SEARCH = ["searchsorted.Tensor"]
+NOT_DECOMPOSED = ["_adaptive_avg_pool3d", "_cdist_forward", "_ctc_loss", "_embedding_bag", "_pdist_forward", "adaptive_max_pool2d", "adaptive_max_pool3d",
+                  "avg_pool3d", "fractional_max_pool2d", "fractional_max_pool3d", "grid_sampler_2d", "grid_sampler_3d", "max_pool3d_with_indices"]  # fmt: skip
+EXPECTED = {f"aten::{name}" for name in GATHER + SCATTER + SCAN + SORT + SIZE_FROM_VALUES + NO_COMPLEX + LAPACK + FOURIER + SEARCH + NOT_DECOMPOSED}
 
 
 def fallbacks():
