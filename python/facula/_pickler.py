@@ -118,4 +118,3 @@ _BY_TYPE = {
     types.FunctionType: _global,
     types.BuiltinFunctionType: lambda obj: _global(obj) if isinstance(obj.__self__, (types.ModuleType, type(None))) else ("reduce", obj.__reduce_ex__(2)),
 }
-

@@ -21,11 +21,14 @@ BackendError& backend_error() {
   return e;
 }
 
-PyObject* unpickling_error() {  // pickle.UnpicklingError, borrowed from its module
-  Own module(PyImport_ImportModule("_pickle"));
-  Own type(module ? PyObject_GetAttrString(module.get(), "UnpicklingError") : nullptr);
-  PyErr_Clear();
-  return type ? type.get() : PyExc_RuntimeError;
+PyObject* unpickling_error() {  // pickle.UnpicklingError, kept
+  static PyObject* type = [] {
+    Own module(PyImport_ImportModule("_pickle"));
+    PyObject* found = module ? PyObject_GetAttrString(module.get(), "UnpicklingError") : nullptr;
+    PyErr_Clear();
+    return found ? found : PyExc_RuntimeError;
+  }();
+  return type;
 }
 
 void set_error(PyObject* kind, std::string_view text) {

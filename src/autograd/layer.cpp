@@ -102,8 +102,8 @@ class OpNode final : public Node {
     return std::move(run.gradients);
   }
 
-  // What a run elsewhere still reads, that run drops when it ends. A node that saved numbers only keeps them, and may run
-  // again, as in PyTorch.
+  // What a run elsewhere still reads, that run drops when it ends. A node that saved numbers only keeps them, and may
+  // run again, as in PyTorch.
   void release_saved() override {
     SmallVector<Saved> dropped;
     std::lock_guard guard(lock_);

@@ -130,7 +130,7 @@ std::unique_ptr<Map> named(size_t bytes, int tracker) {
 
 Ref<Storage> storage_on(std::unique_ptr<Map> m, size_t bytes) {
   auto s = make_ref<Storage>(Block{m->data(), unmap, m.get()}, bytes, Device{}, nullptr);
-  m.release();
+  static_cast<void>(m.release());  // the block's
   return s;
 }
 

@@ -281,14 +281,14 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   return stack(columns, 1);
 }
 Tensor block_diag(TensorSpan tensors) {
-  int64_t rows = 0, columns = 0;
+  int64_t columns = 0;
   DType type = DType::Undefined;
   std::vector<Tensor> blocks;
   for (const Tensor& x : tensors) {
     FC_CHECK(x.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", blocks.size(),
              " has ", x.dim(), " dimensions");
     blocks.push_back(x.dim() == 2 ? x : reshape(x, Dims{1, x.numel()}));
-    rows += blocks.back().size(0), columns += blocks.back().size(1);
+    columns += blocks.back().size(1);
     type = promote(type, x.dtype());
   }
   if (blocks.empty()) return zeros(Dims{1, 0}, default_dtype(), Device());

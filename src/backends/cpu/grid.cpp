@@ -102,7 +102,8 @@ struct Axis {
   }
 };
 
-// The elements that a block of positions takes: of position i those from end[i - 1] to end[i]. Found once for all channels.
+// The elements that a block of positions takes: of position i those from end[i - 1] to end[i], found once for all
+// channels.
 template <class T>
 struct Picked {
   std::vector<size_t> end;

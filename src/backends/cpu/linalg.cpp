@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "backends/cpu/lapack.h"
 #include "backends/cpu/register.h"
@@ -96,7 +97,8 @@ bool all_finite(const T* a, int64_t n) {
 Three lu_factor_ex(const Tensor& a, bool pivot, bool check) {
   FC_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   const char* op = "linalg.lu_factor";
-  auto [lu, pivots, info] = lu_results(a);
+  Tensor lu, pivots, info;
+  std::tie(lu, pivots, info) = lu_results(a);
   copy_(lu, a);
   with_lapack_type(op, a.dtype(), [&]<class T>() {
     Blocks<T> matrices(lu);
@@ -112,7 +114,8 @@ Three lu_factor_ex(const Tensor& a, bool pivot, bool check) {
 
 Pair inv_ex(const Tensor& a, bool check) {
   const char* op = "linalg.inv";
-  auto [out, info] = square_results(op, a);
+  Tensor out, info;
+  std::tie(out, info) = square_results(op, a);
   copy_(out, a);
   with_lapack_type(op, a.dtype(), [&]<class T>() {
     Blocks<T> matrices(out);
@@ -198,7 +201,8 @@ Tensor lu_permutation(const Tensor& pivots, int64_t rows) {
 // --- Cholesky
 Pair cholesky_ex(const Tensor& a, bool upper, bool check) {
   const char* op = "linalg.cholesky";
-  auto [out, info] = square_results(op, a);
+  Tensor out, info;
+  std::tie(out, info) = square_results(op, a);
   copy_(out, a);
   with_lapack_type(op, a.dtype(), [&]<class T>() {
     Blocks<T> matrices(out);
@@ -241,7 +245,8 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
 // --- QR
 Pair geqrf(const Tensor& a) {
   const char* op = "geqrf";
-  auto [out, tau] = geqrf_results(a);
+  Tensor out, tau;
+  std::tie(out, tau) = geqrf_results(a);
   copy_(out, a);
   with_lapack_type(op, a.dtype(), [&]<class T>() {
     Blocks<T> matrices(out), taus(tau, 1);
@@ -321,7 +326,8 @@ std::string no_singular_values(int code) {
 
 Pair eigh(const Tensor& a, std::string_view uplo, bool vectors) {
   const char* op = "linalg.eigh";
-  auto [values, results] = eigh_results(a, uplo, vectors);
+  Tensor values, results;
+  std::tie(values, results) = eigh_results(a, uplo, vectors);
   const int n = columns_of(a);
   Tensor out = vectors ? results : copied_columns(a), info = zeros(batch_of(a), DType::Int32, a.device());
   if (vectors) copy_(out, a);
@@ -382,7 +388,8 @@ void unpack_pairs(int n, const R* im, const R* packed, std::complex<R>* out) {
 
 Pair eig_of(const Tensor& a, bool vectors) {
   const char* op = "linalg.eig";
-  auto [values, out] = eig_results(a, vectors);
+  Tensor values, out;
+  std::tie(values, out) = eig_results(a, vectors);
   const int n = columns_of(a);
   Tensor x = copied_columns(a), info = zeros(batch_of(a), DType::Int32, a.device());
   FC_CHECK(all_true(isfinite(a)), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
@@ -434,7 +441,8 @@ Three svd(const Tensor& a, bool full, bool vectors, std::optional<std::string_vi
   const char* op = "linalg.svd";
   FC_CHECK(!driver,
            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
-  auto [u, s, vh] = svd_results(a, full, vectors);
+  Tensor u, s, vh;
+  std::tie(u, s, vh) = svd_results(a, full, vectors);
   const int m = rows_of(a), n = columns_of(a), k = std::min(m, n);
   Tensor x = copied_columns(a), info = zeros(batch_of(a), DType::Int32, a.device());
   if (a.numel() == 0) {
@@ -488,7 +496,8 @@ Three svd(const Tensor& a, bool full, bool vectors, std::optional<std::string_vi
 Three lstsq_driver(const Tensor& a, const Tensor& b, double rcond, std::string_view driver) {
   const char* op = "torch.linalg.lstsq";
   const int m = rows_of(a), n = columns_of(a), k = columns_of(b), tall = std::max(m, n), least = std::min(m, n);
-  auto [x, rank, s] = lstsq_results(a, b);
+  Tensor x, rank, s;
+  std::tie(x, rank, s) = lstsq_results(a, b);
   Tensor factors = copied_columns(a), info = zeros(batch_of(a), DType::Int32, a.device());
   for (const Tensor& t : {x, rank, s}) zero_(t);
   copy_(narrow(x, -2, 0, m), b);
@@ -570,7 +579,8 @@ Three lstsq_driver(const Tensor& a, const Tensor& b, double rcond, std::string_v
 // --- symmetric indefinite matrices
 Three ldl_factor_ex(const Tensor& a, bool hermitian, bool check) {
   const char* op = "torch.linalg.ldl_factor_ex";
-  auto [out, pivots, info] = ldl_results(a);
+  Tensor out, pivots, info;
+  std::tie(out, pivots, info) = ldl_results(a);
   copy_(out, a);
   zero_(info);
   if (a.numel() > 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random variables with a tensor as parameter. All is computed in double, one element after the other: how many words one
-// takes depends on the words, so that only this order gives the same numbers for any number of threads.
+// Random variables with a tensor as parameter. All is computed in double, one element after the other: how many words
+// one takes depends on the words, so that only this order gives the same numbers for any number of threads.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,7 +29,7 @@ class Draws {
   double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.28318530717958647692 * uniform()); }
 
   // Marsaglia and Tsang 2000: a cube of a normal number, nearly always accepted. Below 1 the concentration is raised by
-  // one, and the result taken to a power of another draw; the logarithm of that stays finite where the number would not.
+  // one, and the result taken to a power of another draw; the logarithm of that stays finite.
   double log_gamma(double a) {
     double boost = 0;
     if (a < 1) {
@@ -74,8 +74,8 @@ class Draws {
   std::lock_guard<std::mutex> lock_;
 };
 
-// The integral from 0 to infinity of exp(exponent(u)) factor(u), where the exponent starts at 0 and falls in the end: ten
-// points of Gauss and Legendre in each of ten ranges, which grow fourfold up to where nothing is left.
+// The integral from 0 to infinity of exp(exponent(u)) factor(u), where the exponent starts at 0 and falls in the end:
+// ten points of Gauss and Legendre in each of ten ranges, which grow fourfold up to where nothing is left.
 template <class Exponent, class Factor>
 double integral(Exponent exponent, Factor factor) {
   constexpr double at[] = {0.1488743389816312, 0.4333953941292472, 0.6794095682990244, 0.8650633666889845,
@@ -97,9 +97,9 @@ double integral(Exponent exponent, Factor factor) {
   return sum;
 }
 
-// dx/da = -(dF/da) / f at fixed F, for the density f of a gamma variable x with concentration a. With df/da = f (log t -
-// digamma(a)) it is an integral over t below x, or above: the one whose factor has one sign, except that a small x has all
-// of its variation above on scales too different for the ranges. t = x exp(-u) or x exp(u).
+// dx/da = -(dF/da) / f at fixed F, for the density f of a gamma variable x with concentration a. With
+// df/da = f (log t - digamma(a)) it is an integral over t below x, or above: the one whose factor has one sign, except that a
+// small x has all of its variation above on scales too different for the ranges. t = x exp(-u) or x exp(u).
 double gamma_slope(double x, double a) {
   x = std::max(x, std::numeric_limits<double>::min());
   const double below = math::digamma(a) - std::log(x);

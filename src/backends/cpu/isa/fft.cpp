@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/isa.h"
 #include "backends/cpu/fft.h"
 
 namespace fc::cpu::FC_ISA {
@@ -49,7 +50,7 @@ void butterflies(const FftStep<R>& f) {
     const R* w = f.twiddles + 2 * (r - 1) * p;
     const R *xr = f.xr + s * p, *xi = f.xi + s * p;
     R *yr = f.yr + s * r * p, *yi = f.yi + s * r * p;
-#pragma GCC ivdep
+    FC_IVDEP
     for (int64_t q = 0; q < s; ++q) {
       R re[r], im[r];
       for (int j = 0; j < r; ++j) re[j] = xr[q + s * m * j], im[j] = xi[q + s * m * j];
@@ -77,7 +78,7 @@ void any_radix(const FftStep<R>& f) {
       for (int64_t j = 0, at = 0; j < r; ++j) {
         const R cr = f.roots[2 * at], ci = f.roots[2 * at + 1], gr = cr * wr - ci * wi, gi = cr * wi + ci * wr;
         const R *xr = f.xr + s * (p + m * j), *xi = f.xi + s * (p + m * j);
-#pragma GCC ivdep
+        FC_IVDEP
         for (int64_t q = 0; q < s; ++q) {
           yr[q] += xr[q] * gr - xi[q] * gi;
           yi[q] += xr[q] * gi + xi[q] * gr;
