@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent networks. A layer in one direction is one operator: the input's product is made for all steps at once, a
-// step multiplies the state and applies the cell in place, and the backward multiplies the state's weights step by step,
-// and
-// everything else at once. Sequences are packed: all rows of step 0, then of step 1 …; a step has no more rows than the
-// one before, so that a padded batch is the case where all have the same.
+// step multiplies the state and applies the cell in place, and the backward multiplies the state's weights step by
+// step, and everything else at once. Sequences are packed: all rows of step 0, then of step 1 …; a step has no more
+// rows than the one before, so that a padded batch is the case where all have the same.
 #include <vector>
 
 #include "define/calls.h"

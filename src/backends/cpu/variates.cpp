@@ -97,8 +97,8 @@ double integral(Exponent exponent, Factor factor) {
   return sum;
 }
 
-// dx/da = -(dF/da) / f at fixed F, for the density f of a gamma variable x with concentration a. With
-// df/da = f (log t - digamma(a)) it is an integral over t below x, or above: the one whose factor has one sign, except that a
+// dx/da = -(dF/da) / f at fixed F, for the density f of a gamma variable x with concentration a. As df/da is
+// f (log t - digamma(a)), it is an integral over t below x, or above: the one whose factor has one sign, except that a
 // small x has all of its variation above on scales too different for the ranges. t = x exp(-u) or x exp(u).
 double gamma_slope(double x, double a) {
   x = std::max(x, std::numeric_limits<double>::min());
