@@ -2,6 +2,13 @@
 """Singular values and principal components of matrices that are close to a low rank, by random projection."""
 
 from facula import _C
+from facula._tensor import Tensor
+
+
+def _need_matrices(name, A):
+    if not isinstance(A, Tensor) or A.dim() < 2:
+        raise TypeError(f"{name}: a tensor of matrices is expected, got {A.dim()} dimensions" if isinstance(A, Tensor)
+                        else f"{name}: a tensor of matrices is expected, got {type(A).__name__}")  # fmt: skip
 
 
 def _basis(A, q, rounds):
@@ -16,6 +23,7 @@ def _basis(A, q, rounds):
 
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U, S and V of rank q whose product U diag(S) V^H is close to A, or to A - M."""
+    _need_matrices("svd_lowrank", A)
     q = 6 if q is None else q
     if not 0 <= q <= min(A.shape[-2:]):
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(A.shape[-2:])}")
@@ -36,6 +44,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 def pca_lowrank(A, q=None, center=True, niter=2):
     """The principal components of the rows of A: svd_lowrank after subtracting the mean of each column, if center."""
+    _need_matrices("pca_lowrank", A)
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q
     if not 0 <= q <= min(m, n):

@@ -28,6 +28,7 @@ Pair lu_factor(const Tensor& a, bool pivot) {
 }
 
 Tensor lu_permutation_meta(const Tensor& pivots, int64_t rows) {
+  FC_CHECK(pivots.dim() > 0, "_lu_permutation: pivots along the last dimension are expected, got a scalar");
   return empty_tensor(vector_sizes(pivots.sizes().first(pivots.sizes().size() - 1), rows), DType::Int64,
                       pivots.device());
 }

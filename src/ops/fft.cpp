@@ -32,11 +32,17 @@ Tensor c2r(const Tensor& x, IntSpan dim, FftNorm norm, int64_t n) {
   return call<"aten::_fft_c2r", Tensor>(x, dim, static_cast<int64_t>(norm), n);
 }
 
-Tensor c2c_meta(const Tensor& x, IntSpan, int64_t, bool) { return fft_result(x, x.sizes(), x.dtype()); }
+Tensor c2c_meta(const Tensor& x, IntSpan dim, int64_t, bool) {
+  check_fft("_fft_c2c", x, dim, true);
+  return fft_result(x, x.sizes(), x.dtype());
+}
 Tensor r2c_meta(const Tensor& x, IntSpan dim, int64_t, bool onesided) {
+  check_fft("_fft_r2c", x, dim, false);
   return onesided ? fft_r2c_result(x, wrap_dim(dim.back(), x.dim())) : fft_result(x, x.sizes(), complex_of(x.dtype()));
 }
 Tensor c2r_meta(const Tensor& x, IntSpan dim, int64_t, int64_t n) {
+  check_fft("_fft_c2r", x, dim, true);
+  FC_CHECK(!dim.empty(), "_fft_c2r: no dimension to transform");
   return fft_c2r_result(x, wrap_dim(dim.back(), x.dim()), n);
 }
 
@@ -241,7 +247,7 @@ DType float_type(const char* op, OptType dtype) {
 }
 Tensor fftfreq(int64_t n, double d, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
   const DType type = float_type("fftfreq", dtype);
-  Tensor up = range(0, (n + 1) / 2, type, layout, device, pin), down = range(-(n / 2), 0, type, layout, device, pin);
+  Tensor up = range(0, n - n / 2, type, layout, device, pin), down = range(-(n / 2), 0, type, layout, device, pin);
   return mul(cat(std::array{up, down}, 0), 1.0 / (static_cast<double>(n) * d));
 }
 Tensor rfftfreq(int64_t n, double d, OptType dtype, OptLayout layout, OptDevice device, OptBool pin) {
@@ -388,7 +394,9 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   };
   Tensor y = overlap(mul(frames, w)),
          envelope = overlap(expand(reshape(square(abs(w)), Dims{1, 1, n_fft}), Dims{1, count, n_fft}));
-  const int64_t start = center ? n_fft / 2 : 0, end = wanted ? start + *wanted : center ? total - n_fft / 2 : total;
+  const int64_t start = center ? n_fft / 2 : 0;
+  FC_CHECK(!wanted || (*wanted >= 0 && *wanted <= INT64_MAX - start), op, ": invalid length ", *wanted);
+  const int64_t end = wanted ? start + *wanted : center ? total - n_fft / 2 : total;
   const int64_t stop = std::min(end, total);
   FC_CHECK(stop > start, op, ": nothing is left of ", total, " elements between ", start, " and ", end);
   y = narrow(y, 1, start, stop - start), envelope = narrow(envelope, 1, start, stop - start);

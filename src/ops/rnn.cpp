@@ -294,7 +294,7 @@ struct Network {
   // Data packed by batch_sizes; h and c [layers * directions, batch, …].
   Three run(const Tensor& data, IntSpan batch_sizes, const Tensor& h, const Tensor& c, TensorSpan params) const {
     const int64_t directions = bidirectional ? 2 : 1;
-    FC_CHECK(layers > 0, "rnn: num_layers must be positive, got ", layers);
+    FC_CHECK(layers > 0 && layers <= (int64_t{1} << 32), "rnn: num_layers must be positive, got ", layers);
     FC_CHECK(dropout >= 0 && dropout <= 1, "dropout probability has to be between 0 and 1, but got ", dropout);
     FC_CHECK(h.dim() == 3 && h.size(0) == layers * directions, "rnn: Expected a hidden state of ", layers * directions,
              " layers and directions, got ", h.sizes());

@@ -7,6 +7,14 @@
 
 namespace fc {
 
+void check_fft(const char* op, const Tensor& self, IntSpan dims, bool complex) {
+  const DType t = self.dtype();
+  FC_CHECK(complex ? t == DType::Complex64 || t == DType::Complex128 : t == DType::Float32 || t == DType::Float64, op,
+           ": Unsupported dtype ", t);
+  FC_CHECK(complex || !dims.empty(), op, ": no dimension to transform");
+  for (int64_t d : dims) wrap_dim(d, self.dim());
+}
+
 double fft_scale(IntSpan sizes, IntSpan dims, int64_t normalization) {
   double count = 1;
   for (int64_t d : dims)

@@ -9,7 +9,10 @@ from fuzz_operators.values import Alias, Items, Literal, Tensor, helpers
 
 # What a caller may be told. RuntimeError includes OutOfMemoryError and NotImplementedError.
 FIT = (RuntimeError, ValueError, TypeError, IndexError, OverflowError, BufferError)
-AS_PYTORCH = {("torch.nn.functional.embedding", AssertionError)}  # what PyTorch raises there
+AS_PYTORCH = {  # what PyTorch raises there
+    ("torch.nn.functional.embedding", AssertionError), ("torch.nn.functional.multi_head_attention_forward", AssertionError),
+    ("torch.save", AttributeError), ("torch.load", AttributeError),
+}  # fmt: skip
 UNFIT_WORDS = re.compile(r"internal error|std::|vector::|basic_string|bad_alloc|should not happen|unknown error|map::at", re.I)
 
 

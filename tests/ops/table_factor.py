@@ -143,7 +143,7 @@ def powers(torch, make):
 
 def exponentials(torch, make):
     yield S("matrix", make(3, 3))
-    yield S("batch", make(2, 2, 2) * torch.tensor([[[0.01]], [[4.0]]], dtype=make.dtype, device=make.device)).but(grad=False)
+    yield S("batch", make(2, 2, 2) * torch.tensor([[[0.01]], [[4.0]]]).to(make.device, make.dtype)).but(grad=False)
     yield S("zero", make(2, 2) * 0).narrow()
     yield S("one", make(1, 1)).narrow()
 

@@ -345,6 +345,7 @@ void with_real(DType type, const F& f) {
 }
 
 Tensor c2c(const Tensor& self, IntSpan dim, int64_t normalization, bool forward) {
+  check_fft("_fft_c2c", self, dim, true);
   Tensor out = fft_result(self, self.sizes(), self.dtype());
   copy_(out, self);
   if (out.numel() == 0) return out;
@@ -357,6 +358,7 @@ Tensor c2c(const Tensor& self, IntSpan dim, int64_t normalization, bool forward)
 }
 
 Tensor r2c(const Tensor& self, IntSpan dim, int64_t normalization, bool onesided) {
+  check_fft("_fft_r2c", self, dim, false);
   if (!onesided) return c2c(to_dtype(self, complex_of(self.dtype())), dim, normalization, true);
   const int64_t last = wrap_dim(dim.back(), self.dim());
   Tensor out = fft_r2c_result(self, last), in = contiguous(self);
@@ -370,6 +372,8 @@ Tensor r2c(const Tensor& self, IntSpan dim, int64_t normalization, bool onesided
 }
 
 Tensor c2r(const Tensor& self, IntSpan dim, int64_t normalization, int64_t size) {
+  check_fft("_fft_c2r", self, dim, true);
+  FC_CHECK(!dim.empty(), "_fft_c2r: no dimension to transform");
   const int64_t last = wrap_dim(dim.back(), self.dim());
   Tensor out = fft_c2r_result(self, last, size),
          in = dim.size() > 1 ? c2c(self, dim.first(dim.size() - 1), 0, false) : contiguous(self);

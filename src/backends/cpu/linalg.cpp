@@ -180,7 +180,12 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
 
 // The rows' order that a factorisation's exchanges amount to.
 Tensor lu_permutation(const Tensor& pivots, int64_t rows) {
+  FC_CHECK(pivots.dim() > 0 && pivots.dtype() == DType::Int32,
+           "_lu_permutation: int32 pivots along the last dimension "
+           "are expected, got ",
+           pivots.dtype(), " ", pivots.sizes());
   const int64_t k = pivots.size(-1);
+  FC_CHECK(k <= rows, "_lu_permutation: ", k, " pivots of ", rows, " rows");
   Tensor from = contiguous(pivots),
          out = empty_tensor(vector_sizes(pivots.sizes().first(pivots.sizes().size() - 1), rows), DType::Int64,
                             pivots.device());

@@ -503,6 +503,8 @@ Two adaptive_max_pool(const Tensor& self, IntSpan size) {
   check_adaptive_pool(adaptive_max_name[spatial], self, size, spatial);
   const Dims shape = with_spatial(self, size);
   const bool any = checked_numel(shape) != 0;
+  // A size that has no room fails here, before its windows are listed.
+  const Tensor room = empty_tensor(shape, DType::Int64, Device{});
   const Windows windows = any ? adaptive_windows(self, size) : Windows(self, spatial);
   return max_of_windows(adaptive_max_name[spatial], self, size, [&](int64_t) -> const Windows& { return windows; });
 }
