@@ -77,11 +77,6 @@ def test_samples_follow_the_seed(torch, name):
     assert (first == distribution.sample((4,))).all()
 
 
-def slope(torch, make, concentration, eps=1e-5):
-    """d quantile / d concentration by differences: the reference for samples that move with their parameter."""
-    return (make(concentration + eps) - make(concentration - eps)) / (2 * eps)
-
-
 @pytest.mark.parametrize("a", [0.05, 0.7, 1.0, 3.5, 40.0, 900.0])
 def test_gamma_samples_move_with_their_concentration(torch, a):
     """-dF/da / f, F by numerical integration of the density."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HalfNormal."""
+"""HalfNormal, and what absolute values of symmetric variables share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import facula as torch
 from facula import Tensor
 from facula.distributions import constraints
+from facula.distributions.distribution import Distribution
 from facula.distributions.normal import Normal
 from facula.distributions.transformed_distribution import TransformedDistribution
 from facula.distributions.transforms import AbsTransform
@@ -15,30 +16,21 @@ from facula.distributions.transforms import AbsTransform
 __all__ = ["HalfNormal"]
 
 
-class HalfNormal(TransformedDistribution):
-    """The absolute value of a Normal with mean 0."""
+class Folded(TransformedDistribution):
+    """The absolute value of a variable that is symmetric around 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    base_dist: Normal
 
-    def __init__(self, scale: Tensor | float, validate_args: bool | None = None):
-        super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+    def __init__(self, base: Distribution, validate_args: bool | None = None):
+        super().__init__(base, AbsTransform(), validate_args=validate_args)
 
     scale = property(lambda self: self.base_dist.scale)
 
     @property
-    def mean(self) -> Tensor:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
     def mode(self) -> Tensor:
         return torch.zeros_like(self.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale.pow(2) * (1 - 2 / math.pi)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -55,3 +47,20 @@ class HalfNormal(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
+
+
+class HalfNormal(Folded):
+    """The absolute value of a Normal with mean 0."""
+
+    base_dist: Normal
+
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None):
+        super().__init__(Normal(0, scale, validate_args=False), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2) * (1 - 2 / math.pi)

@@ -79,10 +79,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     return function(p, q)
 
 
-def _infinite_like(tensor):
-    return torch.full_like(tensor, math.inf)
-
-
 def _x_log_x(tensor):
     return torch.special.xlogy(tensor, tensor)
 
@@ -304,7 +300,7 @@ def _kl_independent_independent(p, q):
 
 
 def _infinite(attribute):
-    return lambda p, q: _infinite_like(getattr(p, attribute))
+    return lambda p, q: torch.full_like(getattr(p, attribute), math.inf)
 
 
 for _p, _attribute, _qs in (
@@ -326,9 +322,9 @@ def _kl_bernoulli_poisson(p, q):
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
 
 
-def _to_uniform(mean_entropy, p, q):
+def _to_uniform(p, q):
     """Of p within [0, 1] against an even density."""
-    result = -mean_entropy + (q.high - q.low).log()
+    result = -p.entropy() + (q.high - q.low).log()
     return torch.where((q.low > p.support.lower_bound) | (q.high < p.support.upper_bound), math.inf, result)
 
 
@@ -349,7 +345,7 @@ def _to_normal(p, q):
 for _p in (Beta, ContinuousBernoulli):
     register_kl(_p, Exponential)(_to_exponential)
     register_kl(_p, Normal)(_to_normal)
-    register_kl(_p, Uniform)(lambda p, q: _to_uniform(p.entropy(), p, q))
+    register_kl(_p, Uniform)(_to_uniform)
 for _p in (Exponential, Gamma, Gumbel, Laplace):
     register_kl(_p, Normal)(_to_normal)
 register_kl(Gamma, Exponential)(_to_exponential)

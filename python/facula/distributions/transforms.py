@@ -337,17 +337,21 @@ class ReshapeTransform(Transform):
         return self._exchange(shape, self.out_shape, self.in_shape)
 
 
-class _Elementwise(Transform):
-    """A monotonic map of each element, equal to every other of its class."""
-
-    domain = constraints.real
-    bijective = True
-    sign = +1
+class _Fixed(Transform):
+    """A transform without parameters: equal to every other of its class."""
 
     def __eq__(self, other):
         return isinstance(other, type(self))
 
     __hash__ = object.__hash__
+
+
+class _Elementwise(_Fixed):
+    """A monotonic map of each element."""
+
+    domain = constraints.real
+    bijective = True
+    sign = +1
 
 
 class ExpTransform(_Elementwise):
@@ -567,16 +571,11 @@ class CorrCholeskyTransform(Transform):
         return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
 
 
-class SoftmaxTransform(Transform):
+class SoftmaxTransform(_Fixed):
     """Unnormalised log-probabilities to a simplex. Not bijective: for parameters, not for densities."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
-
-    def __eq__(self, other):
-        return isinstance(other, SoftmaxTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         probs = (x - x.max(-1, True)[0]).exp()
@@ -593,17 +592,12 @@ class SoftmaxTransform(Transform):
     inverse_shape = forward_shape
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(_Fixed):
     """n real numbers to a simplex of n + 1: each takes its share of what is left of a stick."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
     bijective = True
-
-    def __eq__(self, other):
-        return isinstance(other, StickBreakingTransform)
-
-    __hash__ = object.__hash__
 
     @staticmethod
     def _offset(x, count):
@@ -635,16 +629,11 @@ class StickBreakingTransform(Transform):
         return shape[:-1] + (shape[-1] - 1,)
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(_Fixed):
     """Any matrix to a lower triangle with a positive diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
-
-    def __eq__(self, other):
-        return isinstance(other, LowerCholeskyTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
@@ -653,16 +642,11 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(Transform):
+class PositiveDefiniteTransform(_Fixed):
     """Any matrix to a positive definite one."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
-
-    def __eq__(self, other):
-        return isinstance(other, PositiveDefiniteTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         x = LowerCholeskyTransform()(x)
