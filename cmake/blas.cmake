@@ -30,8 +30,8 @@ if(facula_cblas_library)
   if(BLAS STREQUAL "OpenBLAS")
     set(facula_cblas_soname libopenblas.so.0)
   endif()
-  # Nothing links with it: src/backends/cpu/{blas,lapack}.cpp load it when it is first needed.
-  set_property(SOURCE src/backends/cpu/blas.cpp src/backends/cpu/lapack.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+  # Nothing links with it: src/backends/cpu/{blas_choice,lapack}.cpp load it when it is first needed.
+  set_property(SOURCE src/backends/cpu/blas_choice.cpp src/backends/cpu/lapack.cpp APPEND PROPERTY COMPILE_DEFINITIONS
     FC_CBLAS_PATH="${facula_cblas_library}" FC_CBLAS_NAME="${facula_cblas_soname}")
 elseif(BLAS MATCHES "^(OpenBLAS|MKL|BLIS|Generic)$")
   message(STATUS "BLAS=${BLAS} was not found: the plain blocked product stands in")

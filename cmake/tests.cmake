@@ -26,6 +26,22 @@ foreach(row hostile=tests/backends/hostile.cpp example=examples/backend/example.
     CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/backends)
 endforeach()
 
+# BLAS libraries for tests/test_blas.py, one for each way that they differ.
+foreach(row "cblas=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x" "cblas64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=cblas_##x##64_"
+            "unmarked64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=cblas_##x"
+            "fortran=-DBLAS_INT=int32_t -DBLAS_NAME(x)=x##_ -DBLAS_FORTRAN"
+            "fortran64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=x##_64_ -DBLAS_FORTRAN"
+            "half=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x -DBLAS_LACKS_DGEMM"
+            "wrong=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x -DBLAS_WRONG")
+  string(REGEX MATCH "^([^=]*)=(.*)$" row "${row}")
+  separate_arguments(options UNIX_COMMAND "${CMAKE_MATCH_2}")
+  add_library(facula_blas_${CMAKE_MATCH_1} MODULE tests/blas/counting.cpp)
+  target_compile_options(facula_blas_${CMAKE_MATCH_1} PRIVATE -fvisibility=hidden ${options})
+  target_link_libraries(facula_blas_${CMAKE_MATCH_1} PRIVATE facula_flags)
+  set_target_properties(facula_blas_${CMAKE_MATCH_1} PROPERTIES PREFIX "" OUTPUT_NAME ${CMAKE_MATCH_1}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/blas)
+endforeach()
+
 # Preloaded by tests/faults: makes allocations fail. A sanitizer has its own.
 if(NOT FACULA_SANITIZE)
   add_library(facula_faults MODULE tests/faults/faults.cpp)

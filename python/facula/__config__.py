@@ -4,8 +4,10 @@ from facula import _C
 
 
 def show() -> str:
-    """The configuration page: compiler, flags, libraries, CPU capability, switches."""
-    return _C._show_config()
+    """The configuration page: compiler, flags, libraries, CPU capability, switches, who multiplies matrices and who could."""
+    from facula import _blas
+
+    return _C._show_config() + "".join(f"  - {line}\n" for line in _blas.lines())
 
 
 def parallel_info() -> str:

@@ -2,7 +2,6 @@
 // Functions around tensors that are no operators: making them from Python data, threads, memory, default types.
 #include <nanobind/nanobind.h>
 
-#include "backends/cpu/matmul.h"
 #include "bind.h"
 #include "casters.h"
 #include "core/threads.h"
@@ -86,8 +85,6 @@ void bind_tensor(nb::module_& m) {
   m.def("set_num_threads", &set_num_threads);
   m.def("are_deterministic_algorithms_enabled", &deterministic_algorithms);
   m.def("_set_deterministic_algorithms", &set_deterministic_algorithms);
-  m.def("_set_preferred_blas", [](const std::string& name) { cpu::set_preferred_blas(name); });
-  m.def("_preferred_blas", [] { return std::string(cpu::preferred_blas()); });
   m.def("_memory_stats", [] {
     MemoryStats s = cpu_memory_stats();
     nb::dict d;

@@ -1,98 +1,249 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/blas.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <bit>
 #include <complex>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string_view>
 
-#if FC_HAVE_CBLAS
-#include "backends/cpu/library.h"
+#include "backends/plugin/library_file.h"
+#include "core/error.h"
 #include "core/instruction_set.h"
-#endif
+#include "core/threads.h"
 
 namespace fc::cpu {
-
-#if FC_HAVE_CBLAS
 namespace {
+
+// Integers are handed over as 64-bit ones to every library: one with 32-bit integers takes the lower half of the
+// register, of the stack's slot or, in Fortran, of what the address names. So no library can be called wrongly, whatever
+// its names say of its integers.
+constexpr bool by_halves = std::endian::native == std::endian::little && sizeof(void*) == 8;
+using Int = std::conditional_t<by_halves, int64_t, int>;
 
 // The cblas interface is older than its headers' disagreements (enum types, const, complex): numbers and pointers.
 enum : int { RowMajor = 101, Plain = 111, Transposed = 112 };
+template <class Scalar>  // float, double, or the address of a complex number
+using Gemm = void(int order, int ta, int tb, Int m, Int n, Int k, Scalar alpha, const void* a, Int lda, const void* b,
+                  Int ldb, Scalar beta, void* c, Int ldc);
 template <class Scalar>
-using Gemm = void(int order, int ta, int tb, int m, int n, int k, Scalar alpha, const void* a, int lda, const void* b,
-                  int ldb, Scalar beta, void* c, int ldc);
-template <class Scalar>
-using Gemv = void(int order, int t, int m, int n, Scalar alpha, const void* a, int lda, const void* x, int incx,
-                  Scalar beta, void* y, int incy);
+using Gemv = void(int order, int t, Int m, Int n, Scalar alpha, const void* a, Int lda, const void* x, Int incx,
+                  Scalar beta, void* y, Int incy);
+// Fortran takes addresses, and behind all arguments the length of each text.
+using FortranGemm = void(const char* ta, const char* tb, const Int* m, const Int* n, const Int* k, const void* alpha,
+                         const void* a, const Int* lda, const void* b, const Int* ldb, const void* beta, void* c,
+                         const Int* ldc, size_t, size_t);
+using FortranGemv = void(const char* t, const Int* m, const Int* n, const void* alpha, const void* a, const Int* lda,
+                         const void* x, const Int* incx, const void* beta, void* y, const Int* incy, size_t);
 
-struct Blas {
-  Gemm<float>* sgemm;
-  Gemm<double>* dgemm;
-  Gemm<const void*>*cgemm, *zgemm;
-  Gemv<float>* sgemv;
-  Gemv<double>* dgemv;
-  bool found = false;
+constexpr char kLetters[] = {'s', 'd', 'c', 'z'};
+constexpr DType kTypes[] = {DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
+size_t slot(DType t) { return static_cast<size_t>(std::ranges::find(kTypes, t) - kTypes); }
 
-  Blas() {
-    void* lib = open_library(FC_CBLAS_PATH, FC_CBLAS_NAME);
-    found = lib && find_symbol(lib, "cblas_sgemm", sgemm) && find_symbol(lib, "cblas_dgemm", dgemm) &&
-            find_symbol(lib, "cblas_cgemm", cgemm) && find_symbol(lib, "cblas_zgemm", zgemm) &&
-            find_symbol(lib, "cblas_sgemv", sgemv) && find_symbol(lib, "cblas_dgemv", dgemv) && knows_processor(lib);
+int cblas(bool transposed) { return transposed ? Transposed : Plain; }
+const char* text(bool transposed) { return transposed ? "T" : "N"; }
+
+template <class T>
+void gemm(void (*fn)(), bool fortran, const LibraryProduct& p) {
+  const T alpha(static_cast<decltype(std::abs(T()))>(p.alpha)), beta(static_cast<decltype(std::abs(T()))>(p.beta));
+  if (fortran) {  // column by column: c.T = b.T @ a.T
+    const Int m = p.m, n = p.n, k = p.k, lda = p.lda, ldb = p.ldb, ldc = p.ldc;
+    reinterpret_cast<FortranGemm*>(fn)(text(p.transpose_b), text(p.transpose_a), &n, &m, &k, &alpha, p.b, &ldb, p.a,
+                                       &lda, &beta, p.c, &ldc, 1, 1);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    reinterpret_cast<Gemm<T>*>(fn)(RowMajor, cblas(p.transpose_a), cblas(p.transpose_b), p.m, p.n, p.k, alpha, p.a,
+                                   p.lda, p.b, p.ldb, beta, p.c, p.ldc);
+  } else {
+    reinterpret_cast<Gemm<const void*>*>(fn)(RowMajor, cblas(p.transpose_a), cblas(p.transpose_b), p.m, p.n, p.k,
+                                             &alpha, p.a, p.lda, p.b, p.ldb, &beta, p.c, p.ldc);
   }
+}
 
-  // An OpenBLAS older than the processor falls back to kernels of a decade ago, several times slower than our own.
-  static bool knows_processor(void* lib) {
-    char* (*core_name)();
-    if (cpu_level() == CpuLevel::Baseline || !find_symbol(lib, "openblas_get_corename", core_name)) return true;
-    static constexpr std::string_view without_avx[] = {
-        "Katmai",  "Coppermine", "Northwood", "Prescott",     "Banias",    "Atom",   "Core2", "Penryn", "Dunnington",
-        "Nehalem", "Athlon",     "Opteron",   "Opteron_SSE3", "Barcelona", "Bobcat", "Nano",  "Generic"};
-    return std::ranges::find(without_avx, core_name()) == std::end(without_avx);
-  }
-};
-const Blas& blas() {
-  static const Blas library;
-  return library;
+// y = alpha * op(a) @ x + beta * y, a is m x n as it lies in memory.
+template <class T>
+void gemv(void (*fn)(), bool fortran, bool transposed, Int m, Int n, const void* a, Int lda, const void* x, Int incx,
+          void* y, Int incy, double alpha, double beta) {
+  const T by = static_cast<T>(alpha), keep = static_cast<T>(beta);
+  if (fortran)
+    reinterpret_cast<FortranGemv*>(fn)(text(!transposed), &n, &m, &by, a, &lda, x, &incx, &keep, y, &incy, 1);
+  else reinterpret_cast<Gemv<T>*>(fn)(RowMajor, cblas(transposed), m, n, by, a, lda, x, incx, keep, y, incy);
 }
 
 // Vectors are worth their own routine: the general one packs them first.
-template <class Scalar>
-void real_product(Gemm<Scalar>* gemm, Gemv<Scalar>* gemv, const LibraryProduct& p) {
-  auto alpha = static_cast<Scalar>(p.alpha), beta = static_cast<Scalar>(p.beta);
-  if (p.n == 1) {
-    gemv(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, alpha, p.a,
-         p.lda, p.b, p.transpose_b ? 1 : p.ldb, beta, p.c, p.ldc);
-  } else if (p.m == 1) {
-    gemv(RowMajor, p.transpose_b ? Plain : Transposed, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, alpha, p.b,
-         p.ldb, p.a, p.transpose_a ? p.lda : 1, beta, p.c, 1);
-  } else {
-    gemm(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_b ? Transposed : Plain, p.m, p.n, p.k, alpha, p.a,
-         p.lda, p.b, p.ldb, beta, p.c, p.ldc);
-  }
-}
-
-template <class Real>
-void complex_product(Gemm<const void*>* gemm, const LibraryProduct& p) {
-  std::complex<Real> alpha(static_cast<Real>(p.alpha)), beta(static_cast<Real>(p.beta));
-  gemm(RowMajor, p.transpose_a ? Transposed : Plain, p.transpose_b ? Transposed : Plain, p.m, p.n, p.k, &alpha, p.a,
-       p.lda, p.b, p.ldb, &beta, p.c, p.ldc);
+template <class T>
+void real_product(void (*matrix)(), void (*vector)(), bool fortran, const LibraryProduct& p) {
+  if (vector && p.n == 1)
+    gemv<T>(vector, fortran, p.transpose_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.a, p.lda, p.b,
+            p.transpose_b ? 1 : p.ldb, p.c, p.ldc, p.alpha, p.beta);
+  else if (vector && p.m == 1)
+    gemv<T>(vector, fortran, !p.transpose_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.b, p.ldb, p.a,
+            p.transpose_a ? p.lda : 1, p.c, 1, p.alpha, p.beta);
+  else gemm<T>(matrix, fortran, p);
 }
 
 }  // namespace
 
-bool blas_available() { return blas().found; }
+const Blas& Blas::load(const std::string& file) {
+  struct Loaded {
+    std::mutex mutex;
+    std::map<void*, std::unique_ptr<const Blas>> by_handle;
+  };
+  static Loaded& loaded = *new Loaded;  // calls may come while the process ends
+  if (file.find('/') != file.npos)
+    if (std::string fault = library_file_fault(file); !fault.empty())
+      raise<Error>("BLAS: cannot open ", file, ": ", fault);
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // the same one for a file that is open already
+  if (!handle) {
+    const char* why = dlerror();
+    raise<Error>("BLAS: cannot open ", file, ": ", why ? why : "unknown reason");
+  }
+  {
+    std::lock_guard lock(loaded.mutex);
+    if (auto it = loaded.by_handle.find(handle); it != loaded.by_handle.end()) return *it->second;
+  }
+  std::unique_ptr<const Blas> fresh(new Blas(file, handle));  // calls the library: not under the lock
+  std::lock_guard lock(loaded.mutex);
+  return *loaded.by_handle.try_emplace(handle, std::move(fresh)).first->second;
+}
 
-void blas_product(DType dtype, const LibraryProduct& p) {
-  const Blas& lib = blas();
-  switch (dtype) {
-    case DType::Float32: return real_product(lib.sgemm, lib.sgemv, p);
-    case DType::Float64: return real_product(lib.dgemm, lib.dgemv, p);
-    case DType::Complex64: return complex_product<float>(lib.cgemm, p);
-    default: return complex_product<double>(lib.zgemm, p);
+Blas::Blas(const std::string& file, void* handle) : path_(file), handle_(handle) {
+  find_interface();
+  find_threads();
+  check_products();
+}
+
+template <class F>
+bool Blas::find(const std::string& name, F*& fn) const {
+  fn = reinterpret_cast<F*>(dlsym(handle_, name.c_str()));
+  return fn != nullptr;
+}
+
+std::string Blas::symbol(const std::string& routine) const {
+  return fortran_ ? prefix_ + routine + "_" + suffix_ : prefix_ + "cblas_" + routine + suffix_;
+}
+
+// Builds with 64-bit integers end in 64_ (OpenBLAS) or _64 (MKL, LAPACK 3.11), SciPy's also begin with scipy_.
+void Blas::find_interface() {
+  for (bool fortran : {false, true})
+    for (const char* prefix : {"", "scipy_"})
+      for (const char* suffix : {"", "64_", "_64"}) {
+        if (gemm_[0]) break;
+        fortran_ = fortran, prefix_ = prefix, suffix_ = suffix;
+        find(symbol("sgemm"), gemm_[0]);
+      }
+  void* onednn = nullptr;
+  FC_CHECK(gemm_[0], "BLAS: ", path_, " has neither cblas_sgemm nor sgemm_ (nor cblas_sgemm64_, cblas_sgemm_64, ",
+           "sgemm_64_, the names with 64-bit integers)",
+           find("dnnl_sgemm", onednn) ? "; it is oneDNN, which is chosen by the name onednn" : "");
+  for (size_t i = 1; i < 4; ++i) find(symbol(std::string(1, kLetters[i]) + "gemm"), gemm_[i]);
+  FC_CHECK(gemm_[1], "BLAS: ", path_, " has ", symbol("sgemm"), ", but lacks ", symbol("dgemm"));
+  for (size_t i = 0; i < 2; ++i) find(symbol(std::string(1, kLetters[i]) + "gemv"), gemv_[i]);
+
+  wide_ = !suffix_.empty();
+  // A number whose lower half is 1: to a library with 64-bit integers it is negative, and the sum is empty.
+  if (void (*ddot)() = nullptr; by_halves && find(symbol("ddot"), ddot)) {
+    const auto n = static_cast<Int>((int64_t{-1} << 32) | 1);
+    const Int step = 1;
+    const double one = 1;
+    const double sum =
+        fortran_ ? reinterpret_cast<double (*)(const Int*, const double*, const Int*, const double*, const Int*)>(ddot)(
+                       &n, &one, &step, &one, &step)
+                 : reinterpret_cast<double (*)(Int, const double*, Int, const double*, Int)>(ddot)(n, &one, step, &one,
+                                                                                                   step);
+    wide_ = sum == 0;
   }
 }
-#else
-bool blas_available() { return false; }
-void blas_product(DType, const LibraryProduct&) {}
-#endif
+
+void Blas::find_threads() {
+  int (*kind)() = nullptr;
+  if (find(prefix_ + "openblas_get_parallel" + suffix_, kind) && kind() == 2 &&
+      std::string_view(thread_pool_name()) == "OpenMP")
+    return;  // it asks OpenMP, whose answer is LibraryThreads'
+  if (void (*layer)(int) = nullptr; find("MKL_Set_Threading_Layer", layer) && !std::getenv("MKL_THREADING_LAYER")) {
+    // MKL's own choice is Intel's OpenMP, a second team beside ours. Its layer for GNU's does not name libgomp.
+    void* gomp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+    constexpr int sequential = 1, gnu = 3;
+    layer(gomp && std::string_view(thread_pool_name()) == "OpenMP" ? gnu : sequential);
+  }
+  find(prefix_ + "openblas_set_num_threads" + suffix_, set_threads_) ||
+      find("bli_thread_set_num_threads", set_threads_) || find("MKL_Set_Num_Threads", set_threads_);
+}
+
+void Blas::use_threads(int n) const {
+  if (!set_threads_ || threads_.load(std::memory_order_relaxed) == n) return;
+  if (setting_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it, or was when this one forked
+  set_threads_(n);
+  threads_.store(n, std::memory_order_relaxed);
+  setting_.clear(std::memory_order_release);
+}
+
+// The names are there; do they mean what they say?
+void Blas::check_products() const {
+  use_threads(1);
+  auto right = [&]<class T>(T, DType type) {
+    const T a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
+    T c[4] = {};
+    product(type, {false, false, 2, 2, 2, 2, 2, 2, a, b, c, 1, 0});
+    return c[0] == T(19) && c[1] == T(22) && c[2] == T(43) && c[3] == T(50);
+  };
+  const bool agree[] = {right(0.0F, kTypes[0]), right(0.0, kTypes[1]),
+                        !gemm_[2] || right(std::complex<float>(), kTypes[2]),
+                        !gemm_[3] || right(std::complex<double>(), kTypes[3])};
+  for (size_t i = 0; i < 4; ++i)
+    FC_CHECK(agree[i], "BLAS: ", path_, ": its ", symbol(std::string(1, kLetters[i]) + "gemm"),
+             " gives a wrong product of two 2 x 2 matrices: it is another function, or takes other arguments");
+}
+
+bool Blas::multiplies(DType t) const { return slot(t) < 4 && gemm_[slot(t)]; }
+
+void Blas::product(DType t, const LibraryProduct& p) const {
+  switch (t) {
+    case DType::Float32: return real_product<float>(gemm_[0], gemv_[0], fortran_, p);
+    case DType::Float64: return real_product<double>(gemm_[1], gemv_[1], fortran_, p);
+    case DType::Complex64: return gemm<std::complex<float>>(gemm_[2], fortran_, p);
+    default: return gemm<std::complex<double>>(gemm_[3], fortran_, p);
+  }
+}
+
+std::string Blas::describe() const {
+  std::string out;
+  char* (*name)() = nullptr;
+  const char* (*version)() = nullptr;
+  void (*mkl)(char*, int) = nullptr;
+  if (find(prefix_ + "openblas_get_config" + suffix_, name)) {
+    const std::string_view config = name();  // OpenBLAS 0.3.21 DYNAMIC_ARCH …
+    out = config.substr(0, config.find(' ', config.find(' ') + 1));
+    if (find(prefix_ + "openblas_get_corename" + suffix_, name)) out += str(", kernels for ", name());
+    if (!knows_processor()) out += " (it does not know this processor)";
+  } else if (find("bli_info_get_version_str", version)) {
+    out = str("BLIS ", version());
+  } else if (find("MKL_Get_Version_String", mkl)) {
+    char line[256] = {};  // Intel(R) oneAPI Math Kernel Library Version 2026.2-Product Build …
+    mkl(line, sizeof line - 1);
+    const std::string_view all = line, from = all.substr(std::min(all.find("Version "), all.size()));
+    out = str("MKL ", from.substr(std::min<size_t>(8, from.size()), from.find('-') - 8));
+  } else {
+    out = fortran_ ? "Fortran interface" : "cblas interface";
+  }
+  int (*parallel)() = nullptr;
+  if (find(prefix_ + "openblas_get_parallel" + suffix_, parallel))
+    out += parallel() == 2 ? ", OpenMP" : parallel() == 1 ? ", threads of its own" : ", one thread";
+  else if (set_threads_) out += ", threads of its own";
+  return out + (wide_ ? ", 64-bit integers" : ", 32-bit integers");
+}
+
+bool Blas::knows_processor() const {
+  char* (*core_name)() = nullptr;
+  if (cpu_level() == CpuLevel::Baseline || !find(prefix_ + "openblas_get_corename" + suffix_, core_name)) return true;
+  static constexpr std::string_view without_avx[] = {
+      "Katmai",  "Coppermine", "Northwood", "Prescott",     "Banias",    "Atom",   "Core2", "Penryn", "Dunnington",
+      "Nehalem", "Athlon",     "Opteron",   "Opteron_SSE3", "Barcelona", "Bobcat", "Nano",  "Generic"};
+  return std::ranges::find(without_avx, core_name()) == std::end(without_avx);
+}
 
 }  // namespace fc::cpu

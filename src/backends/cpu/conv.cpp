@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of convolution and convolution_backward: our own for depthwise ones, oneDNN where it is there and does the
-// type, else matrix products.
+// type, else matrix products. A forced library (blas_choice.h) does all of them: oneDNN as convolutions, others as
+// products.
 #include "backends/cpu/register.h"
 
 #include <algorithm>
 
+#include "backends/cpu/blas_choice.h"
 #include "backends/cpu/depthwise.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
@@ -17,7 +19,7 @@ namespace {
 // Types that oneDNN lacks are not its business.
 bool by_library(const Tensor& x, const Tensor& w) {
   return (x.dtype() == DType::Float32 || x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16) && x.dim() <= 5 &&
-         x.numel() != 0 && w.numel() != 0 && onednn_available();
+         x.numel() != 0 && w.numel() != 0 && onednn_available() && blas_choice().allows(Engine::OneDnn);
 }
 // What the library computes in: half types only where the processor does, otherwise float32.
 DType library_type(DType t) { return onednn_computes(t) ? t : DType::Float32; }
@@ -46,7 +48,8 @@ struct Depthwise {
 Depthwise plan_depthwise(const Tensor& x, const Tensor& w, IntSpan y, const Convolution& c) {
   Depthwise d;
   if (c.transposed || c.groups != x.size(1) || w.size(1) != 1 || x.dim() > 4 || x.dtype() != DType::Float32 ||
-      c.format != MemoryFormat::Contiguous || x.numel() == 0 || w.numel() == 0 || checked_numel(y) == 0)
+      c.format != MemoryFormat::Contiguous || x.numel() == 0 || w.numel() == 0 || checked_numel(y) == 0 ||
+      !blas_choice().allows(Engine::Facula))
     return d;
   auto axis = [&](size_t i) {
     return DepthwiseAxis{x.sizes()[i + 2], y[i + 2], w.sizes()[i + 2], c.stride[i], c.padding[i], c.dilation[i]};

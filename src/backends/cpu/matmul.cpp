@@ -5,7 +5,7 @@
 #include <climits>
 #include <cstdlib>
 
-#include "backends/cpu/blas.h"
+#include "backends/cpu/blas_choice.h"
 #include "backends/cpu/cut.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
@@ -14,10 +14,6 @@
 
 namespace fc::cpu {
 namespace {
-
-enum class Engine : int { Auto, OneDnn, Blas, Native };
-int preferred = 0;
-constexpr std::string_view engine_names[] = {"auto", "onednn", "openblas", "native"};
 
 constexpr int64_t kTiny = 1 << 15;        // multiplications below which a library's call costs more than it saves
 constexpr int64_t kSmall = 1 << 19;       // the same for calls on many threads at once, where libraries get dearer
@@ -149,25 +145,28 @@ const ProductKernels& product_kernels(DType type) {
   return table.kernels[static_cast<int>(type)];
 }
 
-Engine wished() { return static_cast<Engine>(__atomic_load_n(&preferred, __ATOMIC_RELAXED)); }
-
-Engine choose(const fc_matmul& c, DType type) {
-  if (type != DType::Float32 && type != DType::Float64 && !is_complex(type)) return Engine::Native;
-  if (std::max({c.m, c.n, c.k}) > INT_MAX || deterministic_algorithms()) return Engine::Native;
-  if (c.k == 0) return Engine::Native;
-  const Engine wish = wished();
-  if (wish == Engine::Native) return wish;
-  if (wish == Engine::OneDnn && type == DType::Float32 && onednn_available()) return wish;
-  if (wish == Engine::Blas && blas_available()) return wish;
+// Who computes a product: oneDNN, a BLAS, or (neither) our own kernel.
+struct Who {
+  bool onednn = false;
+  const Blas* blas = nullptr;
+};
+Who choose(const Choice& choice, const fc_matmul& c, DType type) {
+  if (type != DType::Float32 && type != DType::Float64 && !is_complex(type)) return {};
+  if (std::max({c.m, c.n, c.k}) > INT_MAX || c.k == 0 || choice.engine == Engine::Facula) return {};
+  const Blas* chosen = choice.library && choice.library->multiplies(type) ? choice.library : nullptr;
+  if (choice.force) return {choice.engine == Engine::OneDnn && type == DType::Float32, chosen};
+  if (deterministic_algorithms()) return {};
   // What our own kernel would do: it fills whole tiles, and sums whole vectors where one side is a vector.
   const int64_t tiles = (c.m + 5) / 6 * 6 * ((c.n + 15) / 16 * 16);
-  if (c.m == 1 && c.n == 1) return Engine::Native;
-  if (tiles <= kTiny / c.k) return Engine::Native;
-  if (type == DType::Float32 && onednn_available()) return Engine::OneDnn;
-  return blas_available() ? Engine::Blas : Engine::Native;
+  if (c.m == 1 && c.n == 1) return {};
+  if (tiles <= kTiny / c.k) return {};
+  if (chosen) return {false, chosen};
+  if (type == DType::Float32 && onednn_available()) return {true};
+  const Blas* any = default_blas();
+  return {false, any && any->multiplies(type) ? any : nullptr};
 }
 
-void library_product(Engine engine, DType type, fc_matmul c) {
+void library_product(Who who, bool force, DType type, fc_matmul c) {
   const auto item = static_cast<int64_t>(item_size(type));
   Sides s(c);
   Tensor keep_a, keep_b, keep_c;
@@ -213,14 +212,16 @@ void library_product(Engine engine, DType type, fc_matmul c) {
                      s.c.data + batch * s.c.batch + row * s.c.row + column * s.c.col,
                      c.alpha,
                      c.beta};
-    if (engine == Engine::OneDnn) onednn_product(p);
-    else if (engine == Engine::Blas) blas_product(type, p);
+    if (who.onednn) onednn_product(p);
+    else if (who.blas) who.blas->product(type, p);
     else product_kernels(type).blocks(block_of(c, batch, row, rows, column, columns));
   };
-  const Cut cut = cut_products(c.batch, c.m, c.n, c.k, team_size());
-  if (cut.how == Cut::Blocks && wished() == Engine::Auto && cut.rows * cut.columns < kSmall / c.k)
-    engine = Engine::Native;
-  const bool whole = worth_library_threads(c.batch, c.m, c.n, c.k, team_size());
+  // In deterministic mode a library that is forced gets whole products, and one thread.
+  const int team = deterministic_algorithms() ? 1 : team_size();
+  const Cut cut = cut_products(c.batch, c.m, c.n, c.k, team);
+  if (cut.how == Cut::Blocks && !force && cut.rows * cut.columns < kSmall / c.k) who = {};
+  const bool whole = worth_library_threads(c.batch, c.m, c.n, c.k, team);
+  if (who.blas) who.blas->use_threads(whole ? team : 1);
   if (whole || cut.how == Cut::Serial) {
     LibraryThreads threads(!whole);
     for (int64_t i = 0; i < c.batch; ++i) run(i, 0, c.m, 0, c.n);
@@ -273,26 +274,17 @@ void matmul(void*, const fc_matmul& c) {
   if (c.batch == 0 || c.m == 0 || c.n == 0) return;
   // Our own kernel packs half types along the whole of k: fine for vectors of ordinary length.
   const bool large = static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k) > kHalfNative;
-  if (is_reduced(type) && large && (c.k > 1 << 16 || (c.m != 1 && c.n != 1))) {
-    const bool library = std::max({c.m, c.n, c.k}) <= INT_MAX && !deterministic_algorithms() &&
-                         (wished() == Engine::Auto || wished() == Engine::OneDnn);
+  const Choice& choice = blas_choice();
+  const bool forced = choice.force && choice.engine != Engine::Facula;
+  if (is_reduced(type) && (forced || (large && (c.k > 1 << 16 || (c.m != 1 && c.n != 1))))) {
+    const bool library = std::max({c.m, c.n, c.k}) <= INT_MAX && c.k != 0 && !deterministic_algorithms() &&
+                         choice.engine != Engine::Facula && choice.allows(Engine::OneDnn);
     if (!library || !onednn_half_product(c)) through_float(c, type);
     return;
   }
-  Engine engine = choose(c, type);
-  if (engine == Engine::Native) native_product(kernel, c);
-  else library_product(engine, type, c);
+  const Who who = choose(choice, c, type);
+  if (who.onednn || who.blas) library_product(who, choice.force, type, c);
+  else native_product(kernel, c);
 }
-
-void set_preferred_blas(std::string_view name) {
-  for (int i = 0; i < static_cast<int>(std::size(engine_names)); ++i)
-    if (engine_names[i] == name) {
-      __atomic_store_n(&preferred, i, __ATOMIC_RELAXED);
-      return;
-    }
-  raise<ValueError>("set_preferred_blas: expected \"auto\", \"onednn\", \"openblas\" or \"native\", got \"", name,
-                    "\"");
-}
-std::string_view preferred_blas() { return engine_names[__atomic_load_n(&preferred, __ATOMIC_RELAXED)]; }
 
 }  // namespace fc::cpu

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's matmul family: c = alpha * a @ b + beta * c over a batch. Who computes it is decided per call by type and
-// shape (docs/performance.md has the measurements): our own kernel, oneDNN or BLAS. The libraries are optional when
-// building and when running; they are loaded by the first product that is large enough for them.
+// shape (docs/performance.md has the measurements): our own kernel, oneDNN or BLAS; or by the program (blas_choice.h).
+// The libraries are optional when building and when running; they are loaded by the first product that is large enough
+// for them.
 #pragma once
-#include <string_view>
-
 #include "core/dtype.h"
 #include "facula/families.h"
 
@@ -20,10 +19,5 @@ struct LibraryProduct {
 };
 
 void matmul(void* context, const fc_matmul& c);
-
-// "auto", "onednn", "openblas" or "native"; a library that is not there leaves the choice to "auto". Throws ValueError
-// on another name.
-void set_preferred_blas(std::string_view name);
-std::string_view preferred_blas();
 
 }  // namespace fc::cpu

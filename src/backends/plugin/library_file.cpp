@@ -14,6 +14,8 @@
 
 #include "core/format.h"
 
+extern "C" const ElfW(Ehdr) __ehdr_start [[gnu::visibility("hidden")]];  // of this library itself, from the linker
+
 namespace fc {
 namespace {
 
@@ -56,6 +58,9 @@ std::string library_file_fault(const std::string& path) {
     return "it is no shared library (no ELF header)";
   if (head.e_ident[EI_CLASS] != kClass || head.e_ident[EI_DATA] != kOrder || head.e_type != ET_DYN)
     return "it is no shared library for this machine";
+  if (head.e_machine != __ehdr_start.e_machine)
+    return str("it is a library for another processor (ELF machine ", head.e_machine, ", this one is ",
+               __ehdr_start.e_machine, ")");
   if (head.e_phentsize != sizeof(ElfW(Phdr)) || head.e_phnum == 0 ||
       !inside(head.e_phoff, uint64_t{head.e_phnum} * sizeof(ElfW(Phdr))))
     return "the file is damaged: its program headers are not in it";

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the subcommands of `facula` share: a progress bar, and files that appear whole or not at all."""
+
+import os
+import sys
+import tempfile
+
+
+class Progress:
+    """A bar on stderr, only where that is a terminal: `with Progress("measuring", total) as bar: bar.step("what")`."""
+
+    def __init__(self, title, total):
+        self.title, self.total, self.done = title, max(total, 1), 0
+        self.shown = sys.stderr.isatty()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def step(self, text=""):
+        self.done += 1
+        if self.shown:
+            filled = 30 * min(self.done, self.total) // self.total
+            sys.stderr.write(f"\r{self.title} [{'#' * filled}{'.' * (30 - filled)}] {self.done}/{self.total} {text}\x1b[K")
+            sys.stderr.flush()
+
+
+def write_file(path, text):
+    """Puts text into a file, by way of another one beside it: a reader or a crash never meets half of it."""
+    path = os.fspath(path)
+    handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as f:
+            f.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, 0o666 & ~mask)  # as open() would have made it
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
