@@ -2,6 +2,7 @@
 """Optimisers: what changes parameters by their gradients."""
 
 from facula import _missing
+from facula.optim import functional
 from facula.optim._adafactor import Adafactor
 from facula.optim._muon import Muon
 from facula.optim.adadelta import Adadelta
@@ -21,7 +22,7 @@ from facula.optim.sparse_adam import SparseAdam
 
 __all__ = [
     "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam",
-    "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler", "swa_utils",
+    "RMSprop", "Rprop", "SGD", "SparseAdam", "functional", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
 
 __getattr__ = _missing.missing("facula.optim", ("lr_scheduler", "swa_utils"))

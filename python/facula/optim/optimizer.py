@@ -372,13 +372,17 @@ class PerParameter(Optimizer):
                 loss = closure()
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
-            states = [self._state(group, p) for p in params]
-            if params and not (self._may_fuse(group, params) and self._update_all(group, params, [p.grad for p in params], states)):
-                if self._scaling():
-                    raise RuntimeError("the step cannot take the scale off these gradients: call GradScaler.unscale_ before it")
-                for p, state in zip(params, states, strict=True):
-                    self._update_one(group, p, p.grad, state)
+            self._step_of_group(group, params, [p.grad for p in params], [self._state(group, p) for p in params])
         return loss
+
+    def _step_of_group(self, group: dict, params: list[Tensor], grads: list[Tensor], states: list[dict]) -> None:
+        """One step of parameters that share their options."""
+        if not params or (self._may_fuse(group, params, grads) and self._update_all(group, params, grads, states)):
+            return
+        if self._scaling():
+            raise RuntimeError("the step cannot take the scale off these gradients: call GradScaler.unscale_ before it")
+        for p, grad, state in zip(params, grads, states, strict=True):
+            self._update_one(group, p, grad, state)
 
     def _scaling(self) -> dict[str, Tensor]:
         """What a GradScaler has set for this step: the scale of the gradients, and whether some are not finite."""
@@ -410,11 +414,12 @@ class PerParameter(Optimizer):
         self._update(group, p, grad, state)
 
     @staticmethod
-    def _may_fuse(group: dict, params: list[Tensor]) -> bool:
+    def _may_fuse(group: dict, params: list[Tensor], grads: list[Tensor]) -> bool:
         """Whether nobody asks for the loop, and the parameters are plain, floating, and each there once."""
         if group.get("differentiable") or group.get("capturable") or group.get("fused") is False or group.get("foreach") is False:
             return False
-        return all(p.is_floating_point() and p.dtype == p.grad.dtype for p in params) and len(set(params)) == len(params)
+        plain = all(p.is_floating_point() and p.dtype == g.dtype for p, g in zip(params, grads, strict=True))
+        return plain and len(set(params)) == len(params)
 
     def _has_state(self, group: dict) -> bool:
         return True
