@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One large convolution: Conv2d(16 -> 8, kernel 8, stride 2) on randn[4, 16, 1024, 1024], seed 0.
 
-    python benchmarks/conv2d_example.py [--module torch] [--threads N] [--repeat N]
+    python benchmarks/conv2d_example.py [--module torch] [--threads N] [--repeat N] [--json FILE]
 
 The weights are drawn as nn.Conv2d draws them. Prints the time, GFLOP/s and the share of this machine's measured
 peak (benchmarks/peak.py), and three numbers of the result that PyTorch gives too.
@@ -9,11 +9,12 @@ peak (benchmarks/peak.py), and three numbers of the result that PyTorch gives to
 
 import argparse
 import importlib
+import json
 import math
-import os
 import time
 
 import peak
+import quiet
 
 
 def make(torch):
@@ -50,12 +51,18 @@ def run(torch, threads, repeat=5, show=print):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--module", default="facula", help="facula or torch")
-    arguments.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    arguments.add_argument("--threads", type=int, default=quiet.default_threads())
     arguments.add_argument("--repeat", type=int, default=5)
+    arguments.add_argument("--json", help="write the figures and the machine's state here")
     options = arguments.parse_args()
+    quiet.pin(options.threads)
+    before = quiet.snapshot()
     torch = importlib.import_module(options.module)
     torch.set_num_threads(options.threads)
-    run(torch, options.threads, options.repeat)
+    figures = run(torch, options.threads, options.repeat)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({**figures, "machine": quiet.snapshot(before)}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import time
 
 import networks
 import operators
+import quiet
 import reference
 
 SETUP = "import networks; step = networks.make(torch, {name!r}); first = step()"
@@ -51,7 +52,7 @@ def main():
     options = options_of()
     path, versions = reference.check_versions(options)
     names = [name for name in networks.NETWORKS if options.only in name]
-    rng, rows, started = random.Random(0), [], time.time()
+    rng, rows, started, before = random.Random(0), [], time.time(), quiet.snapshot()
     print(f"{options.ours} {versions[0]} against torch {versions[1]}; ratio > 1: {options.ours} is faster")
     print(f"{'network':20s} threads   ratio     interval       {options.ours:>9s}      torch    noise   peak memory, MB")
     for threads in options.threads:
@@ -73,7 +74,7 @@ def main():
     reference.progress(1, 1, "", started)
     output = pathlib.Path(options.json)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"versions": versions, "rows": rows}, indent=1))
+    output.write_text(json.dumps({"versions": versions, "machine": quiet.snapshot(before), "rows": rows}, indent=1))
     print(f"{time.time() - started:.0f} s; all times: {os.path.relpath(output)}")
     if any("error" in row for row in rows):
         sys.exit(1)

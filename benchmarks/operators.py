@@ -21,6 +21,8 @@ import resource
 import sys
 import time
 
+import quiet
+
 SIZES = ("small", "medium", "large")
 Row = collections.namedtuple("Row", "name family setup statement sizes", defaults=[SIZES])
 
@@ -289,16 +291,17 @@ def main():
     arguments.add_argument("--ops", help="only operators whose name matches this expression, or of this family")
     arguments.add_argument("--sizes", type=lambda text: text.split(","), help=",".join(SIZES))
     arguments.add_argument("--quick", action="store_true", help="a few operators, short samples")
-    arguments.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    arguments.add_argument("--json", help="write the times here")
+    arguments.add_argument("--threads", type=int, default=quiet.default_threads())
+    arguments.add_argument("--json", help="write the times and the machine's state here")
     arguments.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = arguments.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    quiet.pin(options.threads)
     torch = importlib.import_module(options.module)
     torch.set_num_threads(options.threads)
     if options.worker:
         return work(torch)
-    timer, times = Timer(torch), {}
+    timer, times, before = Timer(torch), {}, quiet.snapshot()
     print(f"{options.module} {torch.__version__}, {options.threads} threads, best of several blocks")
     for row, size in select(options.ops, options.sizes, options.quick):
         try:
@@ -312,7 +315,7 @@ def main():
         print(f"{size:7s} {row.family:9s} {row.name:26s} {text}", flush=True)
     if options.json:
         with open(options.json, "w") as file:
-            json.dump(times, file, indent=1)
+            json.dump({"times": times, "machine": quiet.snapshot(before)}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ import sys
 import time
 
 import operators
+import quiet
 
 HERE = pathlib.Path(__file__).parent
 LIMIT = 0.8
@@ -192,7 +193,7 @@ def install(folder):
 def add_common_options(parser):
     folder = HERE.parent / ".oracle"
     beside = folder / "bin" / "python"
-    parser.add_argument("--threads", type=thread_counts, default=[len(os.sched_getaffinity(0))], help="one number or several: 1,2,16")
+    parser.add_argument("--threads", type=thread_counts, default=[quiet.default_threads()], help="one number or several: 1,2,16")
     parser.add_argument("--ours", default="facula", help="module on our side; torch shows the method's own bias")
     parser.add_argument("--oracle", default=os.environ.get("FACULA_ORACLE") or (str(beside) if beside.exists() else None),
                         help="Python that has PyTorch (default: $FACULA_ORACLE)")  # fmt: skip
@@ -292,7 +293,7 @@ def main():
     busy, cores = os.getloadavg()[0], os.cpu_count()
     if busy > 0.5:
         print(f"beware: the machine is busy before the start (load {busy:.1f} on {cores} cores)")
-    rng, runs = random.Random(0), []
+    rng, runs, before = random.Random(0), [], quiet.snapshot()
     for threads in options.threads:
         started = time.time()
         results = go_through(options, path, threads, rng)
@@ -301,7 +302,7 @@ def main():
         runs.append({"threads": threads, "classes": classes, "rows": rows})
     output = pathlib.Path(options.json)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"versions": versions, "load": busy, "runs": runs}, indent=1))
+    output.write_text(json.dumps({"versions": versions, "load": busy, "machine": quiet.snapshot(before), "runs": runs}, indent=1))
     print(f"all times: {os.path.relpath(output)}")
 
 

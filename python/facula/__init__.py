@@ -76,6 +76,7 @@ _LATER = (
     "fx",
     "hub",
     "jit",
+    "machine",
     "mps",
     "mtia",
     "multiprocessing",

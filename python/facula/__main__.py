@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`."""
+"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`."""
 
 import argparse
 import sys
@@ -59,6 +59,12 @@ def env(args) -> int:
     return 0
 
 
+def machine(args) -> int:
+    from facula.machine import _command_line
+
+    return _command_line.main(args.arguments)
+
+
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(prog="facula", description="Facula: a deep-learning framework with PyTorch's shape")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -83,6 +89,10 @@ def main(argv=None) -> int:
 
     p = commands.add_parser("env", help="the variables under which plain python, gdb and pytest do the same: eval \"$(facula env)\"")
     p.set_defaults(do=env)
+
+    p = commands.add_parser("machine", help="what disturbs measurements here: check, lock, unlock, noise", add_help=False, prefix_chars="\0")  # options are its own
+    p.add_argument("arguments", nargs=argparse.REMAINDER)
+    p.set_defaults(do=machine)
 
     args = parser.parse_args(argv)
     return args.do(args)
