@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent networks. A layer in one direction is one operator: the input's product is made for all steps at once, a
 // step multiplies the state and applies the cell in place, and the backward multiplies the state's weights step by
-// step, and everything else at once. Sequences are packed: all rows of step 0, then of step 1 …; a step has no more
-// rows than the one before, so that a padded batch is the case where all have the same.
+// step, and everything else at once. Sequences are packed (plan/rnn.h); a padded batch is the case where all steps have
+// the same number of rows. What is here runs on any device; the CPU has kernels of its own for what it serves best.
 #include <vector>
 
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"
+#include "plan/rnn.h"
 
 namespace fc {
 namespace {
 
 using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-using Layer = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
-using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
-enum Mode : int64_t { kTanh, kRelu, kLstm, kGru };
-
-int64_t gate_count(int64_t mode) { return mode == kLstm ? 4 : mode == kGru ? 3 : 1; }
-
-Tensor part(const Tensor& t, size_t dim, int64_t first, int64_t n) {  // callers have checked the range
-  Dims sizes(t.sizes());
-  sizes[dim] = n;
-  return make_view(t, sizes, t.strides(), t.offset() + first * t.strides()[dim]);
-}
-Tensor rows(const Tensor& t, int64_t first, int64_t n) { return part(t, 0, first, n); }
-Tensor columns(const Tensor& t, int64_t first, int64_t n) { return part(t, 1, first, n); }
 
 void mul_into(const Tensor& out, const Tensor& a, const Tensor& b) { call<"aten::mul.out", Tensor>(a, b, out); }
 void sigmoid_(const Tensor& t) { call<"aten::sigmoid_", Tensor>(t); }
@@ -41,79 +29,16 @@ void addcmul_(const Tensor& c, const Tensor& a, const Tensor& b) { call<"aten::a
 Tensor less_square(const Tensor& t) { return rsub(square(t), 1); }  // the slope of tanh, by its result
 Tensor slope(const Tensor& t) { return mul(t, rsub(t, 1)); }        // of the sigmoid
 
-struct Sequence {
-  IntSpan sizes;
-  std::vector<int64_t> offsets;
-  bool reverse;
-  int64_t steps() const { return static_cast<int64_t>(sizes.size()); }
-  int64_t step(int64_t i) const { return reverse ? steps() - 1 - i : i; }  // the i-th to be computed
-  int64_t size(int64_t t) const { return sizes[static_cast<size_t>(t)]; }
-  int64_t offset(int64_t t) const { return offsets[static_cast<size_t>(t)]; }
-
-  // What the state was before each step: the initial one, or the result of the step computed before, and the initial
-  // one again for rows that begin with this step.
-  Tensor before(const Tensor& initial, const Tensor& results) const {
-    std::vector<Tensor> pieces(sizes.size() * 2);
-    for (int64_t i = 0; i < steps(); ++i) {
-      const int64_t t = step(i), n = size(t), last = i ? step(i - 1) : 0, have = i ? std::min(n, size(last)) : 0;
-      auto* two = &pieces[static_cast<size_t>(t) * 2];
-      two[0] = i ? rows(results, offset(last), have) : rows(initial, 0, 0);
-      two[1] = rows(initial, have, n - have);
-    }
-    return cat(pieces, 0);
-  }
-};
-
-void need(const Tensor& t, IntSpan sizes, const char* name) {
-  FC_CHECK(t.defined() && Dims::same(t.sizes(), sizes), "rnn: expected ", name, " of size ", sizes, ", got ",
-           t.defined() ? t.sizes() : IntSpan());
-}
-struct Sizes {
-  int64_t batch, hidden, out, gates;
-};
-// Views are made without a check: all sizes are looked at here.
-Sizes check_layer(const Tensor& x, const Tensor& hx, const Tensor& cx, const Tensor& w_ih, const Tensor& w_hh,
-                  const Tensor& w_hr, int64_t mode, Sequence& s) {
-  FC_CHECK(mode >= kTanh && mode <= kGru, "rnn: no mode ", mode);
-  FC_CHECK(x.dim() == 2 && hx.dim() == 2 && w_ih.dim() == 2 && w_hh.dim() == 2, "rnn: expected matrices, got input ",
-           x.sizes(), ", hidden state ", hx.sizes(), ", weights ", w_ih.sizes(), " and ", w_hh.sizes());
-  const int64_t count = gate_count(mode), rows_of = w_hh.size(0);
-  FC_CHECK(rows_of > 0 && rows_of % count == 0, "rnn: expected weights with a multiple of ", count, " rows, got ",
-           w_hh.sizes());
-  Sizes z{hx.size(0), rows_of / count, w_hh.size(1), rows_of};
-  need(w_ih, Dims{rows_of, x.size(1)}, "weight_ih");
-  need(hx, Dims{z.batch, z.out}, "hidden state");
-  if (mode == kLstm) need(cx, Dims{z.batch, z.hidden}, "cell state");
-  if (w_hr.defined()) need(w_hr, Dims{z.out, z.hidden}, "weight_hr");
-  else FC_CHECK(z.out == z.hidden, "rnn: expected weight_hh of ", z.hidden, " columns, got ", w_hh.sizes());
-  FC_CHECK(!w_hr.defined() || mode == kLstm, "rnn: only an LSTM has a projection");
-  int64_t total = 0, last = z.batch;
-  FC_CHECK(!s.sizes.empty(), "Expected sequence length to be larger than 0 in RNN");
-  for (int64_t n : s.sizes) {
-    FC_CHECK(n > 0 || z.batch == 0, "rnn: batch_sizes must be positive, got ", n);
-    FC_CHECK(n <= last, "rnn: batch_sizes must not grow, and begin with the batch ", z.batch, ", got ", s.sizes);
-    last = n;
-    s.offsets.push_back(total);
-    total += n;
-  }
-  FC_CHECK(s.sizes[0] == z.batch && total == x.size(0), "rnn: batch_sizes ", s.sizes, " do not fit an input of ",
-           x.size(0), " rows and a hidden state of ", z.batch);
-  return z;
-}
-
 Layer layer(const Tensor& x, const Tensor& hx, const Tensor& cx, const Tensor& w_ih, const Tensor& w_hh,
             const Tensor& b_ih, const Tensor& b_hh, const Tensor& w_hr, IntSpan batch_sizes, int64_t mode,
             bool reverse) {
-  Sequence s{batch_sizes, {}, reverse};
-  const Sizes z = check_layer(x, hx, cx, w_ih, w_hh, w_hr, mode, s);
+  Sequence s{batch_sizes, reverse};
+  const RnnSizes z = check_layer(x, hx, cx, w_ih, w_hh, w_hr, mode, s);
   const int64_t n_all = x.size(0), size = z.hidden;
   const DType type = x.dtype();
   auto fresh = [&](int64_t n, int64_t m) { return empty_tensor(Dims{n, m}, type, x.device()); };
   const Tensor wt = t(w_hh);
-  Tensor bias = b_ih;
-  if (b_ih.defined() && mode != kGru) bias = add(b_ih, b_hh);
-  Tensor gates = bias.defined() ? addmm(bias, x, t(w_ih)) : mm(x, t(w_ih));
-  FC_CHECK(gates.dtype() == type, "rnn: expected weights of the input's type ", type, ", got ", gates.dtype());
+  Tensor gates = gates_of_input(x, w_ih, b_ih, b_hh, mode);
   Tensor out = fresh(n_all, z.out), cells = fresh(mode >= kLstm ? n_all : 0, size);
   Tensor hy = fresh(z.batch, z.out), cy = fresh(mode == kLstm ? z.batch : 0, size);
   Tensor h = rows(hx, 0, 0), c = mode == kLstm ? rows(cx, 0, 0) : Tensor();
@@ -173,17 +98,10 @@ Gradients layer_backward(const Tensor& g_out, const Tensor& g_hy, const Tensor& 
                          const Tensor& cx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& w_hr,
                          const Tensor& out, const Tensor& gates, const Tensor& cells, IntSpan batch_sizes, int64_t mode,
                          bool reverse, bool biases) {
-  Sequence s{batch_sizes, {}, reverse};
-  const Sizes z = check_layer(x, hx, cx, w_ih, w_hh, w_hr, mode, s);
+  Sequence s{batch_sizes, reverse};
+  const RnnSizes z = check_layer(x, hx, cx, w_ih, w_hh, w_hr, mode, s);
   const int64_t n_all = x.size(0), size = z.hidden;
-  need(out, Dims{n_all, z.out}, "output");
-  if (g_out.defined()) need(g_out, out.sizes(), "gradient");
-  if (g_hy.defined()) need(g_hy, hx.sizes(), "gradient of the hidden state");
-  if (g_cy.defined() && mode == kLstm) need(g_cy, cx.sizes(), "gradient of the cell state");
-  if (mode >= kLstm) {
-    need(gates, Dims{n_all, z.gates}, "gates");
-    need(cells, Dims{n_all, size}, "cells");
-  }
+  check_layer_backward(g_out, g_hy, g_cy, x, hx, cx, out, gates, cells, mode, z);
   const DType type = x.dtype();
   auto fresh = [&](int64_t n, int64_t m) { return empty_tensor(Dims{n, m}, type, x.device()); };
   auto gate = [&](int64_t i) { return columns(gates, i * size, size); };
@@ -260,15 +178,8 @@ Gradients layer_backward(const Tensor& g_out, const Tensor& g_hy, const Tensor& 
   }
   copy_(rows(dhx, 0, dh.size(0)), dh);
   if (mode == kLstm) copy_(rows(dcx, 0, dc.size(0)), dc);
-  Tensor to_input = flow;
-  if (mode == kGru) {
-    const Tensor both[] = {columns(flow, 0, 2 * size), own};
-    to_input = cat(both, 1);
-  }
-  Tensor db_ih = biases ? sum(to_input, Dims{0}) : Tensor(),
-         db_hh = biases ? (mode == kGru ? sum(flow, Dims{0}) : clone(db_ih)) : Tensor();
-  return {mm(to_input, w_ih),    dhx,   dcx,   mm(t(to_input), x),
-          mm(t(flow), h_before), db_ih, db_hh, w_hr.defined() ? mm(t(projected), mixed) : Tensor()};
+  return gradients_of_flow(flow, own, dhx, dcx, x, h_before, w_ih, w_hr.defined() ? mm(t(projected), mixed) : Tensor(),
+                           mode, biases);
 }
 
 void layer_grad(Grad& g) {  // (input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse)

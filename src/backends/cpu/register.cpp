@@ -26,6 +26,7 @@ void register_cpu() {
   register_attention();
   register_embedding_bag();
   register_ctc();
+  register_rnn();
 }
 
 }  // namespace fc::cpu

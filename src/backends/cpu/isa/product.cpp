@@ -6,7 +6,7 @@
 #include <complex>
 #include <type_traits>
 
-#include "backends/cpu/isa/vec.h"
+#include "backends/cpu/isa/product_tile.h"
 #include "backends/cpu/product.h"
 #include "core/half.h"
 #include "core/threads.h"
@@ -15,13 +15,11 @@ namespace fc::cpu::FC_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kRows = 12, kComplexRows = 4;
-#elif defined(__AVX2__)
-constexpr int kRows = 6, kComplexRows = 2;
+constexpr int kComplexRows = 4;
 #else
-constexpr int kRows = 4, kComplexRows = 2;
+constexpr int kComplexRows = 2;
 #endif
-constexpr int kVectors = 2;  // of a tile's row
+constexpr int kRows = kTileRows, kVectors = kTileVectors;
 
 // --- element types: how they are stored, what they are summed in
 template <class T, class N = T>
@@ -46,31 +44,6 @@ struct BFloat {
   static float read(uint16_t v) { return bfloat_to_float(v); }
   static uint16_t write(float v) { return float_to_bfloat(v); }
 };
-
-// out[kRows][width] = a panel @ b panel. Packed panels have a_i == 1 and a_k == kRows. Not inlined: beside the caller's
-// variables the vectors of b would not stay in registers.
-template <class N, bool packed>
-[[gnu::noinline]] void tile(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b_k, N* out) {
-  constexpr int lanes = kWidth<N>;
-  Vec<N> sum[kRows][kVectors] = {};
-  for (int64_t p = 0; p < k; ++p) {
-    Vec<N> y[kVectors];
-#pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) y[j] = load(b + j * lanes);
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      Vec<N> x = splat<N>(packed ? a[i] : a[i * a_i]);
-#pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) sum[i][j] = fma<N>(x, y[j], sum[i][j]);
-    }
-    a += packed ? kRows : a_k;
-    b += b_k;
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) store(out + (i * kVectors + j) * lanes, sum[i][j]);
-}
 
 // Four rows become columns: to[q * step + r] is element q of row r. Both sides are dense along their short dimension,
 // so four by four elements move in registers.
@@ -193,9 +166,9 @@ void product(const Product& p) {
             const N* b = lies_b ? reinterpret_cast<const N*>(b0 + j * p.b_col) : packed_b + j * depth;
             const int64_t b_k = lies_b ? p.b_row / item : width;
             if (lies_a)
-              tile<N, false>(depth, reinterpret_cast<const N*>(a0 + i * p.a_row), p.a_row / item, p.a_col / item, b,
-                             b_k, sum);
-            else tile<N, true>(depth, packed_a + i * depth, 1, kRows, b, b_k, sum);
+              tile<N, kRows, false>(depth, reinterpret_cast<const N*>(a0 + i * p.a_row), p.a_row / item, p.a_col / item,
+                                    b, b_k, sum);
+            else tile<N, kRows, true>(depth, packed_a + i * depth, 1, kRows, b, b_k, sum);
             finish(sum, p.c + (i0 + i) * p.c_row + (j0 + j) * p.c_col, rows, columns, q0 == 0);
           }
         }
