@@ -75,8 +75,8 @@ bench: build     ## time the operators
 bench-reference: build ## the same against PyTorch, interleaved, in an environment of its own
 	@$(RUN) benchmarks/reference.py $(BENCH_ARGS)
 
-bench-models: build ## BERT, GPT-2 and ResNet-50 against PyTorch, with peak memory (BENCH_ARGS="--threads 1,2,16")
-	@$(RUN) benchmarks/models.py $(BENCH_ARGS)
+bench-models: build ## whole networks against PyTorch, with peak memory (BENCH_ARGS="--threads 1,2,16")
+	@$(RUN) -m facula run benchmarks/models.py $(BENCH_ARGS)
 
 build-stats: setup ## measure and judge every budget; writes build/stats.json
 	@$(PYTHON) tools/build_stats.py $(STATS_ARGS)

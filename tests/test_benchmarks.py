@@ -4,13 +4,13 @@
 import math
 import pathlib
 import random
+import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
 
-import networks
 import operators
 import reference
 
@@ -90,18 +90,22 @@ def test_readable():
     assert shown == ["2.5 s", "12.5 ms", "3.2 us", "456 ns"]
 
 
-@pytest.mark.parametrize("name", networks.NETWORKS)
-def test_networks_run(torch, name):
-    function, sizes = networks.NETWORKS[name]
-    tiny = networks.TINY[name]
-    assert tiny.get("train") == sizes.get("train")
-    step = function(torch, **tiny)
-    first = step()
-    assert math.isfinite(first)
-    if tiny.get("train"):
-        assert step() < first
-    else:
-        assert step() == first
+def test_networks_run():
+    """As the program that they are, under torch's name: two inferences give one answer, two training steps learn."""
+    program = pathlib.Path(__file__).parents[1] / "benchmarks" / "networks.py"
+    done = subprocess.run([sys.executable, "-m", "facula", "run", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(lines) == 16
+    for name, first, second in lines:
+        assert math.isfinite(float(first)), name
+        assert float(second) < float(first) if name.endswith("train") else second == first, name
+
+
+def test_time_in_kernels(torch):
+    timer = operators.Timer(torch)
+    timer.prepare("matrix", "import time; x = torch.randn(200, 200)", "x @ x; time.sleep(0.02)", "small")
+    assert 0 < timer.kernel_seconds() < 0.02
 
 
 def test_several_numbers_of_threads():
