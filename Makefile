@@ -27,7 +27,8 @@ export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
 .PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults fuzz fuzz-operators bench bench-reference bench-models \
-        build-stats lint format install uninstall clean
+        build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
+        install-all uninstall-all test-python-versions clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -42,6 +43,9 @@ configure: setup
 build: configure ## library, Python module and tests into build/PRESET
 	@cmake --build $(BUILD) -j $(JOBS)
 
+develop: build   ## the build in BUILD importable from the active environment (python setup.py develop)
+	@$(PYTHON) tools/link_environment.py $(BUILD)
+
 demo: build      ## a first tour
 	@$(RUN) examples/demo.py
 
@@ -53,9 +57,13 @@ test-cpp: build
 test-python: build
 	@tools/pytest.sh $(BUILD) $(PYTHON) $(PYTEST_ARGS)
 
-test-packages: build ## the wheel and the offline build, each in a folder of its own (minutes)
+test-packages: build ## the wheel, setup.py and the offline build, each in a folder of its own (minutes)
 	@tools/test_wheel.sh $(PYTHON)
+	@tools/test_setup.sh $(PYTHON)
 	@tools/test_offline.sh "$$($(PYTHON) -c 'import nanobind, os; print(os.path.dirname(nanobind.__file__))')" $(PYTHON)
+
+test-python-versions: setup ## build and Python tests on two versions, this one and the newest other (PYTHONS="python3.11 python3.13")
+	@tools/test_python_versions.sh $(or $(PYTHONS),$(PYTHON))
 
 test-programs: build ## models of torchvision, timm and transformers against recorded results (needs PyPI; TEST_ARGS="-k timm")
 	@tools/test_programs.sh $(BUILD) $(PYTHON) $(TEST_ARGS)
@@ -97,6 +105,23 @@ uninstall:       ## take away what install put there
 	@xargs -d '\n' rm -fv < $(BUILD)/installed.txt
 	@sed -n 's|\(.*/[Ff]acula\)/.*|\1|p' $(BUILD)/installed.txt | sort -u | while read -r d; do find "$$d" -depth -type d -empty -delete; done
 	@rm -f $(BUILD)/installed.txt
+
+pytorch-install: setup ## Facula as a wheel into the active environment (python setup.py install)
+	@$(PYTHON) setup.py install
+
+pytorch-uninstall: ## take it away without a trace
+	@$(PYTHON) setup.py uninstall
+
+openblas-install: setup ## OpenBLAS into the active environment: the sources in OPENBLAS_SRC, else the packaged one
+	@tools/openblas.sh install $(ENVIRONMENT) $(JOBS)
+
+openblas-uninstall: ## take it away without a trace
+	@tools/openblas.sh uninstall $(ENVIRONMENT)
+
+install-all: openblas-install ## both, OpenBLAS first
+	@$(MAKE) --no-print-directory pytorch-install
+
+uninstall-all: pytorch-uninstall openblas-uninstall ## both
 
 clean:           ## remove all builds (keeps .venv)
 	rm -rf build dist

@@ -13,6 +13,12 @@ if(NOT Python_EXECUTABLE AND NOT DEFINED ENV{VIRTUAL_ENV} AND NOT DEFINED ENV{CO
 endif()
 set(Python_FIND_VIRTUALENV FIRST)
 find_package(Python 3.9 COMPONENTS Interpreter Development.Module)
+# What lies in the environment (OpenBLAS by `make openblas-install`, everything in conda's) comes before the system's.
+if(Python_EXECUTABLE)
+  get_filename_component(facula_environment ${Python_EXECUTABLE} DIRECTORY)
+  get_filename_component(facula_environment ${facula_environment} DIRECTORY)
+  list(APPEND CMAKE_PREFIX_PATH ${facula_environment})
+endif()
 
 # ---- OpenMP ---------------------------------------------------------------------------------------
 set(HAVE_OPENMP 0)
@@ -33,6 +39,8 @@ set(FACULA_BLAS_TEXT "no: the plain blocked product is used")
 if(USE_BLAS AND NOT BLAS MATCHES "^([Nn]one|NONE|OFF|0)$")
   include(${PROJECT_SOURCE_DIR}/cmake/blas.cmake)
 endif()
+
+include(${PROJECT_SOURCE_DIR}/cmake/cuda.cmake)
 
 # ---- oneDNN ---------------------------------------------------------------------------------------
 set(HAVE_ONEDNN 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a build needs and is missing: Debian packages for C++, Python packages into the
-# environment given (default .venv). Run again it does nothing; without root or network it says what is
+# Installs what a build needs and is missing: Debian packages for C++, those of requirements.txt into the Python
+# environment given (default .venv; virtual or conda). Run again it does nothing; without root or network it says what is
 # missing and goes on with what it finds. FACULA_OFFLINE=1 installs nothing.
 set -u
 cd "$(dirname "$0")/.."
@@ -13,13 +13,11 @@ needs=(
   "/usr/include/gtest/gtest.h:libgtest-dev"
   "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
 )
-python_packages=(
-  "numpy" "nanobind>=3.1,<4" "pytest" "pytest-xdist" "hypothesis" "ruff" "scikit-build-core" "mypy"
-)
+python_packages=()
+while read -r line; do python_packages+=("$line"); done < <(grep -v '^#' requirements.txt)
 # A distribution's CMake may be older than 3.25; PyPI has one.
 cmake_version=$(cmake --version 2> /dev/null | sed -n '1s/[^0-9]*//p')
 [ "$(printf '%s\n3.25\n' "${cmake_version:-0}" | sort -V | head -n 1)" = 3.25 ] || python_packages+=("cmake>=3.25")
-case $(uname -m) in x86_64) python_packages+=("onednn-cpu-gomp==2023.2.0" "onednn-devel-cpu-gomp==2023.2.0") ;; esac
 
 stamp=build/setup.stamp
 wanted=$(printf '%s\n' "${needs[@]}" "${python_packages[@]}" "$environment" "${FACULA_OFFLINE:-}" | cksum)
@@ -32,8 +30,9 @@ complete=1
 missing=()
 for need in "${needs[@]}"; do
   what=${need%%:*} package=${need##*:}
-  case $what in
-    /*) compgen -G "$what" > /dev/null || missing+=("$package") ;;
+  case $what in  # a header may be the environment's own, which conda fills
+    /*) compgen -G "$what" > /dev/null || [ -e "$environment/include/${what##*/include/}" ] \
+      || [ -e "$environment/include/${what##*/}" ] || missing+=("$package") ;;
     *) command -v "$what" > /dev/null || missing+=("$package") ;;
   esac
 done
@@ -72,16 +71,23 @@ python=$environment/bin/python
 [ -x "$python" ] || python=python3
 
 absent=$("$python" - "${python_packages[@]}" <<'PY'
-import importlib.metadata, re, sys
-for want in sys.argv[1:]:
-    name, bound = re.match(r"([\w-]+)(.*)", want).groups()
+import importlib.metadata, sys
+try:
+    from packaging.requirements import Requirement
+except ImportError:
     try:
-        have = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        print(want)
+        from pip._vendor.packaging.requirements import Requirement
+    except ImportError:
+        sys.exit(print("pip"))
+for want in map(Requirement, sys.argv[1:]):
+    if want.marker and not want.marker.evaluate():
         continue
-    if bound.startswith("==") and have != bound[2:]:
-        print(want)
+    try:
+        fits = importlib.metadata.version(want.name) in want.specifier
+    except importlib.metadata.PackageNotFoundError:
+        fits = False
+    if not fits:
+        print(f"{want.name}{want.specifier}")
 PY
 )
 if [ -n "$absent" ]; then
@@ -96,16 +102,11 @@ if [ -n "$absent" ]; then
   fi
 fi
 
-# The release build is importable from the environment as it stands in the tree. (An environment that
-# is a link belongs to another tree.)
+# The release build is importable from the environment as it stands in the tree, unless another build of the tree was
+# chosen (setup.py develop). (An environment that is a link belongs to another tree.)
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-if [ -w "$site" ] && [ ! -L "$environment" ]; then
-  echo "$PWD/build/release/python" > "$site/facula-build.pth"
-  if [ ! -e "$environment/bin/facula" ]; then  # an installed wheel's command stays
-    printf '#!%s\nimport sys\n\nfrom facula.__main__ import main\n\nsys.exit(main())\n' \
-      "$(realpath -s "$environment")/bin/python" > "$environment/bin/facula"
-    chmod +x "$environment/bin/facula"
-  fi
+if [ -w "$site" ] && [ ! -L "$environment" ] && ! grep -qs "^$PWD/build/" "$site/facula-build.pth"; then
+  "$python" tools/link_environment.py build/release > /dev/null
 fi
 
 mkdir -p build

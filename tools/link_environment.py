@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a build folder importable from the environment of the interpreter that runs this, with the command `facula`.
+
+    python tools/link_environment.py build/release      # or another build folder
+    python tools/link_environment.py --remove
+
+What is installed by pip stays as it is, and comes first when Python imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import pathlib
+import sys
+import sysconfig
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SITE = pathlib.Path(sysconfig.get_path("purelib"))
+LINK = SITE / "facula-build.pth"
+COMMAND = pathlib.Path(sysconfig.get_path("scripts")) / "facula"
+
+
+def installed() -> bool:
+    """Whether pip put Facula into this environment: the command is then pip's."""
+    return any(d.metadata["Name"] == "facula" for d in importlib.metadata.distributions(path=[str(SITE)]))
+
+
+def link(build: pathlib.Path) -> None:
+    LINK.write_text(f"{build / 'python'}\n")
+    if not installed():
+        COMMAND.write_text(f"#!{sys.executable}\nimport sys\n\nfrom facula.__main__ import main\n\nsys.exit(main())\n")
+        COMMAND.chmod(0o755)
+    print(f"{sys.prefix} imports facula from {build / 'python'}")
+
+
+def unlink() -> None:
+    if not LINK.exists():
+        print(f"{sys.prefix} has no link to a build of Facula")
+        return
+    build = LINK.read_text().strip()
+    LINK.unlink()
+    if not installed():
+        COMMAND.unlink(missing_ok=True)
+    (ROOT / "build" / "setup.stamp").unlink(missing_ok=True)  # the next `make setup` looks again
+    print(f"{sys.prefix} no longer imports facula from {build}")
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    what = arguments.add_mutually_exclusive_group(required=True)
+    what.add_argument("build", nargs="?", type=pathlib.Path, help="a build folder")
+    what.add_argument("--remove", action="store_true", help="take link and command away")
+    options = arguments.parse_args()
+    try:
+        unlink() if options.remove else link(options.build.resolve())
+    except OSError as error:
+        print(f"{error.filename} cannot be changed ({error.strerror}): activate an environment of your own, "
+              "as `make setup` makes one in .venv", file=sys.stderr)  # fmt: skip
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
