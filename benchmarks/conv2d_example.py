@@ -60,9 +60,11 @@ def main():
     torch = importlib.import_module(options.module)
     torch.set_num_threads(options.threads)
     figures = run(torch, options.threads, options.repeat)
+    state = quiet.snapshot(before)
+    quiet.beware(state)
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({**figures, "machine": quiet.snapshot(before)}, file, indent=1)
+            json.dump({**figures, "machine": state}, file, indent=1)
 
 
 if __name__ == "__main__":

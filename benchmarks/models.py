@@ -84,9 +84,11 @@ def main():
         mean = reference.class_mean([row for row in rows if row["threads"] == threads and "ratio" in row], rng)
         if mean:
             print(f"{threads} threads: geometric mean {mean['mean']:.2f} [{mean['low']:.2f}, {mean['high']:.2f}] over {mean['operators']} networks")
+    state = quiet.snapshot(before)
+    quiet.beware(state)
     output = pathlib.Path(options.json)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"versions": versions, "machine": quiet.snapshot(before), "rows": rows}, indent=1))
+    output.write_text(json.dumps({"versions": versions, "machine": state, "rows": rows}, indent=1))
     print(f"{time.time() - started:.0f} s; all times: {os.path.relpath(output)}")
     if any("error" in row for row in rows):
         sys.exit(1)

@@ -332,21 +332,25 @@ def main():
     torch.set_num_threads(options.threads)
     if options.worker:
         return work(torch)
-    timer, times, before = Timer(torch), {}, quiet.snapshot()
-    print(f"{options.module} {torch.__version__}, {options.threads} threads, best of several blocks")
+    timer, times, noise, before = Timer(torch), {}, {}, quiet.snapshot()
+    print(f"{options.module} {torch.__version__}, {options.threads} threads, best of several blocks, and by what two such times differ")
     for row, size in select(options.ops, options.sizes, options.quick):
         try:
             timer.prepare(row.family, row.setup, row.statement, size)
             target, blocks = EFFORT[size]
-            best = timer.run(timer.calibrate(target), blocks if options.quick else 4 * blocks)
-            text = readable(best)
+            n = timer.calibrate(target)
+            halves = [timer.run(n, blocks if options.quick else 2 * blocks) for _ in range(2)]
+            noise[f"{row.name}/{size}"] = max(halves) / min(halves) - 1
+            best, text = min(halves), f"{readable(min(halves)):>8s} ±{100 * noise[f'{row.name}/{size}']:4.1f}%"
         except Exception as error:
             best, text = math.nan, f"{type(error).__name__}: {error}".split("\n")[0]
         times[f"{row.name}/{size}"] = best
         print(f"{size:7s} {row.family:9s} {row.name:26s} {text}", flush=True)
+    state = quiet.snapshot(before)
+    quiet.beware(state)
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"times": times, "machine": quiet.snapshot(before)}, file, indent=1)
+            json.dump({"times": times, "noise": noise, "machine": state}, file, indent=1)
 
 
 if __name__ == "__main__":

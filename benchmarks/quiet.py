@@ -4,6 +4,7 @@
 Imported before Facula or PyTorch, because OpenMP reads where its threads go when it is loaded.
 """
 
+import math
 import pathlib
 import runpy
 import sys
@@ -24,3 +25,15 @@ def pin(threads):
 
 def snapshot(since=None):
     return machine.snapshot(since)
+
+
+def beware(state):
+    """Says what of the machine's state makes the figures doubtful."""
+    for name, finding in state["state"].items():
+        if finding["state"] == "bad":
+            print(f"beware: {name}: {finding['observed']} (facula machine check)")
+
+
+def rounds_to_tell(noise, ratio, limit):
+    """Rounds after which a ratio is known to be above or below a limit, at so much noise."""
+    return machine._noise.rounds_for(noise, max(abs(math.log(ratio / limit)), 1e-3))

@@ -280,7 +280,7 @@ def report(options, versions, threads, results, rng, seconds):
             print(f"{size:7s} geometric mean {mean['mean']:.3f} [{mean['low']:.3f}, {mean['high']:.3f}] over {mean['operators']} "
                   f"operators; {options.ours} against itself {itself['mean']:.3f}")  # fmt: skip
     slow = [f"{name} ({size}, {times['ratio']:.2f})" for (name, _, size), times in good.items() if flag(times) == "slow"]
-    maybe = [f"{name} ({size}, {times['ratio']:.2f})" for (name, _, size), times in good.items() if flag(times) == "slow?"]
+    maybe = [f"{name} ({size}, {times['ratio']:.2f}; {quiet.rounds_to_tell(times['noise'], times['ratio'], LIMIT)} rounds would tell)" for (name, _, size), times in good.items() if flag(times) == "slow?"]
     failed = [f"{name} ({size}): {times['side']}: {times['error']}" for (name, _, size), times in results.items() if "error" in times]
     for title, names in ((f"under {LIMIT}", slow), (f"perhaps under {LIMIT}", maybe), ("not timed", failed)):
         print(f"{title}: {len(names)}" + "".join("\n  " + name for name in names))
@@ -290,19 +290,18 @@ def report(options, versions, threads, results, rng, seconds):
 def main():
     options = options_of()
     path, versions = check_versions(options)
-    busy, cores = os.getloadavg()[0], os.cpu_count()
-    if busy > 0.5:
-        print(f"beware: the machine is busy before the start (load {busy:.1f} on {cores} cores)")
-    rng, runs, before = random.Random(0), [], quiet.snapshot()
+    busy, rng, runs, before = os.getloadavg()[0], random.Random(0), [], quiet.snapshot()
     for threads in options.threads:
         started = time.time()
         results = go_through(options, path, threads, rng)
         classes = report(options, versions, threads, results, rng, time.time() - started)
         rows = [{"operator": name, "family": family, "size": size, **times} for (name, family, size), times in results.items()]
         runs.append({"threads": threads, "classes": classes, "rows": rows})
+    state = quiet.snapshot(before)
+    quiet.beware(state)
     output = pathlib.Path(options.json)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"versions": versions, "load": busy, "machine": quiet.snapshot(before), "runs": runs}, indent=1))
+    output.write_text(json.dumps({"versions": versions, "load": busy, "machine": state, "runs": runs}, indent=1))
     print(f"all times: {os.path.relpath(output)}")
 
 

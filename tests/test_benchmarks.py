@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks' tables run, and their statistics say what they claim. No test here judges a time."""
 
+import json
 import math
 import pathlib
 import random
@@ -12,6 +13,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
 
 import operators
+import quiet
 import reference
 
 
@@ -83,6 +85,25 @@ def test_an_error_in_any_pass_is_the_result():
     assert results["a"] == bad
     reference.merge(results, "a", dict(good))
     assert results["a"] == bad
+
+
+def test_rounds_that_would_tell():
+    """Twice the noise needs four times the rounds, twice the distance a quarter."""
+    near = quiet.rounds_to_tell(0.02, 0.79, 0.8)
+    assert near > 10 and quiet.rounds_to_tell(0.0404, 0.79, 0.8) == pytest.approx(4 * near, rel=0.1)
+    assert quiet.rounds_to_tell(0.2, 0.4, 0.8) == 3 and quiet.rounds_to_tell(0.2, 0.8, 0.8) > 1000
+
+
+def test_what_disturbed_a_run_is_told(capsys):
+    quiet.beware({"state": {"turbo": {"state": "bad", "observed": "on"}, "idle": {"state": "warn", "observed": "C6"}}})
+    assert capsys.readouterr().out == "beware: turbo: on (facula machine check)\n"
+
+
+def test_a_result_has_the_machines_state(torch, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["operators.py", "--module", torch.__name__, "--quick", "--ops", "^view$", "--threads", "1", "--json", str(tmp_path / "times.json")])
+    operators.main()
+    data = json.loads((tmp_path / "times.json").read_text())
+    assert data["times"]["view/small"] > 0 and data["noise"]["view/small"] >= 0 and data["machine"]["during"]["seconds"] > 0
 
 
 def test_readable():

@@ -177,7 +177,7 @@ def test_a_gpu_of_a_new_driver(tree):
     findings = found(root, seconds=0)
     assert findings["gpu-throttle"].state == findings["gpu-power"].state == findings["gpu-persistence"].state == "ok"
     (gpu,) = _read.facts(machine.System(root)).gpus
-    assert gpu.supported == [345, 1890, 1905, 1980] and gpu.slowdown == 87 and gpu.power == 80.57
+    assert gpu.supported == [345, 1890, 1905, 1980] and gpu.margin == 49 and gpu.power == 80.57
     slowed = found(root, measure=during(root, ("nvidia-smi.xml", "power_cap>0 us", "power_cap>500000 us")))["gpu-throttle"]
     assert slowed.state == "bad" and slowed.observed == "slowed down for 0.50 s during the measurement"
 

@@ -122,6 +122,23 @@ def test_what_refuses_is_told_and_the_rest_is_locked(tree, capsys):
     assert contents(root) == before
 
 
+def test_interrupts_that_the_kernel_places_stay(tree, capsys):
+    root = tree("amd")
+    before = contents(root)
+    assert _command_line.main(["lock", "--only", "interrupts"], Kernel(root, {"irq/61": errno.EIO})) == 0
+    assert "smp_affinity_list: 0-15 -> 0-15" in capsys.readouterr().out
+    assert _command_line.main(["unlock"], Kernel(root)) == 0 and contents(root) == before
+
+
+def test_a_setting_that_does_not_take_is_told(tree, capsys):
+    class Deaf(machine.System):
+        def write(self, path, text):
+            pass
+
+    assert _command_line.main(["lock", "--only", "turbo"], Deaf(tree("intel"))) == 2
+    assert f"/{CPU}/intel_pstate/no_turbo: still 0" in capsys.readouterr().out
+
+
 def test_nothing_could_be_changed(tree, capsys):
     root = tree("intel")
     assert _command_line.main(["lock"], Kernel(root, {"sys": errno.EROFS, "proc": errno.EROFS})) == 2

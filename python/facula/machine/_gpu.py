@@ -30,7 +30,7 @@ class Gpu:
     power: Optional[float] = None  # W
     power_limit: Optional[float] = None
     temperature: Optional[float] = None
-    slowdown: Optional[float] = None  # degrees
+    margin: Optional[float] = None  # degrees until it slows down
     busy: Optional[int] = None  # per cent
     processes: int = 0
 
@@ -76,7 +76,9 @@ def _one(gpu: xml.etree.ElementTree.Element, driver: Optional[str]) -> Gpu:
     reasons = gpu.find("clocks_event_reasons")
     reasons = gpu.find("clocks_throttle_reasons") if reasons is None else reasons
     prefix = r"clocks_(event|throttle)_reasons?_"
-    temperature, margin = _number(gpu, "temperature/gpu_temp"), _number(gpu, "temperature/gpu_temp_tlimit")
+    temperature, slow, margin = (_number(gpu, f"temperature/{name}") for name in ("gpu_temp", "gpu_temp_slow_threshold", "gpu_temp_tlimit"))
+    if margin is None and temperature is not None and slow is not None:
+        margin = slow - temperature
     mode = (gpu.findtext("persistence_mode") or "").strip()
     return Gpu(
         uuid=(gpu.findtext("uuid") or gpu.get("id") or "").strip(),
@@ -94,7 +96,7 @@ def _one(gpu: xml.etree.ElementTree.Element, driver: Optional[str]) -> Gpu:
         power=_number(gpu, "gpu_power_readings/instant_power_draw", "gpu_power_readings/power_draw", "power_readings/power_draw"),
         power_limit=_number(gpu, "gpu_power_readings/current_power_limit", "gpu_power_readings/power_limit", "power_readings/power_limit"),
         temperature=temperature,
-        slowdown=temperature + margin if temperature is not None and margin is not None else _number(gpu, "temperature/gpu_temp_slow_threshold"),
+        margin=margin,
         busy=_whole(gpu, "utilization/gpu_util"),
         processes=len(gpu.findall("processes/process_info")),
     )

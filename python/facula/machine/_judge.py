@@ -283,7 +283,7 @@ def gpu_power(f: Facts, w: Optional[Window]) -> Verdict:
     if not shown:
         return "unknown", "the driver does not say", ""
     near = any(g.power and g.power_limit and g.power > 0.95 * g.power_limit for g in f.gpus)
-    near = near or any(g.temperature and g.slowdown and g.temperature > g.slowdown - 5 for g in f.gpus)
+    near = near or any(g.margin is not None and g.margin < 5 for g in f.gpus)
     return ("warn" if near else "ok"), shown, "lock a lower clock: " + GPU_LOCK + " --gpu-clock MHZ" if near else ""
 
 

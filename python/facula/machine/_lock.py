@@ -10,6 +10,7 @@ however it went.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -148,6 +149,8 @@ def _write(system: System, target: str, value: Optional[str]) -> Optional[str]:
     try:
         system.write(target, value or "")
     except OSError as error:
+        if target.startswith("proc/irq/") and error.errno in (errno.EIO, errno.EPERM):
+            return None  # one that the kernel places by itself, such as a disk's queue of each CPU
         return f"/{target}: {error.strerror}"
     return None
 
@@ -228,6 +231,8 @@ def lock(system: System, only: Optional[list[str]] = None, gpu: bool = False, gp
             change.error = _write(system, change.target, change.new)
         for change in changes:
             change.seen = _read(system, change)
+            if change.error is None and change.seen is not None and change.seen == change.old and change.item != "interrupts":
+                change.error = f"/{change.target}: still {change.seen}"
         saved["changes"] = [asdict(change) for change in changes if change.error is None]
         if saved["changes"]:
             _save(system, saved)

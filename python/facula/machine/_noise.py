@@ -92,6 +92,15 @@ class Side:
         self.process.wait()
 
 
+def rounds_for(typical: float, precision: float) -> int:
+    """Rounds after which the ratio of medians is known to plus and minus the precision (0.01: one per cent).
+
+    Two samples in a row differ by 0.954 standard deviations s in the middle (normal, or near it there); a median of n
+    samples has the error 1.253 s / sqrt(n), and a round has two of each side: 1.96 * 1.253 * s / sqrt(rounds).
+    """
+    return max(3, math.ceil((1.96 * 1.253 / 0.954 * math.log1p(typical) / math.log1p(precision)) ** 2))
+
+
 @dataclasses.dataclass
 class Noise:
     work: str
@@ -105,12 +114,7 @@ class Noise:
     rounds: int
 
     def rounds_for(self, precision: float) -> int:
-        """Rounds after which the ratio of medians is known to plus and minus the precision (0.01: one per cent).
-
-        Two samples in a row differ by 0.954 standard deviations s in the middle (normal, or near it there); a median of n
-        samples has the error 1.253 s / sqrt(n), and a round has two of each side: 1.96 * 1.253 * s / sqrt(rounds).
-        """
-        return max(3, math.ceil((1.96 * 1.253 / 0.954 * math.log1p(self.typical) / math.log1p(precision)) ** 2))
+        return rounds_for(self.typical, precision)
 
     def passes_for(self, precision: float) -> int:
         """Pairs of fresh processes for the same, by the same reasoning."""
