@@ -29,7 +29,7 @@ def found(root, **options):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_of_recorded_machines(tree, name, monkeypatch):
-    for variable in _read.DISTURBING:
+    for variable in (*_read.DISTURBING, "OMP_NUM_THREADS"):
         monkeypatch.delenv(variable, raising=False)
     findings = found(tree(name), seconds=0)
     assert {n: f.state for n, f in findings.items() if f.state != "ok" and n not in COUNTED} == SETTINGS[name]
@@ -65,6 +65,26 @@ def test_the_tightest_group_counts(tree):
     known = _read.facts(machine.System(root))
     assert known.limits.memory == 2 << 30 and known.limits.cpus == 1.5
     assert found(root, seconds=0)["cgroup"].observed == "1.5 CPUs' time on 8 CPUs"
+
+
+def test_a_quota_of_version_1(tree):
+    root = tree("guest")
+    (root / "sys/fs/cgroup/cpu/cpu.cfs_quota_us").write_text("50000")
+    assert found(root, seconds=0)["cgroup"].observed == "0.5 CPUs' time on 2 CPUs"
+
+
+def test_more_threads_than_cpus(tree, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "9")
+    finding = found(tree("intel"), seconds=0)["affinity"]
+    assert (finding.state, finding.fix) == ("bad", "OMP_NUM_THREADS=8")
+    monkeypatch.setenv("OMP_NUM_THREADS", "8,4")
+    assert found(tree("intel"), seconds=0)["affinity"].state == "ok"
+
+
+def test_idle_states_that_the_command_line_forbids(tree):
+    root = tree("container")
+    (root / "proc/cmdline").write_text("quiet intel_idle.max_cstate=1")
+    assert found(root, seconds=0)["idle"].state == "ok"
 
 
 def during(root, *changes):

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from facula import machine
-from facula.machine import _command_line, _grub, _lock, _read
+from facula.machine import _command_line, _grub, _judge, _lock, _read
 
 PACKAGE = pathlib.Path(machine.__file__).resolve().parent
 CPU = "sys/devices/system/cpu"
@@ -430,7 +430,7 @@ def test_no_grub(tree, capsys):
 
 def test_what_the_kernel_has_is_not_added_again(tree, capsys):
     root = tree("amd")
-    assert _grub.arguments(_read.facts(machine.System(root))) == ["rcu_nocbs=8-15"]
+    assert _judge.kernel_arguments(_read.facts(machine.System(root))) == ["rcu_nocbs=8-15"]
     (root / "proc/cmdline").write_text("isolcpus=8-15 nohz_full=8-15 rcu_nocbs=8-15 processor.max_cstate=1")
     assert _command_line.main(["lock", "--grub", "--root", str(root)]) == 0
     assert "all of it" in capsys.readouterr().out

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 import time
 from typing import Optional
@@ -27,10 +28,15 @@ def main(arguments: Optional[list[str]] = None, system: Optional[System] = None)
     try:
         if options.command == "lock" and separator and not command:
             raise MachineError("name the command to run after --")
-        return options.do(options, system or System(options.root))
+        code = options.do(options, system or System(options.root))
+        sys.stdout.flush()
+        return code
     except (MachineError, NotMeasured) as error:
         print(f"facula machine {options.command}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         return 130
 

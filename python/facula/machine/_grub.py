@@ -11,23 +11,14 @@ import os
 import re
 from typing import Optional
 
-from ._judge import proposal
+from ._judge import kernel_arguments
 from ._lock import MachineError, _need_root
-from ._read import Facts, System, facts, show_cpus
+from ._read import System, facts, show_cpus
 
 DROP_IN = "etc/default/grub.d/99-facula.cfg"
 SETTINGS = "etc/default/grub"
 MARK = "# facula machine lock --grub"
 NOTE = "var/lib/facula/kernel-arguments"  # for grubby, which keeps no place of our own
-
-
-def arguments(f: Facts, cpus: Optional[list[int]] = None) -> list[str]:
-    """What to add to the kernel's command line; nothing that is there already."""
-    chosen = show_cpus(cpus or f.isolated or proposal(f))
-    wanted = ["intel_idle.max_cstate=1" if "Intel" in (f.model or "") else "", "processor.max_cstate=1"]
-    if chosen:
-        wanted += [f"isolcpus={chosen}", f"nohz_full={chosen}", f"rcu_nocbs={chosen}"]
-    return [argument for argument in wanted if argument and argument not in f.cmdline]
 
 
 def _settings(system: System) -> str:
@@ -66,7 +57,7 @@ def add(system: System, cpus: Optional[list[int]] = None) -> list[str]:
     unknown = sorted(set(cpus or []) - set(known.online))
     if unknown or (cpus and set(cpus) >= set(known.online)):
         raise MachineError(f"--isolate {show_cpus(cpus or [])}: choose some of the CPUs {show_cpus(known.online)}, and leave at least one to everybody else")
-    extra = arguments(known, cpus)
+    extra = kernel_arguments(known, cpus)
     if not extra:
         return []
     try:

@@ -7,6 +7,7 @@ say, as in a guest: then only the measured noise counts).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Callable, Optional
 
@@ -94,7 +95,8 @@ def frequency(f: Facts, w: Optional[Window]) -> Verdict:
 
 def idle(f: Facts, w: Optional[Window]) -> Verdict:
     if not f.idle:
-        return "unknown", hidden(f), ""
+        limited = [a for a in f.cmdline if a == "idle=poll" or re.fullmatch(r"(intel_idle|processor)\.max_cstate=[01]", a)]
+        return ("ok", limited[0], "") if limited else ("unknown", hidden(f), "")
     deep = [s for s in f.idle if s.latency > WAKING and set(s.cpus) & set(f.used)]
     if not deep:
         return "ok", "no deep state is entered", ""
@@ -107,7 +109,7 @@ def isolated(f: Facts, w: Optional[Window]) -> Verdict:
         return "ok", f"CPUs {show_cpus(quiet)}", ""
     if len(f.online) < 2:
         return "unknown", "one CPU: none can be set apart", ""
-    return "warn", "none", f"{LOCK} --grub   # isolcpus={show_cpus(proposal(f))}, then restart"
+    return "warn", "none", f"{LOCK} --grub, then restart   # adds to the kernel's command line: {' '.join(kernel_arguments(f))}"
 
 
 def proposal(f: Facts) -> list[int]:
@@ -116,10 +118,21 @@ def proposal(f: Facts) -> list[int]:
     return sorted(cpu for group in groups[(len(groups) + 1) // 2 :] for cpu in group if cpu in f.online)
 
 
+def kernel_arguments(f: Facts, cpus: Optional[list[int]] = None) -> list[str]:
+    """What to add to the kernel's command line; nothing that is there already."""
+    chosen = show_cpus(cpus or f.isolated or proposal(f))
+    wanted = [*(["intel_idle.max_cstate=1"] if "Intel" in (f.model or "") else []), "processor.max_cstate=1"]
+    if chosen:
+        wanted += [f"isolcpus={chosen}", f"nohz_full={chosen}", f"rcu_nocbs={chosen}"]
+    return [argument for argument in wanted if argument not in f.cmdline]
+
+
 def affinity(f: Facts, w: Optional[Window]) -> Verdict:
     quiet = [cpu for cpu in f.isolated if cpu in f.online]
     if not f.allowed:
         return "unknown", hidden(f), ""
+    if f.threads and f.threads > len(f.used):
+        return "bad", f"{f.threads} threads (OMP_NUM_THREADS) on the CPUs {show_cpus(f.used)}", f"OMP_NUM_THREADS={len(f.used)}"
     if quiet and not set(f.allowed) <= set(quiet):
         return "warn", f"CPUs {show_cpus(f.allowed)}, isolated are {show_cpus(quiet)}", f"taskset -c {show_cpus(quiet)} command   # Facula's benchmarks do it themselves"
     return "ok", f"CPUs {show_cpus(f.allowed)} of {show_cpus(f.online)}", ""

@@ -189,6 +189,7 @@ class Facts:
     clocks: list[str] = field(default_factory=list)
     load: Optional[float] = None
     battery: Optional[bool] = None
+    threads: Optional[int] = None  # that OpenMP is told to have
     environment: dict[str, str] = field(default_factory=dict)
     gpus: list[_gpu.Gpu] = field(default_factory=list)
 
@@ -240,6 +241,7 @@ def facts(system: System, environment: Optional[dict] = None, gpus: bool = True)
         clocks=(system.text(f"{clock}/available_clocksource") or "").split(),
         load=float(load[0]) if load else None,
         battery=_battery(system),
+        threads=int(threads) if re.fullmatch("[0-9]{1,6}", threads := environment.get("OMP_NUM_THREADS", "")) else None,
         environment={name: environment[name] for name in DISTURBING if environment.get(name)},
         gpus=_gpu.read(system) if gpus else [],
     )  # fmt: skip
