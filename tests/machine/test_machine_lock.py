@@ -342,8 +342,8 @@ def test_a_killed_process_restores_nevertheless(tree):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_under_sudo_the_command_is_the_users(tree):
     root = tree("intel")
-    process = start(root, "sh", "-c", "id -u; id -g", env={**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"})
-    assert process.communicate(timeout=60)[0].split() == ["65534", "65534"] and turbo(root) == "0"
+    process = start(root, "sh", "-c", "id -u; id -g; echo $USER", env={**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"})
+    assert process.communicate(timeout=60)[0].split() == ["65534", "65534", "nobody"] and turbo(root) == "0"
 
 
 def test_what_a_gone_process_left_is_restored_first(tree, capsys):

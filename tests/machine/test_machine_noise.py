@@ -142,6 +142,12 @@ def test_each_thread_has_its_own_isolated_cpu(tree):
     assert f"[{two[0]}]" in done.stdout and f"[{two[1]}]" in done.stdout
 
 
+def test_more_threads_than_isolated_cpus_are_not_squeezed_onto_them(tree, capsys):
+    environment = {}
+    assert _pin.pin(9, System(tree("amd")), environment) == [] and environment == {}
+    assert capsys.readouterr().err == "not pinned: 9 threads, and only the CPUs 8-15 are isolated\n"
+
+
 def test_cpus_that_a_group_forbids_are_told(tree, capsys):
     root = tree("guest")
     for path in ("online", "isolated"):

@@ -138,7 +138,7 @@ def _check(options, system: System) -> int:
                     print(f"{'':25s} {title:8s} {text}")
     count = {state: sum(f.state == state for f in findings) for state in _judge.STATES}
     print(", ".join(f"{n} {state}" for state, n in count.items() if n))
-    possible = [f.name for f in findings if f.name in _lock.NAMES and f.state in ("warn", "bad") and f.fix]
+    possible = [f.name for f in findings if f.name in _lock.NAMES and f.state in ("warn", "bad") and f.fix and "--grub" not in f.fix]
     if locked:
         print(locked)
     elif possible:

@@ -145,7 +145,7 @@ def interrupts(f: Facts, w: Optional[Window]) -> Verdict:
     shown = f"up to {rate:.0f} a second of devices (CPU {cpu}" + (f", most from {w.busiest})" if w.busiest else ")")
     if rate < 100:
         return "ok", shown, ""
-    return ("warn" if rate < 5000 else "bad"), shown, f"{LOCK} --only interrupts" if f.isolated else "isolate CPUs first: then lock keeps interrupts off them"
+    return ("warn" if rate < 5000 else "bad"), shown, f"{LOCK} --only interrupts" if f.isolated else f"{LOCK} --grub, then restart; with isolated CPUs lock keeps interrupts off them"
 
 
 def switches(f: Facts, w: Optional[Window]) -> Verdict:

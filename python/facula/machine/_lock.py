@@ -27,6 +27,7 @@ from ._pin import pin
 from ._read import CPU, Facts, System, cpu_list, facts, idle_files, show_cpus
 
 STATE = "run/facula/machine.json"
+UNKEPT = "settings are only changed where their way back can be kept"
 
 
 class MachineError(Exception):
@@ -156,7 +157,10 @@ def _write(system: System, target: str, value: Optional[str]) -> Optional[str]:
 
 
 def _save(system: System, state: dict) -> None:
-    system.replace(STATE, json.dumps(state, indent=1) + "\n")
+    try:
+        system.replace(STATE, json.dumps(state, indent=1) + "\n")
+    except OSError as error:
+        raise MachineError(f"{system.root / STATE} cannot be written: {error.strerror}; {UNKEPT}")
 
 
 def state(system: System) -> Optional[dict]:
@@ -196,7 +200,7 @@ def _alone(system: System) -> Iterator[None]:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         descriptor = os.open(folder / "machine.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise MachineError(f"{folder} cannot be written: {error.strerror}; settings are only changed where their way back can be kept")
+        raise MachineError(f"{folder} cannot be written: {error.strerror}; {UNKEPT}")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -329,8 +333,9 @@ def _obey(system: System, command: list[str]) -> int:
     pin(system=system)
     caller: dict = {}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit() and os.environ.get("SUDO_GID", "").isdigit():
-        user, group = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
-        caller = {"user": user, "group": group, "extra_groups": os.getgrouplist(os.environ.get("SUDO_USER", ""), group)}
+        user, group, name = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]), os.environ.get("SUDO_USER", "")
+        home = os.path.expanduser(f"~{name}")
+        caller = {"user": user, "group": group, "extra_groups": os.getgrouplist(name, group), "env": {**os.environ, "HOME": home, "USER": name, "LOGNAME": name}}
     child: Optional[subprocess.Popen] = None
     pending: list[int] = []
 
@@ -350,6 +355,8 @@ def _obey(system: System, command: list[str]) -> int:
         status = child.wait()
     except OSError as error:
         raise MachineError(f"{command[0]}: {error.strerror}")
+    except subprocess.SubprocessError as error:
+        raise MachineError(f"{command[0]} cannot be started: {error}")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -39,6 +39,9 @@ def pin(threads: Optional[int] = None, system: Optional[System] = None, environm
     if not quiet:
         return []
     cpus = quiet[: threads or cores(known)]
+    if threads and threads > len(cpus):
+        print(f"not pinned: {threads} threads, and only the CPUs {show_cpus(cpus)} are isolated", file=sys.stderr)
+        return []
     try:
         os.sched_setaffinity(0, cpus)
     except OSError as error:
