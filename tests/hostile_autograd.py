@@ -275,3 +275,5 @@ def anomaly(t):
         (t.sqrt(x) * 0).sum().backward()
 bad("disabled __torch_function__ without a tuple", "TypeError", ("tuple",), lambda t: t._C._disabled_torch_function_impl(t.add, (), 0), quirk="crashes")
 bad("disabled __torch_function__ without a dict", "TypeError", ("dict",), lambda t: t._C._disabled_torch_function_impl(t.add, (), (), 3), quirk="crashes")
+bad("backward of None in a list", "TypeError|AttributeError", (), lambda t: t.Tensor.backward([None]))
+bad("backward to None", "TypeError|AttributeError|RuntimeError", (), lambda t: t.autograd.backward((leaf(t) * 2).sum(), inputs=[None]))

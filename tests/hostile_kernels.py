@@ -249,3 +249,8 @@ for name, run in {
     "diff of endless order of sizes": lambda t: t.diff(t.zeros(2, 2**40, device="meta"), 2**31),
 }.items():
     survives(name, run, quirk="goes through all of it")
+bad("real fft of nothing", "RuntimeError", "data points", lambda t: op(t, "_fft_r2c", t.ones(1, 0), [1], 1, True), quirk="asks its library")
+for device in ("cpu", "null", "meta"):
+    refuses(f"resample backward along a dimension that is not there ({device})", "RuntimeError|IndexError", "resample",
+            lambda t, d=device: t.ops.facula.resample_backward(t.ones(()).to(d), 65, *[t.ones(()).to(d)] * 2, 1))
+survives("combinations of more elements than there are", lambda t: t.combinations(t.ones(0), 2**62), quirk="makes a list of them")

@@ -51,7 +51,8 @@ class Tree:
     def __init__(self, folder, python):
         self.folder, self.python = folder, python
         self.build = folder / "build/release"
-        self.env = dict(os.environ, USE_CCACHE="0", CCACHE_DISABLE="1", PYTHONPATH=str(self.build / "python"))
+        self.env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # a warm import has bytecode
+        self.env.update(USE_CCACHE="0", CCACHE_DISABLE="1", PYTHONPATH=str(self.build / "python"))
 
     def copy_from(self, root):
         names = subprocess.run(

@@ -172,6 +172,15 @@ std::optional<Function> describe(const Operator& op, std::set<std::string>& seen
   return f;
 }
 
+// The definitions are spread over this many sources (src/front/generated.cmake lists them), by name: a new operator
+// changes one of them.
+constexpr size_t kUnits = 3;
+size_t unit_of(const std::string& name) {
+  uint32_t h = 2166136261u;  // FNV-1a: the same everywhere
+  for (unsigned char c : name) h = (h ^ c) * 16777619u;
+  return h % kUnits;
+}
+
 void write(const std::string& path, const std::string& content) {  // only if it changed: nothing is rebuilt for nothing
   std::ifstream in(path);
   std::stringstream before;
@@ -200,7 +209,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   initialise();
-  std::ostringstream methods, functions, definitions;
+  std::ostringstream methods, functions, definitions[kUnits];
   std::set<std::string> seen;
   for (Operator* op : all_operators()) {
     if (op->schema().space != "aten") continue;
@@ -209,17 +218,21 @@ int main(int argc, char** argv) {
     functions << f->result << " " << f->name << "(" << f->list(Function::Declared) << ");\n";
     std::string call = "front::call<" + f->result + ">(op, {" + f->arguments + "})";
     if (f->factory && f->result == "Tensor") call = "front::with_options(" + call + ", options)";
-    definitions << f->result << " " << f->name << "(" << f->list(Function::Defined)
-                << ") {\n  static constinit front::Op op(\"" << op->name() << "\");\n  return " << call << ";\n}\n";
+    std::ostringstream& unit = definitions[unit_of(f->name)];
+    unit << f->result << " " << f->name << "(" << f->list(Function::Defined)
+         << ") {\n  static constinit front::Op op(\"" << op->name() << "\");\n  return " << call << ";\n}\n";
     if (!f->method) continue;
     methods << f->result << " " << f->name << "(" << f->list(Function::Declared, 1) << ") const;\n";
     std::string rest = f->list(Function::Names, 1);
-    definitions << f->result << " Tensor::" << f->name << "(" << f->list(Function::Defined, 1)
-                << ") const { return facula::" << f->name << "(*this" << (rest.empty() ? "" : ", ") << rest << "); }\n";
+    unit << f->result << " Tensor::" << f->name << "(" << f->list(Function::Defined, 1)
+         << ") const { return facula::" << f->name << "(*this" << (rest.empty() ? "" : ", ") << rest << "); }\n";
   }
   std::string folder = argv[1], note = "// Written by facula-schemas from the operators' schemas. Do not edit.\n";
   std::string open = "\nnamespace facula {\n\n", close = "\n}  // namespace facula\n";
   write(folder + "/methods.h", note + "// Inside class facula::Tensor.\n" + methods.str());
   write(folder + "/functions.h", note + "#pragma once\n#include <facula/tensor.h>\n" + open + functions.str() + close);
-  write(folder + "/functions.cpp", note + "#include \"front/call.h\"\n" + open + definitions.str() + close);
+  for (size_t i = 0; i < kUnits; ++i) {
+    std::string path = folder + "/functions_" + std::to_string(i + 1) + ".cpp";
+    write(path, note + "#include \"front/call.h\"\n" + open + definitions[i].str() + close);
+  }
 }

@@ -236,6 +236,8 @@ void bind_autograd(nb::module_& m) {
 
   m.def("_run_backward", [](std::vector<Tensor> roots, std::vector<Tensor> grads, std::vector<Tensor> inputs,
                             bool keep_graph, bool create_graph, bool allow_unused, bool accumulate) {
+    for (const Tensor& t : roots) given(t);
+    for (const Tensor& t : inputs) given(t);
     py::ReleaseGil release;
     return backward_at_depth([&] {
       return autograd::run_backward(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});

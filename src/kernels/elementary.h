@@ -114,9 +114,20 @@ FC_INLINE V expm1(V x) {
   const auto [high, low] = quarter_expm1(clamp(x, F::expm1_low, F::expm1_high));
   return fabs(x) < Limits<T>::epsilon / 4 ? x : T(4) * (high + low);
 }
+// tanh(a) for a < 3/4
+FC_INLINE auto small_tanh(auto a) {
+  const auto z = a * a;
+  const auto p = poly(z, -0.33333316f, 0.13332695f, -0.053892724f, 0.021452028f, -0.007657247f, 0.0017369313f);
+  return fma(a * z, p, a);
+}
 template <class V, class T = Element<V>>
 FC_INLINE V tanh(V x) {
   const V a = fabs(x);
+  if constexpr (is_single<V>) {  // a polynomial and an exponential cost less than an exponential that is a sum of two
+    const auto [n, r] = reduce_exp(T(2) * at_most(Constants<T>::tanh_high, a));
+    const V s = power_of_two(n), large = T(1) - T(2) / fma(s, small_expm1(r), s + T(1));
+    return copysign(a < T(0.75) ? small_tanh(a) : large, x);
+  }
   const Pair<V> q = ratio(quarter_expm1(T(2) * at_most(Constants<T>::tanh_high, a)), T(0.5));
   return a < Limits<T>::epsilon / 4 ? x : copysign(q.high + q.low, x);
 }
@@ -163,9 +174,20 @@ FC_INLINE LogParts<V> log_parts(V x) {
   p.tail = s * fma(z, log_poly(z), p.half_square);
   return p;
 }
+// (log(1 + f) - f + f^2 / 2) / f^3, in single precision: shorter than a quotient
+template <class V>
+FC_INLINE V log_tail(V f) {
+  return poly(f, 0.3333333f, -0.2500082f, 0.20001225f, -0.16623358f, 0.14201786f, -0.1316021f, 0.12761404f,
+              -0.07634209f);
+}
 template <class V, class T = Element<V>>
 FC_INLINE V log(V x) {
   using F = Constants<T>;
+  if constexpr (is_single<V>) {
+    const auto [e, f] = split(x);
+    const V z = f * f, low = fma(e, F::ln2_short_low, f * z * log_tail(f));
+    return log_edges(x, fma(e, F::ln2_short, f - (T(0.5) * z - low)));
+  }
   const LogParts<V> p = log_parts(x);
   const V low = fma(p.e, F::ln2_short_low, p.tail);
   return log_edges(x, fma(p.e, F::ln2_short, p.f - (p.half_square - low)));
@@ -183,11 +205,25 @@ FC_INLINE V log_base(V x, T a, T b, T c, T d) {
 }
 template <class V, class T = Element<V>>
 FC_INLINE V log2(V x) {
-  return log_base(x, T(1), T(0), Constants<T>::log2e, Constants<T>::log2e_low);
+  using F = Constants<T>;
+  if constexpr (is_single<V>) {  // f (log2(e) + f p)
+    const auto [e, f] = split(x);
+    const V p = poly(f, -0.721347511f, 0.480898291f, -0.360685587f, 0.288556695f, -0.239824355f, 0.204888463f,
+                     -0.1898617f, 0.184108138f, -0.110138357f);
+    return log_edges(x, e + fma(f, F::log2e, f * fma(f, p, F::log2e_low)));
+  }
+  return log_base(x, T(1), T(0), F::log2e, F::log2e_low);
 }
 template <class V, class T = Element<V>>
 FC_INLINE V log10(V x) {
   using F = Constants<T>;
+  if constexpr (is_single<V>) {
+    const auto [e, f] = split(x);
+    const V p = poly(f, -0.217147246f, 0.144764811f, -0.108577184f, 0.0868642181f, -0.0721943229f, 0.0616775714f,
+                     -0.0571540669f, 0.0554220751f, -0.0331549495f);
+    const V low = fma(e, F::log10_2_short_low, f * fma(f, p, F::log10e_low));
+    return log_edges(x, fma(e, F::log10_2_short, fma(f, F::log10e, low)));
+  }
   return log_base(x, F::log10_2_short, F::log10_2_short_low, F::log10e, F::log10e_low);
 }
 template <class V, class T = Element<V>>
@@ -239,21 +275,31 @@ FC_INLINE V cos_poly(V z) {
 }
 
 template <class V>
-struct SinCos {
-  V sin, sin_low, cos, cos_low;  // of the angle less a multiple of pi / 2, each a sum of two
-  Bits<V> quarter;               // that multiple; only its two lowest bits count
+struct Angle {
+  V r, rest;        // the angle less a multiple of pi / 2, |r| <= pi / 4, as a sum of two
+  Bits<V> quarter;  // that multiple; only its two lowest bits count
 };
 template <class V, class T = Element<V>>
-FC_INLINE SinCos<V> sin_cos(V x) {
+FC_INLINE Angle<V> reduce_angle(V x) {
   using F = Constants<T>;
   const V shifted = fma(x, T(0.63661977236758134308), F::magic), n = shifted - F::magic;
   const V first = fma(n, -F::half_pi, x), second = n * F::half_pi_low, r = first - second, back = r - first;
   // What r is too short for: the rounding errors of its difference and its product, and the next digits of pi / 2.
   const V rest = ((first - (r - back)) - (second + back)) - fma(n, F::half_pi_lowest, fma(n, F::half_pi_low, -second));
+  return {r, rest, bits_of(shifted)};
+}
+template <class V>
+struct SinCos {
+  V sin, sin_low, cos, cos_low;  // of the reduced angle, each a sum of two
+  Bits<V> quarter;
+};
+template <class V, class T = Element<V>>
+FC_INLINE SinCos<V> sin_cos(V x) {
+  const auto [r, rest, quarter] = reduce_angle(x);
   const V z = r * r, h = T(0.5) * z, w = T(1) - h;
   const V sine = fma(z * r, sin_poly(z), rest);
   const V cosine = fma(z * z, cos_poly(z), fma(r, -rest, (T(1) - w) - h));
-  return {r, sine, w, cosine, bits_of(shifted)};
+  return {r, sine, w, cosine, quarter};
 }
 template <class V, class T = Element<V>>
 FC_INLINE V negate_by(V x, Bits<V> n) {  // by the second lowest bit
@@ -272,6 +318,15 @@ FC_INLINE V cos(V x) {
 }
 template <class V, class T = Element<V>>
 FC_INLINE V tan(V x) {
+  if constexpr (is_single<V>) {  // tan(r), or -1 / tan(r)
+    const auto [r, rest, quarter] = reduce_angle(x);
+    const V z = r * r, cube = r * z;
+    const V p = poly(z, 0.3333335f, 0.13332662f, 0.05406007f, 0.021281369f, 0.010837981f, 8.672962e-05f, 0.0043776883f);
+    const V about = fma(cube, p, r), low = fma(cube, p, rest * fma(about, about, T(1)));
+    const V t = r + low, t_low = (r - t) + low, inverse = T(-1) / t;
+    const V y = fma(inverse, fma(inverse, t_low, fma(inverse, t, T(1))), inverse);
+    return fabs(x) < Limits<T>::epsilon / 4 ? x : (quarter & 1 ? y : t);
+  }
   const SinCos<V> s = sin_cos(x);
   const auto odd = s.quarter & 1;
   const V a = odd ? s.cos : s.sin, a_low = odd ? s.cos_low : s.sin_low;

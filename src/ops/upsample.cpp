@@ -7,6 +7,7 @@
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"
+#include "plan/resample.h"
 
 namespace fc {
 namespace {
@@ -125,9 +126,10 @@ Tensor resample(const Tensor& x, int64_t dim, const Taps& t) {
 }
 
 // --- the mix itself: result[…, i, …] = sum over t of weight[i, t] * self[…, index[i, t], …]
-Tensor resample_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor&) {
+Tensor resample_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& weight) {
+  check_resample(self, dim, index, weight);
   Dims shape(self.sizes());
-  shape[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.size(0);
+  shape[static_cast<size_t>(dim)] = index.size(0);
   return empty_tensor(shape, self.dtype(), self.device());
 }
 Tensor along(const Tensor& weight, int64_t tap, const Tensor& x, int64_t dim) {  // one tap's weights, for broadcasting
@@ -136,6 +138,7 @@ Tensor along(const Tensor& weight, int64_t tap, const Tensor& x, int64_t dim) { 
   return reshape(select(weight, 1, tap), shape);
 }
 Tensor resample_decomposition(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& weight) {
+  check_resample(self, dim, index, weight);
   Tensor out;
   for (int64_t t = 0; t < index.size(1); ++t) {
     Tensor part = mul(pick(self, dim, select(index, 1, t)), along(weight, t, self, dim));
@@ -143,13 +146,16 @@ Tensor resample_decomposition(const Tensor& self, int64_t dim, const Tensor& ind
   }
   return out;
 }
-Tensor resample_backward_meta(const Tensor& grad, int64_t dim, const Tensor&, const Tensor&, int64_t size) {
+Tensor resample_backward_meta(const Tensor& grad, int64_t dim, const Tensor& index, const Tensor& weight,
+                              int64_t size) {
+  check_resample(grad, dim, index, weight);
   Dims shape(grad.sizes());
-  shape[static_cast<size_t>(wrap_dim(dim, grad.dim()))] = size;
+  shape[static_cast<size_t>(dim)] = size;
   return empty_tensor(shape, grad.dtype(), grad.device());
 }
 Tensor resample_backward_decomposition(const Tensor& grad, int64_t dim, const Tensor& index, const Tensor& weight,
                                        int64_t size) {
+  check_resample(grad, dim, index, weight);
   Dims shape(grad.sizes());
   shape[static_cast<size_t>(dim)] = size;
   Tensor out = zeros(shape, grad.dtype(), grad.device());

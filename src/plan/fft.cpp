@@ -27,6 +27,7 @@ double fft_scale(IntSpan sizes, IntSpan dims, int64_t normalization) {
 }
 
 Tensor fft_r2c_result(const Tensor& self, int64_t last) {
+  FC_CHECK(self.size(last) >= 1, "_fft_r2c: Invalid number of data points (0) specified");
   Dims sizes(self.sizes());
   sizes[static_cast<size_t>(last)] = sizes[static_cast<size_t>(last)] / 2 + 1;
   return fft_result(self, sizes, complex_of(self.dtype()));

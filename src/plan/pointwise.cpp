@@ -182,30 +182,38 @@ MapTypes map_types(const MapRequest& r) {
   return {compute, natural};
 }
 
+// The device of the target or of any tensor that is not a CPU scalar; others must be CPU scalars.
+static Device device_of(const MapRequest& r, const Tensor& first, bool& one_device) {
+  one_device = !r.out || r.out->device() == first.device();
+  for (const MapInput& in : r.inputs) one_device &= !in.tensor || in.tensor->device() == first.device();
+  if (one_device) [[likely]]
+    return first.device();
+  const Tensor* anchor = r.out;
+  for (const MapInput& in : r.inputs)
+    if (in.tensor && (!anchor || (!r.out && anchor->device().is_cpu() && anchor->dim() == 0))) anchor = in.tensor;
+  const Device device = anchor->device();
+  for (const MapInput& in : r.inputs)
+    FC_CHECK(!in.tensor || in.tensor->device() == device || (in.tensor->device().is_cpu() && in.tensor->dim() == 0),
+             r.op, ": Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+             in.tensor->device(), "!");
+  return device;
+}
+
 bool try_map(const MapRequest& r, Tensor& result) {
   const MapTypes types = map_types(r);
   const DType compute = types.compute, natural = types.natural;
 
   // --- shape and device
   const Tensor* lead = nullptr;
-  const Tensor* anchor = r.out;  // decides the device: any tensor that is not a CPU scalar
-  bool one_shape = true, one_device = true, contiguous = true;
+  bool one_shape = true, contiguous = true;
   for (const MapInput& in : r.inputs) {
     if (!in.tensor) continue;
     contiguous &= in.tensor->is_contiguous();
     if (!lead) lead = in.tensor;
     else one_shape &= Dims::same(lead->sizes(), in.tensor->sizes());
-    if (r.out) continue;
-    if (!anchor || (anchor->device().is_cpu() && anchor->dim() == 0)) anchor = in.tensor;
   }
-  const Device device = anchor->device();
-  for (const MapInput& in : r.inputs)
-    if (in.tensor && !(in.tensor->device() == device)) {
-      one_device = false;
-      FC_CHECK(in.tensor->device().is_cpu() && in.tensor->dim() == 0, r.op,
-               ": Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
-               in.tensor->device(), "!");
-    }
+  bool one_device = true;
+  const Device device = device_of(r, *lead, one_device);
   IntSpan shape = lead->sizes();
   Dims broadcast;
   if (!one_shape) {

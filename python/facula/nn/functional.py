@@ -579,7 +579,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 @_overridable
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The negative log-likelihood of targets under normal distributions of mean `input` and variance `var`."""
-    if isinstance(var, float):
+    if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = input.new_full(input.shape, var)

@@ -92,7 +92,12 @@ bool map_row(const fc_map& c, const MapKernel& k, FlatFn fn, Wanted wanted_of, c
     data[i + 1] = repeated[i];
     items[i + 1] = static_cast<int64_t>(item);
   }
-  parallel_for(0, c.shape[0], walk_grain(k.cost), [&](int64_t from, int64_t to) {
+  const int64_t grain = walk_grain(k.cost);
+  if (c.shape[0] <= grain) {
+    fn(data, c.shape[0], params);
+    return true;
+  }
+  parallel_for(0, c.shape[0], grain, [&](int64_t from, int64_t to) {
     char* at[kMaxOperands];
     for (int i = 0; i <= c.n_in; ++i) at[i] = data[i] + from * items[i];
     fn(at, to - from, params);

@@ -3,6 +3,7 @@
 #include "backends/cpu/register.h"
 #include "core/threads.h"
 #include "define/calls.h"
+#include "plan/resample.h"
 
 namespace fc::cpu {
 namespace {
@@ -13,10 +14,7 @@ struct Shape {
   int64_t outer, inner, taps, out;  // sizes before and after the dimension
   Shape(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& weight, int64_t size)
       : outer(1), inner(1), taps(index.dim() == 2 ? index.size(1) : 0), out(index.dim() == 2 ? index.size(0) : 0) {
-    FC_CHECK(index.dim() == 2 && index.dtype() == DType::Int64 && weight.dtype() == t.dtype() &&
-                 Dims::same(index.sizes(), weight.sizes()),
-             "resample: expected int64 positions [out, taps] and as many weights of the type ", t.dtype());
-    FC_CHECK(dim >= 0 && dim < t.dim(), "resample: no dimension ", dim, " in ", t.sizes());
+    check_resample(t, dim, index, weight);
     for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : t.size(d);
     const auto* at = index.data_as<int64_t>();
     for (int64_t i = 0; i < out * taps; ++i)
