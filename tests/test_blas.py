@@ -297,6 +297,48 @@ def test_every_library_found_here_multiplies():
                 assert torch.equal(a.to(dtype) @ b.to(dtype), want.to(dtype)), name
 
 
+# --- the comparison
+def test_the_shapes_are_those_of_the_networks():
+    """ResNet-50 has 4.09 G multiplications; a transformer's layer 12 times its width squared for each token, and its attention."""
+    from facula._blas import MODELS
+
+    resnet, bert, prompt, token = (sum(times * shape.flops for times, shape in rows) / 2 for rows in MODELS.values())
+    layers, attention = 12 * 12 * 768**2, 12 * 2 * 12 * 128 * 128 * 64
+    assert round(resnet / 1e9, 2) == 4.09
+    assert bert == 128 * layers + attention + 768**2
+    assert prompt == 128 * layers + attention + 50257 * 768 and token == layers + 50257 * 768
+
+
+def test_comparison(monkeypatch, tmp_path, capsys):
+    import json
+    import xml.etree.ElementTree as ElementTree
+
+    from facula import __main__, _blas
+
+    monkeypatch.setattr(_blas, "MODELS", {"a network": _blas._products((2, 20, 30, 40), (1, 3, 8, 9, 10)) + _blas._products((1, 20, 30, 40), transposed=True)})
+    path, data, picture = library("cblas"), tmp_path / "data.json", tmp_path / "picture.svg"
+    assert __main__.main(["blas", "--quick", "--threads", "1", "facula", path, path, "--json", str(data), "--svg", str(picture)]) == 0
+    page = capsys.readouterr().out
+    assert "cblas.so#2" in page and "3 of 8 x 9 x 10" in page and "20 x 30 x 40 T" in page and "share of the peak" in page and "A/A" in page
+    told = json.loads(data.read_text())
+    assert set(told["shapes"]) == {"20 x 30 x 40", "3 of 8 x 9 x 10", "20 x 30 x 40 T"} and len(told["shapes"]["20 x 30 x 40"]["runs"]["facula"]) == 5
+    assert all(0 < rate < 2 * told["machine"]["peak_gflops"] for rate in told["geometric_mean"].values())
+    words = "".join(ElementTree.fromstring(picture.read_text()).itertext())
+    assert "cblas.so#2" in words and "3 of 8 x 9 x 10" in words and "peak" in words
+    assert preferred_blas() == "auto" and sorted(p.name for p in tmp_path.iterdir()) == ["data.json", "picture.svg"]
+
+
+def test_comparison_of_nothing(tmp_path, capsys):
+    from facula import __main__
+
+    for arguments, words in ((["atlas"], 'got "atlas"'), (["/no/such.so"], "cannot open /no/such.so"), (["--threads", "0"], "--threads takes 1 to 1024"),
+                             ([library("wrong")], "gives a wrong product"), (["--svg", "/no/folder/x.svg"], "cannot write /no/folder/x.svg"),
+                             (["--json", str(tmp_path)], "it is a folder")):  # fmt: skip
+        assert __main__.main(["blas", *arguments]) == 2
+        told = capsys.readouterr().err
+        assert told.startswith("facula blas: ") and words in told and told.count("\n") == 1
+
+
 # --- threads
 def test_deterministic_mode_calls_it_on_one_thread():
     a = numbers(256, 256)
@@ -326,6 +368,21 @@ def test_its_threads_follow_ours():
             q = numbers(1, 8, 600, 16)
             F.scaled_dot_product_attention(q, q, q)  # calls from a parallel region of ours
             assert blas.c.counting_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_serial_library_is_called_by_one_thread_at_a_time():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with Counted("serial") as blas:
+            blas.c.counting_crowded.restype = ctypes.c_bool
+            calls = blas.c.counting_calls()
+            a, q = numbers(200, 200), numbers(1, 8, 100, 16)
+            assert torch.equal(a @ a, (a[:, :, None] * a[None]).sum(1)) and blas.c.counting_calls() == calls + 1
+            F.scaled_dot_product_attention(q, q, q)  # on three threads
+            assert blas.c.counting_calls() > calls + 8 and not blas.c.counting_crowded()
     finally:
         torch.set_num_threads(before)
 

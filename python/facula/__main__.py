@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`."""
+"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`."""
 
 import argparse
 import sys
@@ -49,6 +49,12 @@ def run(args) -> int:
     return _as_torch.run(args.module, args.program, args.arguments, args.report, args.report_json)
 
 
+def blas(args) -> int:
+    from facula import _blas
+
+    return _blas.main(args)
+
+
 def env(args) -> int:
     import shlex
 
@@ -93,6 +99,14 @@ def main(argv=None) -> int:
     p = commands.add_parser("machine", help="what disturbs measurements here: check, lock, unlock, noise", add_help=False, prefix_chars="\0")  # options are its own
     p.add_argument("arguments", nargs=argparse.REMAINDER)
     p.set_defaults(do=machine)
+
+    p = commands.add_parser("blas", help="compare the libraries that multiply matrices over the products of ResNet-50, BERT-base and GPT-2")
+    p.add_argument("library", nargs="*", metavar="LIBRARY", help="facula, onednn, openblas, blis, mkl, reference or a path; all that are found without any")
+    p.add_argument("--threads", type=int, metavar="N", help="as many as programs get, unless told")
+    p.add_argument("--quick", action="store_true", help="fewer and shorter runs: a first impression")
+    p.add_argument("--json", metavar="FILE", help="write the data, single runs included")
+    p.add_argument("--svg", metavar="FILE", help="draw a picture")
+    p.set_defaults(do=blas)
 
     args = parser.parse_args(argv)
     return args.do(args)

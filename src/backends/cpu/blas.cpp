@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include "backends/plugin/library_file.h"
@@ -161,9 +160,12 @@ void Blas::find_interface() {
 
 void Blas::find_threads() {
   int (*kind)() = nullptr;
-  if (find(prefix_ + "openblas_get_parallel" + suffix_, kind) && kind() == 2 &&
-      std::string_view(thread_pool_name()) == "OpenMP")
-    return;  // it asks OpenMP, whose answer is LibraryThreads'
+  if (find(prefix_ + "openblas_get_parallel" + suffix_, kind)) {
+    enum { None, Own, OpenMP };
+    alone_ = kind() == None;  // Debian's serial variant gives wrong products to two threads at once
+    if (kind() == OpenMP && std::string_view(thread_pool_name()) == "OpenMP")
+      return;  // it asks OpenMP, whose answer is LibraryThreads'
+  }
   if (void (*layer)(int) = nullptr; find("MKL_Set_Threading_Layer", layer) && !std::getenv("MKL_THREADING_LAYER")) {
     // MKL's own choice is Intel's OpenMP, a second team beside ours. Its layer for GNU's does not name libgomp.
     void* gomp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
@@ -202,6 +204,8 @@ void Blas::check_products() const {
 bool Blas::multiplies(DType t) const { return slot(t) < 4 && gemm_[slot(t)]; }
 
 void Blas::product(DType t, const LibraryProduct& p) const {
+  std::unique_lock lock(one_, std::defer_lock);
+  if (alone_) lock.lock();
   switch (t) {
     case DType::Float32: return real_product<float>(gemm_[0], gemv_[0], fortran_, p);
     case DType::Float64: return real_product<double>(gemm_[1], gemv_[1], fortran_, p);

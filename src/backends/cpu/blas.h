@@ -3,6 +3,7 @@
 // library is loaded once and stays. Everything here may be called from any thread.
 #pragma once
 #include <atomic>
+#include <mutex>
 #include <string>
 
 #include "backends/cpu/matmul.h"
@@ -20,6 +21,7 @@ class Blas {
   // Threads of its own for the calls that follow, from any thread. A library that shares our OpenMP team, or that has
   // no threads, ignores it.
   void use_threads(int n) const;
+  bool one_at_a_time() const { return alone_; }  // it works in memory that all calls share: they wait for each other
 
   const std::string& path() const { return path_; }
   std::string describe() const;  // version, processor that its kernels are for, threads, width of integers
@@ -38,11 +40,12 @@ class Blas {
   std::string path_;
   void* handle_;
   std::string prefix_, suffix_;  // what this build of the library adds to names of routines
-  bool fortran_ = false, wide_ = false;
+  bool fortran_ = false, wide_ = false, alone_ = false;
   void (*gemm_[4])() = {}, (*gemv_[2])() = {};  // float32, float64, complex64, complex128
   void (*set_threads_)(int64_t) = nullptr;
   mutable std::atomic<int> threads_ = 0;
   mutable std::atomic_flag setting_ = {};
+  mutable std::mutex one_;
 };
 
 }  // namespace fc::cpu

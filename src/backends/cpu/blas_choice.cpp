@@ -45,8 +45,8 @@ std::vector<std::string> folders() {
   add_variable("LD_LIBRARY_PATH", "");
   if (!environment_folder().empty()) out.push_back(environment_folder());
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX", "MKLROOT"}) add_variable(name, "/lib");
-  // Debian keeps each library in a folder of its own, several variants beside each other: those that share our OpenMP
-  // team come first.
+    // Debian keeps each library in a folder of its own, several variants beside each other: those that share our OpenMP
+    // team come first.
 #if defined(__aarch64__)
   const std::string system = "/usr/lib/aarch64-linux-gnu";
 #else
@@ -54,7 +54,8 @@ std::vector<std::string> folders() {
 #endif
   out.emplace_back("/usr/local/lib");
   for (const char* variant : {"openmp", "pthread", "serial"})
-    for (const char* name : {"/openblas-", "/blis-", "/openblas64-", "/blis64-"}) out.push_back(system + name + variant);
+    for (const char* name : {"/openblas-", "/blis-", "/openblas64-", "/blis64-"})
+      out.push_back(system + name + variant);
   for (const char* name : {"/blas", "/blas64", ""}) out.push_back(system + name);
   for (const char* name : {"/usr/lib64", "/usr/lib", "/opt/intel/oneapi/mkl/latest/lib"}) out.emplace_back(name);
   return out;
@@ -92,7 +93,8 @@ const Blas& load_named(const Kind& kind) {
   }
   FC_CHECK(first_error.empty(), first_error);
   std::string looked;
-  for (std::string_view f : kind.files) looked += str(looked.empty() ? "" : " and ", f, f.ends_with('.') ? "so" : "*.so");
+  for (std::string_view f : kind.files)
+    looked += str(looked.empty() ? "" : " and ", f, f.ends_with('.') ? "so" : "*.so");
   raise<Error>("preferred_blas: no ", kind.title, " was found on this machine (", looked,
                " in the environment's, the system's and LD_LIBRARY_PATH's folders); install it (", kind.install,
                "), or give the path of a library");
@@ -119,7 +121,8 @@ Choice choice_of(std::string_view text) {
   } else {
     const Kind* kind = std::ranges::find(kinds, name, [](const Kind& k) { return std::string_view(k.name); });
     const bool file = name.find('/') != name.npos || name.find(".so") != name.npos;
-    FC_CHECK_AS(ValueError, kind != std::end(kinds) || file, "preferred_blas: expected \"auto\", \"facula\", \"onednn\", ",
+    FC_CHECK_AS(ValueError, kind != std::end(kinds) || file,
+                "preferred_blas: expected \"auto\", \"facula\", \"onednn\", ",
                 "\"openblas\", \"blis\", \"mkl\", \"reference\" or the path of a library, got \"", name, "\"");
     c.engine = Engine::Blas;
     c.library = kind != std::end(kinds) ? &load_named(*kind) : &Blas::load(std::string(name));

@@ -217,7 +217,7 @@ void library_product(Who who, bool force, DType type, fc_matmul c) {
     else product_kernels(type).blocks(block_of(c, batch, row, rows, column, columns));
   };
   // In deterministic mode a library that is forced gets whole products, and one thread.
-  const int team = deterministic_algorithms() ? 1 : team_size();
+  const int team = deterministic_algorithms() || (who.blas && who.blas->one_at_a_time()) ? 1 : team_size();
   const Cut cut = cut_products(c.batch, c.m, c.n, c.k, team);
   if (cut.how == Cut::Blocks && !force && cut.rows * cut.columns < kSmall / c.k) who = {};
   const bool whole = worth_library_threads(c.batch, c.m, c.n, c.k, team);

@@ -10,8 +10,9 @@
 namespace fc::cpu {
 
 double peak_rate(int threads, double seconds) {
-  FC_CHECK_AS(ValueError, threads > 0 && seconds >= 0 && seconds < 3600, "peak_rate: expected at least one thread and a ",
-              "time below an hour, got ", threads, " threads and ", seconds, " seconds");
+  FC_CHECK_AS(ValueError, threads > 0 && seconds >= 0 && seconds < 3600,
+              "peak_rate: expected at least one thread and a ", "time below an hour, got ", threads, " threads and ",
+              seconds, " seconds");
   std::vector<double> rates(static_cast<size_t>(threads));
   {
     std::vector<std::jthread> team;  // not the pool: every core works on its own
