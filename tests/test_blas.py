@@ -322,6 +322,7 @@ def test_comparison(monkeypatch, tmp_path, capsys):
     assert "cblas.so#2" in page and "3 of 8 x 9 x 10" in page and "20 x 30 x 40 T" in page and "share of the peak" in page and "A/A" in page
     told = json.loads(data.read_text())
     assert set(told["shapes"]) == {"20 x 30 x 40", "3 of 8 x 9 x 10", "20 x 30 x 40 T"} and len(told["shapes"]["20 x 30 x 40"]["runs"]["facula"]) == 5
+    assert told["state"]["model"] and "during" in told["state"]
     assert all(0 < rate < 2 * told["machine"]["peak_gflops"] for rate in told["geometric_mean"].values())
     words = "".join(ElementTree.fromstring(picture.read_text()).itertext())
     assert "cblas.so#2" in words and "3 of 8 x 9 x 10" in words and "peak" in words

@@ -241,25 +241,31 @@ def table(data):
     yield row("share of the peak, %", "", [100 * m / machine["peak_gflops"] for m in mean])
     yield f"  * the best. A/A: {labels[0]} against itself, {100 * data['noise']['median']:.1f} % at the median, {100 * data['noise']['largest']:.1f} % at most; smaller differences mean nothing."
     if data["noise"]["median"] > 0.1:
-        yield "  This machine has other work to do: measure again when it is idle, or with --threads 1."
+        yield "  Something disturbs this machine (`facula machine check` looks for it): measure again when it is quiet."
 
 
 def command(args) -> int:
     import facula
+    from facula import machine
 
-    if args.threads is not None:
-        if not 1 <= args.threads <= 1024:
-            raise ValueError(f"--threads takes 1 to 1024, got {args.threads}")
-        facula.set_num_threads(args.threads)
+    if args.threads is not None and not 1 <= args.threads <= 1024:
+        raise ValueError(f"--threads takes 1 to 1024, got {args.threads}")
     for path in filter(None, (args.json, args.svg)):  # before the work, not after it
         folder = os.path.dirname(os.path.abspath(path))
         if os.path.isdir(path) or not os.access(folder, os.W_OK | os.X_OK):
             raise OSError(f"cannot write {path}: " + ("it is a folder" if os.path.isdir(path) else f"{folder} is no folder that can be written to"))
     compared = libraries(args.library)
-    data = compare(compared, facula.get_num_threads(), args.quick)
+    isolated, before = machine.pin(args.threads), facula.get_num_threads()
+    threads = args.threads or len(isolated) or before
+    facula.set_num_threads(threads)
+    since = machine.snapshot()
+    try:
+        data = compare(compared, threads, args.quick)
+    finally:
+        facula.set_num_threads(before)
     print("\n".join(table(data)))
     if args.json:
-        write_file(args.json, json.dumps(data, indent=1) + "\n")
+        write_file(args.json, json.dumps({**data, "state": machine.snapshot(since)}, indent=1) + "\n")
     if args.svg:
         from facula import _blas_picture
 

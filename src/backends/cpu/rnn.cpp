@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/blas_choice.h"
 #include "backends/cpu/register.h"
 #include "core/threads.h"
 #include "dispatch/call.h"
@@ -48,6 +49,7 @@ void each_piece(const RnnKernels& k, int64_t blocks, int64_t rows, int64_t per_r
 
 bool suits(DType type, int64_t hidden, TensorSpan tensors) {
   if ((type != DType::Float32 && type != DType::Float64) || hidden == 0) return false;
+  if (!blas_choice().allows(Engine::Facula)) return false;  // a forced library does every product
   return std::all_of(tensors.begin(), tensors.end(),
                      [&](const Tensor& t) { return !t.defined() || (t.dtype() == type && t.device().is_cpu()); });
 }
