@@ -62,8 +62,8 @@ test-packages: build ## the wheel, setup.py and the offline build, each in a fol
 	@tools/test_setup.sh $(PYTHON)
 	@tools/test_offline.sh "$$($(PYTHON) -c 'import nanobind, os; print(os.path.dirname(nanobind.__file__))')" $(PYTHON)
 
-test-python-versions: setup ## build and Python tests on two versions, this one and the newest other (PYTHONS="python3.11 python3.13")
-	@tools/test_python_versions.sh $(or $(PYTHONS),$(PYTHON))
+test-python-versions: build ## Python tests on two versions: this one, and the newest other (PYTHONS="python3.12 python3.13" names others)
+	@tools/test_python_versions.sh $(BUILD) $(PYTHON) $(PYTHONS)
 
 test-programs: build ## models of torchvision, timm and transformers against recorded results (needs PyPI; TEST_ARGS="-k timm")
 	@tools/test_programs.sh $(BUILD) $(PYTHON) $(TEST_ARGS)
