@@ -290,7 +290,34 @@ def test_scripts_show_what_they_would_do(conda):
         assert re.search(rf"^{name} +{re.escape(str(value))}$", said, re.M)
     assert f"+ {conda}/bin/python {ROOT}/tools/install_without_torch.py torchvision torchaudio timm transformers\n" in said
     status, said = run(SCRIPTS / "torch-clone.sh", CONDA_PREFIX=str(conda))
-    assert status == 0 and f"pytorch        here: {ROOT}" in said and re.search("torchaudio +(from PyPI|[0-9])", said)
+    assert status == 0 and f"pytorch        here: {ROOT}" in said and re.search("torchaudio +(from PyPI|here: [0-9.]+ in)", said)
+
+
+def test_update_rebases_unless_something_is_edited(tmp_path, conda):
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    copy, origin = tmp_path / "copy", tmp_path / "origin"
+    (origin / "tools").mkdir(parents=True)
+    shutil.copytree(SCRIPTS, origin / "tools" / "torch-build")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C"]
+    run(*git, origin, "init", "-q")
+    update = [copy / "tools/torch-build/torch-update.sh"]
+    environment = dict(CONDA_PREFIX=str(conda), PIP_NO_INDEX="1")
+    for title in ("first", "second"):
+        (origin / title).write_text(title)
+        run(*git, origin, "add", "-A")
+        run(*git, origin, "commit", "-qm", title)
+        if title == "first":
+            assert run("git", "clone", "-q", origin, copy)[0] == 0
+            assert "this tree has all of origin/" in run(*update, **environment)[1]
+    (copy / "first").write_text("edited")
+    status, said = run(*update, **environment)
+    assert status == 0 and "1 commits ahead; edits here stand in the way" in said and not (copy / "second").exists()
+    (copy / "first").write_text("first")
+    status, said = run(*update, **environment)
+    assert status == 0 and "they are taken" in said and (copy / "second").exists()
+    run(*git, copy, "branch", "--unset-upstream")
+    assert "this tree follows no other" in run(*update, **environment)[1]
 
 
 def test_torch_env_makes_plain_python_run_torch_programs():

@@ -14,6 +14,8 @@ echo "pytorch        here: $FACULA_ROOT, without submodules"
 echo "data           here: torch.utils.data"
 for package in "${TORCH_PACKAGES[@]}"; do
   found=$(version_of "$package")
-  printf '%-14s %s\n' "$package" "${found:+$found in $FACULA_ENVIRONMENT}${found:-from PyPI: torch-build.sh fetches it, without PyTorch}"
+  state="from PyPI: torch-build.sh fetches it, without PyTorch"
+  [ -z "$found" ] || state="here: $found in $FACULA_ENVIRONMENT"
+  printf '%-14s %s\n' "$package" "$state"
 done
 echo "torchbenchmark nothing to clone: its models come from the packages above"

@@ -17,8 +17,8 @@ else
   elif [ -n "$(git status --porcelain --untracked-files=no)" ]; then
     echo "$upstream is $behind commits ahead; edits here stand in the way: commit them, then git rebase $upstream"
   else
+    echo "$upstream is $behind commits ahead: they are taken, and pytorch-build.sh builds them"
     step git rebase --quiet "$upstream"
-    echo "$behind commits of $upstream taken: pytorch-build.sh builds them"
   fi
 fi
 
