@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import statistics
 import subprocess
@@ -283,7 +284,8 @@ def main():
     tree = Tree(folder, os.path.abspath(sys.executable))
     if not options.keep:
         tree.copy_from(ROOT)
-    found, failed = {"details": {}}, []
+    machine = runpy.run_path(str(ROOT / "python/facula/machine"))["machine"]
+    found, failed, before = {"details": {}}, [], machine.snapshot()
     for step in STEPS:
         if options.only and step.__name__ not in options.only.split(","):
             continue
@@ -306,7 +308,7 @@ def main():
             print(f"{what:58s}   not measured")
     for line in found["details"].get("slowest", []):
         print(f"    {line}")
-    report = {"cores": os.cpu_count(), "rows": rows, "details": found["details"]}
+    report = {"cores": os.cpu_count(), "machine": machine.snapshot(before), "rows": rows, "details": found["details"]}
     pathlib.Path(options.json).parent.mkdir(parents=True, exist_ok=True)
     pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
     print(f"written to {options.json}")

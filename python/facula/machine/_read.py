@@ -468,4 +468,3 @@ def window(before: Counters, after: Counters, known: Facts) -> Window:
     result.swapped = max(0, after.swapped - before.swapped)
     result.gpu_slowed = max(0.0, after.gpu_slowed - before.gpu_slowed)
     return result
-
