@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event files: records with their CRCs, and messages that a small reader of protobuf takes apart again."""
+import io
+import json
 import math
 import struct
 import zlib
 
 import pytest
+import tensorboard_cases
 
 from facula.utils.tensorboard import SummaryWriter, _events
+
+
+RECORDED = json.loads(tensorboard_cases.FILE.read_text())
 
 
 def records(path):
@@ -68,45 +74,106 @@ def test_crc():
     assert _events.crc32c(b"\0" * 32) == 0x8A9136AA
 
 
-def test_numbers(torch, tmp_path):
-    with SummaryWriter(tmp_path) as writer:
-        writer.add_scalar("loss", torch.tensor(0.5), 3)
-        writer.add_scalar("loss", 1e300, 4)
-        writer.add_scalar("precise", math.pi, 5, new_style=True, double_precision=True)
-        writer.add_scalars("group/all", {"a": 1, "b": 2.5}, 7)
-        with pytest.raises(AssertionError, match="one element"):
-            writer.add_scalar("loss", torch.ones(2))
-        with pytest.raises(NotImplementedError, match="add_mesh"):
-            writer.add_mesh("m", None)
-    found = values(tmp_path)
-    assert [(step, tag) for step, tag, _ in found] == [(3, "loss"), (4, "loss"), (5, "precise")]
-    assert found[0][2][2] == [0.5] and found[1][2][2] == [math.inf]
-    assert struct.unpack("<d", fields(found[2][2][8][0])[6][0]) == (math.pi,)
-    assert [(step, tag, value[2]) for step, tag, value in values(tmp_path / "group_all_b")] == [(7, "group/all", [2.5])]
-
-
-def test_pictures_and_the_rest(torch, tmp_path):
-    writer = SummaryWriter(str(tmp_path), purge_step=2)
-    writer.add_histogram("weights", torch.tensor([-1.0, 0.0, 0.5, 0.5, 2.0]), 1)
-    writer.add_image("picture", torch.rand(3, 4, 5), 1)
-    writer.add_images("pictures", torch.zeros(2, 1, 4, 5), 1)
-    writer.add_text("note", "*hello*", 1)
-    writer.add_audio("tone", torch.linspace(-2, 2, 10), 1, sample_rate=8000)
-    writer.add_hparams({"lr": 0.1, "name": "x", "on": True}, {"accuracy": 0.9}, run_name="run")
-    writer.close()
-    found = {tag: value for _, tag, value in values(tmp_path)}
-    histogram = fields(found["weights"][5][0])
-    limits, counts = (struct.unpack(f"<{len(histogram[k][0]) // 8}d", histogram[k][0]) for k in (6, 7))
-    assert (histogram[1], histogram[2], histogram[3], histogram[4]) == ([-1.0], [2.0], [5.0], [2.0]) and sum(counts) == 5 and len(limits) == len(counts)
-    picture, png = fields(found["picture"][4][0]), fields(found["picture"][4][0])[4][0]
-    assert (picture[1], picture[2], picture[3]) == ([4], [5], [3]) and png.startswith(b"\x89PNG")
+def pixels(png):
+    """The bytes of a picture: what was written here has no filters."""
+    width, height, _, kind = struct.unpack_from(">IIBB", png, 16)
     size = struct.unpack_from(">I", png, 33)[0]
-    assert len(zlib.decompress(png[41 : 41 + size])) == 4 * (1 + 5 * 3)
-    assert fields(found["pictures"][4][0])[2] == [10]
-    assert fields(found["note/text_summary"][8][0])[8] == [b"*hello*"] and fields(found["tone"][6][0])[3] == [10]
-    assert {tag for _, tag, _ in values(tmp_path / "run")} == {"_hparams_/experiment", "_hparams_/session_start_info", "_hparams_/session_end_info", "accuracy"}
-    with pytest.raises(ValueError, match="should be one of int"):
-        writer.add_hparams({"bad": object()}, {})
-    with pytest.raises(AssertionError, match="input format"):
-        writer.add_image("picture", torch.rand(4, 5))
-    writer.close()
+    rows = zlib.decompress(png[41 : 41 + size])
+    wide = width * {2: 3, 6: 4}[kind]
+    assert len(rows) == height * (wide + 1) and not any(rows[:: wide + 1])
+    return b"".join(rows[y * (wide + 1) + 1 : (y + 1) * (wide + 1)] for y in range(height))
+
+
+def without_pictures(summary):
+    """A Summary without the files of its pictures, and the checksums of their pixels."""
+    found, checks = b"", []
+    for value in fields(summary)[1]:
+        if 4 in fields(value):
+            (picture,) = fields(value)[4]
+            (png,) = fields(picture)[4]
+            checks.append(zlib.crc32(pixels(png)))
+            value = value.replace(_events.message(4, picture), _events.message(4, picture.removesuffix(_events.message(4, png))))
+        found += _events.message(1, value)
+    return found, checks
+
+
+@pytest.mark.parametrize("name", RECORDED["cases"])
+def test_the_bytes_are_those_of_pytorch(torch, tmp_path, name):
+    with SummaryWriter(tmp_path) as writer:
+        tensorboard_cases.cases(torch)[name](writer)
+    found = []
+    for path in sorted(tmp_path.rglob("events.*")):
+        for event in map(fields, list(records(path))[1:]):
+            (summary,) = event[5]
+            summary, checks = without_pictures(summary)
+            found.append([event.get(2, [0])[0], summary.hex(), checks])
+    assert found == RECORDED["cases"][name]
+
+
+def test_every_case_is_recorded(torch):
+    assert set(RECORDED["cases"]) == set(tensorboard_cases.cases(torch))
+
+
+@pytest.mark.parametrize(("dtype", "kind", "field"), [("float16", 19, 13), ("bfloat16", 14, 13), ("uint8", 4, 7)])
+def test_tensors_that_tensorboard_cannot_read_from_pytorch(torch, tmp_path, dtype, kind, field):
+    """PyTorch writes the bits of float32 as those of halves, and bytes where nobody looks for them."""
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_tensor("t", torch.tensor([1, 2], dtype=getattr(torch, dtype)))
+    ((_, _, value),) = values(tmp_path)
+    tensor = fields(value[8][0])
+    bits = {"float16": b"\x80\x78\x80\x80\x01", "bfloat16": b"\x80\x7f\x80\x80\x01", "uint8": b"\x01\x02"}[dtype]
+    assert tensor[1] == [kind] and tensor[field] == [bits]
+
+
+def test_projector(torch, tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        tensorboard_cases.embeddings(torch, writer)
+        for arguments, words in (((torch.ones(2),), "2D"), ((torch.ones(2, 2), ["x"]), "#labels"), ((torch.ones(2, 2), None, torch.ones(1, 3, 4, 4)), "#images")):
+            with pytest.raises(AssertionError, match=words):
+                writer.add_embedding(*arguments)
+    assert tensorboard_cases.projector_files(tmp_path) == RECORDED["projector"]
+    sprite = (tmp_path / "00003" / "a%2fb c" / "sprite.png").read_bytes()
+    assert struct.unpack_from(">II", sprite, 16) == (12, 12)
+
+
+def test_pictures_by_pillow(torch, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="boxes and videos need pillow")
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_image_with_boxes("boxes", torch.zeros(3, 20, 30), torch.tensor([[2, 3, 20, 15]]), labels=["x"])
+        writer.add_video("video", torch.rand(3, 4, 1, 6, 5), fps=10)
+        with pytest.raises(ValueError, match="batch, time"):
+            writer.add_video("video", torch.rand(4, 1, 6, 5))
+    (_, _, boxes), (_, _, video) = values(tmp_path)
+    drawn = image.open(io.BytesIO(fields(boxes[4][0])[4][0]))
+    assert drawn.size == (30, 20) and drawn.getpixel((2, 9)) == (255, 0, 0) and drawn.getpixel((28, 1)) == (0, 0, 0)
+    moving = image.open(io.BytesIO(fields(video[4][0])[4][0]))
+    assert moving.size == (20, 6) and moving.n_frames == 4 and moving.info["duration"] == 100
+
+
+def test_errors_and_the_rest(torch, tmp_path):
+    with SummaryWriter(str(tmp_path), purge_step=2) as writer:
+        writer.add_scalar("loss", 1e300, 4)
+        writer.add_scalars("group/all", {"a": 1, "b": 2.5}, 7)
+        for call, error, words in (
+            (lambda: writer.add_scalar("loss", torch.ones(2)), AssertionError, "one element"),
+            (lambda: writer.add_histogram("h", torch.ones(0)), ValueError, "no element"),
+            (lambda: writer.add_histogram_raw("h", 0, 1, 1, 1, 1, [1.0], []), ValueError, "bucket_limits"),
+            (lambda: writer.add_image("picture", torch.rand(4, 5)), AssertionError, "input format"),
+            (lambda: writer.add_image("picture", torch.rand(3, 4, 5), dataformats="CCH"), AssertionError, "shorthand twice"),
+            (lambda: writer.add_image("picture", torch.rand(2, 4, 5)), ValueError, "channels"),
+            (lambda: writer.add_images("picture", torch.rand(0, 3, 4, 5)), ValueError, "no picture"),
+            (lambda: writer.add_audio("tone", torch.rand(2, 4)), AssertionError, "1 dimensional"),
+            (lambda: writer.add_mesh("m", torch.rand(4, 3)), ValueError, "batch, number, 3"),
+            (lambda: writer.add_tensor("t", torch.zeros(1, dtype=torch.uint16)), ValueError, "unsupported tensor dtype"),
+            (lambda: writer.add_custom_scalars_marginchart(["x"]), AssertionError, "three tags"),
+            (lambda: writer.add_hparams({"bad": object()}, {}), ValueError, "should be one of int"),
+            (lambda: writer.add_hparams([], {}), TypeError, "hparam_dict should be a dictionary"),
+            (lambda: writer.add_hparams({"lr": 1}, {}, {"lr": 2}), TypeError, "hparam_domain_discrete"),
+            (lambda: writer.add_graph(torch.nn.Linear(1, 1)), NotImplementedError, "TorchScript"),
+            (lambda: writer.add_onnx_graph("x"), NotImplementedError, "ONNX"),
+        ):
+            with pytest.raises(error, match=words):
+                call()
+    found = values(tmp_path)
+    assert [(step, tag) for step, tag, _ in found] == [(4, "loss")] and found[0][2][2] == [math.inf]
+    assert [(step, tag, value[2]) for step, tag, value in values(tmp_path / "group_all_b")] == [(7, "group/all", [2.5])]

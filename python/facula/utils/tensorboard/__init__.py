@@ -6,6 +6,7 @@ import socket
 import time
 
 from facula.utils.tensorboard import summary
+from facula.utils.tensorboard._embedding import write_embedding, write_projector_config
 from facula.utils.tensorboard._events import EventFile, message
 
 __all__ = ["FileWriter", "SummaryWriter"]
@@ -40,6 +41,7 @@ class SummaryWriter:
         self.log_dir = str(log_dir)
         self.purge_step, self.max_queue, self.flush_secs, self.filename_suffix = purge_step, max_queue, flush_secs, filename_suffix
         self.file_writer = self.all_writers = None
+        self._embeddings = []
         self._get_file_writer()
 
     def _get_file_writer(self):
@@ -60,7 +62,7 @@ class SummaryWriter:
 
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
         """A number."""
-        self._get_file_writer().add_summary(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
+        self._get_file_writer().add_summary(summary.scalar(tag, scalar_value, new_style=new_style, double_precision=double_precision), global_step, walltime)
 
     def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
         """Several numbers in one chart: each goes into a folder of its own."""
@@ -75,6 +77,17 @@ class SummaryWriter:
         """A distribution."""
         self._get_file_writer().add_summary(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
 
+    def add_histogram_raw(self, tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts, global_step=None, walltime=None):
+        """A distribution whose buckets are counted already: their upper limits, and how many values are in each."""
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        made = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_tensor(self, tag, tensor, global_step=None, walltime=None):
+        """A whole tensor."""
+        self._get_file_writer().add_summary(summary.tensor_proto(tag, tensor), global_step, walltime)
+
     def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
         """A picture."""
         self._get_file_writer().add_summary(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
@@ -82,6 +95,17 @@ class SummaryWriter:
     def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
         """Several pictures, beside each other."""
         self._get_file_writer().add_summary(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
+
+    def add_image_with_boxes(self, tag, img_tensor, box_tensor, global_step=None, walltime=None, rescale=1, dataformats="CHW", labels=None):
+        """A picture with boxes drawn into it (left, top, right, bottom), and their labels. Needs the package pillow."""
+        labels = [labels] if isinstance(labels, str) else labels
+        if labels is not None and len(labels) != len(box_tensor):
+            labels = None
+        self._get_file_writer().add_summary(summary.image_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels), global_step, walltime)
+
+    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
+        """Moving pictures (batch, time, channels, height, width). Needs the package pillow."""
+        self._get_file_writer().add_summary(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
         """A figure of matplotlib, or a list of them."""
@@ -108,6 +132,40 @@ class SummaryWriter:
         """Text in Markdown."""
         self._get_file_writer().add_summary(summary.text(tag, text_string), global_step, walltime)
 
+    def add_pr_curve(self, tag, labels, predictions, global_step=None, num_thresholds=127, weights=None, walltime=None):
+        """Precision and recall by threshold, of predictions from 0 to 1 and labels that are 0 or 1."""
+        self._get_file_writer().add_summary(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
+
+    def add_pr_curve_raw(
+        self, tag, true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts, precision, recall,
+        global_step=None, num_thresholds=127, weights=None, walltime=None,
+    ):  # fmt: skip
+        """Precision and recall by threshold, counted already."""
+        counts = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts)
+        self._get_file_writer().add_summary(summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds, weights), global_step, walltime)
+
+    def add_custom_scalars(self, layout):
+        """Charts of several tags of add_scalar: {category: {title: ["Multiline" or "Margin", tags]}}."""
+        self._get_file_writer().add_summary(summary.custom_scalars(layout))
+
+    def add_custom_scalars_multilinechart(self, tags, category="default", title="untitled"):
+        """One chart with a line for each tag."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(self, tags, category="default", title="untitled"):
+        """One chart with a value, and what it lies between: three tags."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_mesh(self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None):
+        """Points or triangles in space."""
+        self._get_file_writer().add_summary(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
+
+    def add_embedding(self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None):
+        """Rows of a matrix for the projector, with labels and pictures of them: files in a folder beside the events."""
+        where = write_embedding(self._get_file_writer().get_logdir(), mat, metadata, label_img, global_step or 0, tag, metadata_header)
+        self._embeddings.append(where)
+        write_projector_config(self.log_dir, self._embeddings)
+
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
         """Hyperparameters and what they led to, as a run in a folder of its own."""
         parts = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
@@ -117,10 +175,13 @@ class SummaryWriter:
             for tag, value in metric_dict.items():
                 writer.add_scalar(tag, value, global_step)
 
-    def __getattr__(self, name):
-        if name.startswith("add_"):
-            raise NotImplementedError(f"SummaryWriter.{name}: Facula does not write this yet")
-        raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
+    def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
+        """The graph of a model: recording it needs TorchScript's tracer, which is not here yet."""
+        raise NotImplementedError("SummaryWriter.add_graph: Facula does not trace models into TorchScript's graphs yet; torch.fx.symbolic_trace shows a model's graph")
+
+    def add_onnx_graph(self, prototxt):
+        """The graph in an ONNX file: they are not read here."""
+        raise NotImplementedError("SummaryWriter.add_onnx_graph: Facula does not read ONNX files")
 
     def flush(self):
         """Writes out what is waiting."""

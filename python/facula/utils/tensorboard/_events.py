@@ -56,11 +56,15 @@ def double(field, value):
     return _varint(field << 3 | 1) + struct.pack("<d", value)
 
 
-def single(field, value):
+def packed_single(value):
     try:
-        return _varint(field << 3 | 5) + struct.pack("<f", value)
+        return struct.pack("<f", value)
     except OverflowError:  # beyond float32
-        return _varint(field << 3 | 5) + struct.pack("<f", float("inf") if value > 0 else float("-inf"))
+        return struct.pack("<f", float("inf") if value > 0 else float("-inf"))
+
+
+def single(field, value):
+    return _varint(field << 3 | 5) + packed_single(value)
 
 
 def message(field, *parts):
@@ -71,6 +75,10 @@ def message(field, *parts):
 
 def doubles(field, values):
     return message(field, struct.pack(f"<{len(values)}d", *values))
+
+
+def integers(field, values):
+    return message(field, *map(_varint, map(int, values))) if len(values) else b""
 
 
 class EventFile:
