@@ -189,6 +189,24 @@ def test_what_somebody_else_changed_is_left_alone(tree):
     assert {system.text(f"{CPU}/cpufreq/policy{i}/scaling_governor") for i in range(8)} == {"powersave", "schedutil"}
 
 
+def test_what_refuses_to_be_undone_can_be_undone_later(tree, capsys):
+    root = tree("intel")
+    before = contents(root)
+    assert _command_line.main(["lock", "--only", "turbo,governor"], Kernel(root)) == 0
+    assert _command_line.main(["unlock"], Kernel(root, {"no_turbo": errno.EBUSY})) == 1
+    assert "no_turbo: Device or resource busy" in capsys.readouterr().out
+    assert [c.item for c in _lock.state(machine.System(root))["changes"]] == ["turbo"]
+    assert _command_line.main(["unlock"], Kernel(root)) == 0 and contents(root) == before
+
+
+def test_a_cpu_that_is_gone_needs_no_undoing(tree):
+    root = tree("intel")
+    system = machine.System(root)
+    _lock.lock(system, only=["governor"])
+    shutil.rmtree(root / CPU / "cpufreq/policy7")
+    assert not [c.error for c in _lock.unlock(system) if c.error] and not (root / _lock.STATE).exists()
+
+
 def test_a_kernel_without_the_switch_for_threads(tree):
     root = tree("intel")
     shutil.rmtree(root / CPU / "smt")

@@ -216,20 +216,15 @@ def _need_root(system: System, command: str) -> None:
 def lock(system: System, only: Optional[list[str]] = None, gpu: bool = False, gpu_clock: Optional[int] = None, owner: Optional[list] = None) -> list[Change]:
     """Changes what can be changed; each change has its error, or none."""
     _need_root(system, "lock")
-    known = facts(system)
-    changes = plan(system, known, only, gpu, gpu_clock)
     with _alone(system):
         found = state(system)
-        left: list[Change] = []
-        if found and orphaned(found):
-            _restore(system, found["changes"])
-            left = [change for change in found["changes"] if change.error]
-            known = facts(system)
-            changes = plan(system, known, only, gpu, gpu_clock)
-        elif found:
+        if found and not orphaned(found):
             when = time.strftime("%H:%M", time.localtime(found["since"]))
             raise MachineError(f"the machine is locked since {when}: facula machine unlock first")
-        saved = {"boot": known.boot, "since": time.time(), "owner": owner, "changes": [asdict(change) for change in changes]}
+        left = _restore(system, found["changes"]) if found else []
+        known = facts(system)
+        changes = plan(system, known, only, gpu, gpu_clock)
+        saved = {"boot": known.boot, "since": time.time(), "owner": owner, "changes": [asdict(change) for change in left + changes]}
         _save(system, saved)
         for change in changes:
             change.error = _write(system, change.target, change.new)
@@ -237,7 +232,7 @@ def lock(system: System, only: Optional[list[str]] = None, gpu: bool = False, gp
             change.seen = _read(system, change)
             if change.error is None and change.seen is not None and change.seen == change.old and change.item != "interrupts":
                 change.error = f"/{change.target}: still {change.seen}"
-        saved["changes"] = [asdict(change) for change in changes if change.error is None]
+        saved["changes"] = [asdict(change) for change in left + [change for change in changes if change.error is None]]
         if saved["changes"]:
             _save(system, saved)
         else:
@@ -255,8 +250,8 @@ def unlock(system: System, only: Optional[list[str]] = None, owner: Optional[lis
                 (system.root / STATE).unlink(missing_ok=True)
             return None
         chosen = [change for change in found["changes"] if only is None or change.item in only]
-        _restore(system, chosen)
-        rest = [asdict(change) for change in found["changes"] if change not in chosen]
+        refused = _restore(system, chosen)
+        rest = [asdict(change) for change in found["changes"] if change in refused or change not in chosen]
         if rest:
             _save(system, {**found, "changes": rest})
         else:
@@ -277,15 +272,20 @@ def enable_smt(system: System) -> list[Change]:
     return changes
 
 
-def _restore(system: System, changes: list[Change]) -> None:
+def _restore(system: System, changes: list[Change]) -> list[Change]:
+    """Returns those that refused: they are still to be undone."""
+    refused: list[Change] = []
     for change in reversed(changes):
         now, change.error = _read(system, change), None
-        if now is not None and now == change.old:
-            continue
+        if (now is not None and now == change.old) or (" " not in change.target and not (system.root / change.target).exists()):
+            continue  # as it was, or its CPU is gone
         if now is not None and change.seen is not None and now != change.seen:
             change.error = f"/{change.target}: {now} now, which somebody else set; left alone"
         else:
             change.error = _write(system, change.target, change.old)
+            if change.error:
+                refused.insert(0, change)
+    return refused
 
 
 # ---- for the duration of a command ----
