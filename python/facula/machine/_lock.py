@@ -125,7 +125,7 @@ def plan(system: System, known: Facts, only: Optional[list[str]] = None, gpu: bo
     if "gpu" not in wanted:
         return changes
     if not known.gpus:
-        raise MachineError("no NVIDIA card is here: nvidia-smi is not installed or shows none; leave out --gpu")
+        raise MachineError("no NVIDIA card is here, so there are no clocks to lock: nvidia-smi is not installed, or shows none")
     if gpu_clock is not None:
         for card in known.gpus:
             if card.supported and not card.supported[0] <= gpu_clock <= card.supported[-1]:
