@@ -5,6 +5,7 @@
 # the command line: make build USE_MKLDNN=0
 
 SHELL := /bin/bash
+, := ,
 .DEFAULT_GOAL := help
 
 # make hands what it is given on to its commands as environment variables, and CMake reads those.
@@ -26,8 +27,8 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults fuzz fuzz-operators bench bench-reference bench-models \
-        build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
+.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models \
+        blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
 help:            ## this list
@@ -94,6 +95,24 @@ lint: configure  ## formatting, linters, include directions, start-up code
 
 format:          ## rewrite C++ the way lint wants it (white space only)
 	@tools/formatted_files.sh | xargs clang-format -i
+
+# The names of pytorch-backend's Makefile. PROG is a program and its arguments; LD_PROFILE is for us, not for the C library.
+PROG ?= benchmarks/conv2d_example.py --no-peak
+unexport LD_PROFILE LD_PROFILE_OUTPUT
+
+blas-profile: build ## where the time of the BLAS goes when it has to compute everything (PROG=prog.py)
+	@FACULA_BLAS=$(or $(FACULA_BLAS),openblas$(,)force) $(RUN) -m facula profile --so libopenblas.so $(PROG)
+
+torch-profile: build ## where Facula's own time goes (PROG=prog.py)
+	@$(RUN) -m facula profile --so libfacula.so $(PROG)
+
+profile: build   ## any library: LD_PROFILE=libx.so.0 [LD_PROFILE_PATH=FOLDER] make profile PROG=prog.py
+	@test -n "$(LD_PROFILE)" || { echo "make profile: LD_PROFILE says which library: LD_PROFILE=libx.so.0 [LD_PROFILE_PATH=FOLDER] make profile PROG=prog.py"; exit 2; }
+	@$(RUN) -m facula profile --so "$(or $(wildcard $(LD_PROFILE_PATH)/$(LD_PROFILE)),$(LD_PROFILE))" $(PROG)
+
+test-pages: build ## the pages that tools write, in a headless browser (installs Debian's chromium)
+	@command -v chromium > /dev/null || { echo "installing Debian's chromium"; apt-get install -y -qq chromium > /dev/null; }
+	@tools/pytest.sh $(BUILD) $(PYTHON) -q tests/test_pages.py
 
 install: build   ## headers, library, find_package(Facula) and pkg-config into PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip

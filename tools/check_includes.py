@@ -30,6 +30,7 @@ ORDER = [
     ["src/distributed"],
     ["src/front"],
     ["src/nn", "src/optim", "src/data"],
+    ["src/sampler"],  # libraries of their own, which include nothing of the others
 ]
 PUBLIC = "include/facula"
 # The C++ front. Everything else that is public (the types it stands on, the plugin contract) anything may include.

@@ -9,8 +9,8 @@ import pathlib
 import subprocess
 import sys
 
-# Objects that are not ours.
-FOREIGN = ("nanobind",)
+# Objects that are not ours, and the sampler, which is preloaded into programs in order to start before them.
+FOREIGN = ("nanobind", "facula_sampler.dir")
 
 
 def main():

@@ -12,6 +12,7 @@ needs=(
   "clang++:clang" "clang-format:clang-format" "clang-tidy:clang-tidy" "valgrind:valgrind"
   "/usr/include/gtest/gtest.h:libgtest-dev"
   "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
+  "/usr/lib/*/libdw.so.1:libdw1"
 )
 python_packages=()
 while read -r line; do python_packages+=("$line"); done < <(grep -v '^#' requirements.txt)

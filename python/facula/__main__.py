@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`."""
+"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`,
+`facula profile --so LIBRARY script.py …`."""
 
 import argparse
 import sys
@@ -55,6 +56,12 @@ def blas(args) -> int:
     return _blas.main(args)
 
 
+def profile(args) -> int:
+    from facula import library_profile
+
+    return library_profile.main(args)
+
+
 def env(args) -> int:
     import shlex
 
@@ -92,6 +99,17 @@ def main(argv=None) -> int:
     p.add_argument("program", help="a script's path, or a module's name with -m")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program").required = False
     p.set_defaults(do=run)
+
+    p = commands.add_parser("profile", help="where the time of shared libraries goes, and who calls them", usage="facula profile --so LIBRARY[,LIBRARY ...] [--rate HZ] [--output FOLDER] [--top N] [-m] PROGRAM [ARGUMENT ...]")
+    p.add_argument("--so", metavar="LIBRARIES", help="libraries to look at: libopenblas.so, a path, several with commas, or all")
+    p.add_argument("--rate", type=int, default=1000, help="samples per second of a thread's CPU time (1000)")
+    p.add_argument("--output", "-o", metavar="FOLDER", default="facula-profile", help="where the flame graph and the data go (facula-profile)")
+    p.add_argument("--top", type=int, default=30, help="rows of each table (30)")
+    p.add_argument("--read", metavar="FILE", help="print a <soname>.profile that the C library wrote under LD_PROFILE; --so names the library's file")
+    p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
+    p.add_argument("program", nargs="?", help="a Python script, a module's name with -m, or any other program")
+    p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program")
+    p.set_defaults(do=profile)
 
     p = commands.add_parser("env", help="the variables under which plain python, gdb and pytest do the same: eval \"$(facula env)\"")
     p.set_defaults(do=env)

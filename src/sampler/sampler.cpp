@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preloaded into a program that is profiled (`facula profile --so`): each thread has a timer of its own CPU time, and
+// its signal finds out where the thread is. FACULA_SAMPLER=FOLDER:NANOSECONDS says where to write and how often to
+// look.
+//
+// The signal is SIGURG, because its default is to be ignored: one that arrives while the program replaces itself by
+// another does no harm. A signal that is not from our timers goes to the program's own handler.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "sampler/python_frames.h"
+#include "sampler/store.h"
+#include "sampler/unwind.h"
+
+extern "C" void* __libc_stack_end;
+
+namespace fc::sampler {
+
+namespace {
+
+constexpr int kSignal = SIGURG;
+constexpr size_t kDeepest = 512;
+
+// What a thread needs while it takes a sample. Mapped by its first one.
+struct Scratch {
+  Unwinder unwinder;
+  Frame frames[kDeepest];
+  PythonStack python;
+  // The last sample's nodes, outermost first: the next one shares most of them.
+  struct {
+    uint64_t value;
+    uint32_t ref, node;
+  } last[kDeepest + PythonStack::kMost + 1];
+  uint32_t last_root;
+  uint32_t root;     // the thread's record
+  uint32_t process;  // whose root it is: a fork's child has another
+};
+
+Store store;
+Python python;
+uint32_t period_ns;
+bool running;
+std::atomic<uint32_t> unloaded{1};  // counts calls of dlclose
+struct sigaction programs_own;
+pthread_key_t at_thread_end;
+int (*real_pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+
+#define FC_THREAD_LOCAL thread_local __attribute__((tls_model("initial-exec")))
+FC_THREAD_LOCAL Scratch* scratch;
+FC_THREAD_LOCAL uint64_t stack_end;  // 0: not known, then only the innermost frame is read
+FC_THREAD_LOCAL timer_t timer;
+FC_THREAD_LOCAL bool timed, busy;
+
+uint64_t now() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);  // not what others do meanwhile
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint32_t root_of(Scratch& s) {
+  const auto process = static_cast<uint32_t>(getpid());
+  if (s.root && s.process == process) return s.root;
+  const auto thread = static_cast<uint32_t>(syscall(SYS_gettid));
+  char name[16] = {};
+  prctl(PR_GET_NAME, name);
+  Record* r = store.reserve(Kind::Thread, 0, 0, uint64_t{process} << 32 | thread, sizeof name);
+  if (!r) return 0;
+  memcpy(r->payload(), name, sizeof name);
+  s.process = process;
+  return s.root = store.publish(r);
+}
+
+uint32_t object_of(const link_map* map) {
+  const char* name = map->l_name && *map->l_name ? map->l_name : store.header().program;
+  const size_t length = strlen(name);
+  uint64_t sum = length;
+  for (size_t i = 0; i < length; ++i) sum = sum * 31 + static_cast<uint8_t>(name[i]);
+  const uint32_t parts = hash(sum, reinterpret_cast<uint64_t>(map)) | 1;
+  if (const uint32_t id = store.find(Kind::Object, 0, parts, map->l_addr)) return id;
+  Record* r = store.reserve(Kind::Object, 0, parts, map->l_addr, length + 1);
+  if (!r) return 0;
+  memcpy(r->payload(), name, length + 1);
+  return store.publish(r);
+}
+
+// Adds the stack to the tree, from the thread's first function inwards. Each run of the interpreter's loop stands for
+// the Python frames from the one that C called to the last one that it called itself.
+uint32_t add_stack(Scratch& s, size_t frames) {
+  uint32_t node = root_of(s);
+  size_t depth = 0;
+  bool shared = s.last_root == node;
+  s.last_root = node;
+  auto enter = [&](Kind kind, uint32_t ref, uint64_t value) {
+    auto& last = s.last[depth++];
+    shared = shared && last.value == value && last.ref == ref;
+    if (!shared) last = {value, ref, store.find_or_add(kind, node, ref, value)};
+    node = last.node;
+  };
+  size_t left = s.python.size;
+  for (size_t i = frames; i-- > 0 && node;) {
+    const Frame& f = s.frames[i];
+    if (left && python.in_loop(f.pc)) {
+      bool first = true;
+      for (; left && node && (first || !s.python.frames[left - 1].entry); --left, first = false) {
+        const PythonFrame& p = s.python.frames[left - 1];
+        enter(Kind::Python, p.record, uint64_t{p.offset} * 2 + p.entry);
+      }
+    } else {
+      enter(Kind::Native, f.object, f.offset);
+    }
+  }
+  s.last[depth].node = 0, s.last[depth].value = ~uint64_t{0};
+  return node;
+}
+
+void take(const ucontext_t& context, uint32_t ticks) {
+  const uint64_t start = now();
+  if (!scratch) {
+    void* mapped = mmap(nullptr, sizeof(Scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) {
+      store.header().lost += ticks;
+      return;
+    }
+    scratch = static_cast<Scratch*>(mapped);
+  }
+  Scratch& s = *scratch;
+  const greg_t* g = context.uc_mcontext.gregs;
+  constexpr int kOrder[kRegisters] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+                                      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  Registers at;
+  for (int i = 0; i < kRegisters; ++i) at.of[i] = static_cast<uint64_t>(g[kOrder[i]]);
+  // A stack of the program's own making (coroutines, an alternate signal stack) ends nobody knows where.
+  constexpr uint64_t kLargestStack = uint64_t{1} << 32;
+  const uint64_t sp = at.of[Rsp];
+  const bool known = sp < stack_end && stack_end - sp < kLargestStack;
+  bool complete = false;
+  s.unwinder.prepare(unloaded.load(std::memory_order_relaxed), object_of);
+  const size_t n = s.unwinder.walk(at, known ? stack_end : sp, s.frames, kDeepest, complete);
+  s.python.size = 0;
+  if (python.found() && known) python.read(store, sp, stack_end, s.python);
+  const uint32_t node = add_stack(s, n);
+  Header& h = store.header();
+  if (node) {
+    store.at(node)->ticks += ticks;
+    h.ticks += ticks;
+  } else {
+    h.lost += ticks;
+  }
+  ++h.samples;
+  h.cut += !complete;
+  h.handler_ns += now() - start;
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &store) {
+    const int kept = errno;
+    const auto ticks = static_cast<uint32_t>(1 + (info->si_overrun > 0 ? info->si_overrun : 0));
+    if (!busy) {
+      busy = true;
+      take(*static_cast<ucontext_t*>(context), ticks);
+      busy = false;
+    } else {
+      store.header().lost += ticks;
+    }
+    errno = kept;
+  } else if (programs_own.sa_flags & SA_SIGINFO) {
+    programs_own.sa_sigaction(number, info, context);
+  } else if (programs_own.sa_handler != SIG_DFL && programs_own.sa_handler != SIG_IGN) {
+    programs_own.sa_handler(number);
+  }
+}
+
+bool start_timer(clockid_t clock, pid_t thread, timer_t& made) {
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = kSignal;
+  event.sigev_value.sival_ptr = &store;
+  event._sigev_un._tid = thread;
+  if (timer_create(clock, &event, &made) != 0) return false;
+  itimerspec every = {};
+  every.it_interval.tv_sec = static_cast<time_t>(period_ns / 1'000'000'000);
+  every.it_interval.tv_nsec = static_cast<long>(period_ns % 1'000'000'000);
+  every.it_value = every.it_interval;
+  return timer_settime(made, 0, &every, nullptr) == 0;
+}
+
+void start_on_this_thread() {
+  timed = start_timer(CLOCK_THREAD_CPUTIME_ID, static_cast<pid_t>(syscall(SYS_gettid)), timer);
+}
+
+void stop_on_this_thread(void*) {
+  if (timed) timer_delete(timer);
+  timed = false;
+  busy = true;  // a signal that is still on its way finds nothing to do
+  if (scratch) munmap(scratch, sizeof(Scratch));
+  scratch = nullptr;
+}
+
+struct Start {
+  void* (*function)(void*);
+  void* argument;
+};
+
+void* run_thread(void* given) {
+  const Start start = *static_cast<Start*>(given);
+  free(given);
+  // Frames above this one are the C library's, a few hundred bytes; what describes the thread lies above them.
+  stack_end = (reinterpret_cast<uint64_t>(__builtin_frame_address(0)) + 1024) & ~uint64_t{7};
+  start_on_this_thread();
+  pthread_setspecific(at_thread_end, &store);
+  return start.function(start.argument);
+}
+
+// Threads that were there before us.
+void start_on_others() {
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  DIR* tasks = opendir("/proc/self/task");
+  if (!tasks) return;
+  while (const dirent* entry = readdir(tasks)) {
+    const auto thread = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
+    timer_t made;
+    constexpr clockid_t kPerThread = 4, kScheduler = 2;
+    if (thread > 0 && thread != self) start_timer((~thread << 3) | kPerThread | kScheduler, thread, made);
+  }
+  closedir(tasks);
+}
+
+__attribute__((constructor)) void start() {
+  const char* given = getenv("FACULA_SAMPLER");
+  const char* colon = given ? strrchr(given, ':') : nullptr;
+  char folder[3072];
+  if (!colon || static_cast<size_t>(colon - given) >= sizeof folder) return;
+  memcpy(folder, given, static_cast<size_t>(colon - given));
+  folder[colon - given] = 0;
+  period_ns = static_cast<uint32_t>(strtoul(colon + 1, nullptr, 10));
+  if (period_ns < 10'000 || pthread_key_create(&at_thread_end, stop_on_this_thread) != 0) return;
+  if (!store.open(folder, period_ns)) return;
+  python.find(store.header());
+  running = true;
+  stack_end = reinterpret_cast<uint64_t>(__libc_stack_end) + 8;
+  struct sigaction action = {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(kSignal, &action, &programs_own);
+  pthread_atfork(nullptr, nullptr, start_on_this_thread);
+  start_on_this_thread();
+  start_on_others();
+}
+
+}  // namespace
+
+}  // namespace fc::sampler
+
+// Every thread starts through here. Without a profile to write it is the C library's.
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                                     const pthread_attr_t* attributes,
+                                                                     void* (*function)(void*), void* argument) {
+  using namespace fc::sampler;
+  if (!real_pthread_create)
+    real_pthread_create = reinterpret_cast<decltype(real_pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  auto* start = running ? static_cast<Start*>(malloc(sizeof(Start))) : nullptr;
+  if (!start) return real_pthread_create(thread, attributes, function, argument);
+  *start = {function, argument};
+  const int failed = real_pthread_create(thread, attributes, run_thread, start);
+  if (failed) free(start);
+  return failed;
+}
+
+extern "C" __attribute__((visibility("default"))) int dlclose(void* library) {
+  static auto* real = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));
+  ++fc::sampler::unloaded;
+  return real(library);
+}
