@@ -48,10 +48,10 @@ class Counted:
         return done
 
 
-def python(program, **environment):
+def python(program, *arguments, **environment):
     home = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([home, os.environ.get("PYTHONPATH", "")]), **environment}
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, timeout=120)
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, env=env, timeout=120)
 
 
 def numbers(*sizes, dtype=torch.float32):
@@ -177,6 +177,26 @@ def test_interfaces(name, wide):
             c = numbers(5, 3, dtype=dtype)
             assert torch.equal(torch.addmm(c, a, b, beta=2, alpha=3), 2 * c + 3 * want) and blas.work() == 105
             assert torch.equal(torch.bmm(a.expand(4, 5, 7), b.expand(4, 7, 3)), want.expand(4, 5, 3)) and blas.work() == 420
+
+
+GLOBAL = """
+import ctypes, os, sys, facula as torch
+other = ctypes.CDLL(sys.argv[1], os.RTLD_GLOBAL | os.RTLD_NOW)  # its sgemm_ is everyone's now
+try:
+    torch.backends.cpu.preferred_blas("reference", force=True)
+except RuntimeError:
+    sys.exit(3)
+a = torch.ones(9, 9)
+assert torch.equal(a @ a, 9 * a) and torch.equal(a.double() @ a.double(), 9 * a.double())
+print(other.counting_calls())
+"""
+
+
+def test_names_that_another_library_lent_to_the_process():
+    done = python(GLOBAL, library("fortran"))
+    if done.returncode == 3:
+        pytest.skip("no reference BLAS is here")
+    assert done.stdout == "0\n", done.stderr
 
 
 # --- force

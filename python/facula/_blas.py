@@ -211,16 +211,22 @@ def threads_of(machine):
     return f"{machine['threads']} thread{'s' if machine['threads'] > 1 else ''} of {machine['processor']} ({machine['capability']})"
 
 
+def winner(rates, noise):
+    """Which of them is the largest by more than the noise; None if none is."""
+    best = max(range(len(rates)), key=rates.__getitem__)
+    return best if len(rates) > 1 and all(rates[best] > r * (1 + noise) for i, r in enumerate(rates) if i != best) else None
+
+
 def table(data):
     """The text that the command prints."""
     labels = [library["label"] for library in data["libraries"]]
-    machine = data["machine"]
+    machine, noise = data["machine"], data["noise"]["median"]
     width = [max(8, len(l) + 1) for l in labels]
     cells = lambda values: "".join(f"{v:>{w}}" for v, w in zip(values, width))
 
-    def row(title, times, values, form="{:.1f}", best=max, end=""):
-        top = best(values)
-        return f"  {title:<34}{times:>5} " + cells(form.format(v) + ("*" if v == top and len(values) > 1 else " ") for v in values) + end
+    def row(title, times, values, rates, noise, end=""):
+        best = winner(rates, noise)
+        return f"  {title:<34}{times:>5} " + cells(f"{v:.1f}" + ("*" if i == best else " ") for i, v in enumerate(values)) + end
 
     yield f"float32 products on {threads_of(machine)}, GFLOP/s: the fastest of {data['rounds']} runs, in turns"
     yield "rows are m x n x k: m x k by k x n, with T where the right side lies transposed in memory, and how often a pass has it"
@@ -233,14 +239,16 @@ def table(data):
         yield f"{name:<36}times " + cells(l + " " for l in labels) + "    A/A"
         for entry in model["shapes"]:
             measured = data["shapes"][entry["shape"]]
-            yield row(entry["shape"], entry["times"], [measured["gflops"][l] for l in labels], end=f"{100 * measured['noise']:6.1f} %")
-        yield row("all of them, milliseconds", "", [model["milliseconds"][l] for l in labels], best=min)
+            rates = [measured["gflops"][l] for l in labels]
+            yield row(entry["shape"], entry["times"], rates, rates, measured["noise"], f"{100 * measured['noise']:6.1f} %")
+        spent = [model["milliseconds"][l] for l in labels]
+        yield row("all of them, milliseconds", "", spent, [1 / t for t in spent], noise)
     yield ""
     mean = [data["geometric_mean"][l] for l in labels]
-    yield row("geometric mean", "", mean)
-    yield row("share of the peak, %", "", [100 * m / machine["peak_gflops"] for m in mean])
-    yield f"  * the best. A/A: {labels[0]} against itself, {100 * data['noise']['median']:.1f} % at the median, {100 * data['noise']['largest']:.1f} % at most; smaller differences mean nothing."
-    if data["noise"]["median"] > 0.1:
+    yield row("geometric mean", "", mean, mean, noise)
+    yield row("share of the peak, %", "", [100 * m / machine["peak_gflops"] for m in mean], mean, noise)
+    yield f"  * the best, by more than the noise. A/A: {labels[0]} against itself, {100 * noise:.1f} % at the median, {100 * data['noise']['largest']:.1f} % at most; smaller differences mean nothing."
+    if noise > 0.1:
         yield "  Something disturbs this machine (`facula machine check` looks for it): measure again when it is quiet."
 
 

@@ -3,7 +3,7 @@
 
 from html import escape
 
-from facula._blas import threads_of
+from facula._blas import threads_of, winner
 
 # Told apart by people who see few colours, too (Okabe and Ito); beyond eight the marks change.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
@@ -33,7 +33,7 @@ def picture(data) -> str:
     def text(at, height, words, anchor="start", size=11, weight="normal", colour="#222"):
         out.append(f'<text x="{at:.1f}" y="{height}" text-anchor="{anchor}" font-size="{size}" font-weight="{weight}" fill="{colour}">{escape(words)}</text>')
 
-    def row(title, times, rates):
+    def row(title, times, rates, noise):
         nonlocal y
         y += ROW
         out.append(f'<line x1="{x(min(rates)):.1f}" y1="{y}" x2="{x(max(rates)):.1f}" y2="{y}" stroke="#bbb" stroke-width="1.5"/>')
@@ -41,18 +41,20 @@ def picture(data) -> str:
         text(LEFT - 12, y + 4, times, "end", colour="#666")
         for i, rate in sorted(enumerate(rates), key=lambda pair: pair[1]):
             out.append(_mark(x(rate), y, i, f"{labels[i]}: {rate:.1f} GFLOP/s"))
-        text(LEFT + WIDTH + 12, y + 4, labels[rates.index(max(rates))], size=10, colour="#666")
+        best = winner(rates, noise)
+        text(LEFT + WIDTH + 12, y + 4, "–" if best is None else labels[best], size=10, colour="#666")
 
-    text(LEFT + WIDTH + 12, first + 14, "best", size=10, colour="#666")
+    text(LEFT + WIDTH + 12, first + 14, "best by more than the noise", size=10, colour="#666")
     for name, model in data["models"].items():
         y += 22
         text(12, y, name, size=12, weight="bold")
         for entry in model["shapes"]:
-            row(entry["shape"], f"× {entry['times']}", [data["shapes"][entry["shape"]]["gflops"][l] for l in labels])
+            measured = data["shapes"][entry["shape"]]
+            row(entry["shape"], f"× {entry['times']}", [measured["gflops"][l] for l in labels], measured["noise"])
     y += 22
     text(12, y, "geometric mean", size=12, weight="bold")
     means = [data["geometric_mean"][l] for l in labels]
-    row("all shapes", "", means)
+    row("all shapes", "", means, data["noise"]["median"])
     for i, l in sorted(enumerate(labels), key=lambda pair: -means[pair[0]]):
         y += 16
         text(LEFT - 10, y + 4, l, "end", colour=COLOURS[i % len(COLOURS)], weight="bold")
@@ -76,6 +78,6 @@ def picture(data) -> str:
         at, height = 18 + 215 * (i % 4), 84 + 18 * (i // 4)
         out.append(_mark(at, height - 4, i, l))
         text(at + 10, height, l)
-    width, height = LEFT + WIDTH + 130, y + 30
+    width, height = LEFT + WIDTH + 160, y + 30
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="Helvetica, Arial, sans-serif">\n'
             f'<title>Matrix products on {escape(machine["processor"])}</title>\n<rect width="100%" height="100%" fill="#fff"/>\n' + "\n".join(lines + out) + "\n</svg>\n")  # fmt: skip

@@ -28,7 +28,7 @@ void multiply(int64_t m, int64_t n, int64_t k, T alpha, const T* a, Matrix la, c
               int64_t ldc) {
   ++calls;
   work += m * n * k;
-  crowded = crowded | (++inside > 1);
+  if (++inside > 1) crowded = true;
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       T sum{};

@@ -20,8 +20,8 @@ namespace fc::cpu {
 namespace {
 
 // Integers are handed over as 64-bit ones to every library: one with 32-bit integers takes the lower half of the
-// register, of the stack's slot or, in Fortran, of what the address names. So no library can be called wrongly, whatever
-// its names say of its integers.
+// register, of the stack's slot or, in Fortran, of what the address names. So no library can be called wrongly,
+// whatever its names say of its integers.
 constexpr bool by_halves = std::endian::native == std::endian::little && sizeof(void*) == 8;
 using Int = std::conditional_t<by_halves, int64_t, int>;
 
@@ -127,8 +127,10 @@ std::string Blas::symbol(const std::string& routine) const {
 }
 
 // Builds with 64-bit integers end in 64_ (OpenBLAS) or _64 (MKL, LAPACK 3.11), SciPy's also begin with scipy_.
+// Fortran's names come first: the reference's cblas_sgemm calls sgemm_, by which it would reach another library that
+// lent its names to the whole process, as MKL does.
 void Blas::find_interface() {
-  for (bool fortran : {false, true})
+  for (bool fortran : {true, false})
     for (const char* prefix : {"", "scipy_"})
       for (const char* suffix : {"", "64_", "_64"}) {
         if (gemm_[0]) break;
@@ -159,21 +161,26 @@ void Blas::find_interface() {
 }
 
 void Blas::find_threads() {
+  const bool ours = std::string_view(thread_pool_name()) == "OpenMP";
   int (*kind)() = nullptr;
   if (find(prefix_ + "openblas_get_parallel" + suffix_, kind)) {
     enum { None, Own, OpenMP };
-    alone_ = kind() == None;  // Debian's serial variant gives wrong products to two threads at once
-    if (kind() == OpenMP && std::string_view(thread_pool_name()) == "OpenMP")
-      return;  // it asks OpenMP, whose answer is LibraryThreads'
+    team_ = kind() == OpenMP ? "OpenMP" : kind() == Own ? "threads of its own" : "one thread";
+    alone_ = kind() == None;               // Debian's serial variant gives wrong products to two threads at once
+    if (kind() == OpenMP && ours) return;  // it asks OpenMP, whose answer is LibraryThreads'
   }
   if (void (*layer)(int) = nullptr; find("MKL_Set_Threading_Layer", layer) && !std::getenv("MKL_THREADING_LAYER")) {
     // MKL's own choice is Intel's OpenMP, a second team beside ours. Its layer for GNU's does not name libgomp.
     void* gomp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
     constexpr int sequential = 1, gnu = 3;
-    layer(gomp && std::string_view(thread_pool_name()) == "OpenMP" ? gnu : sequential);
+    layer(gomp && ours ? gnu : sequential);
+    team_ = gomp && ours ? "OpenMP" : "one thread";
   }
-  find(prefix_ + "openblas_set_num_threads" + suffix_, set_threads_) ||
-      find("bli_thread_set_num_threads", set_threads_) || find("MKL_Set_Num_Threads", set_threads_);
+  int64_t (*openmp)() = nullptr;
+  if (find("bli_info_get_enable_openmp", openmp) && openmp()) team_ = "OpenMP";
+  const bool sets = find(prefix_ + "openblas_set_num_threads" + suffix_, set_threads_) ||
+                    find("bli_thread_set_num_threads", set_threads_) || find("MKL_Set_Num_Threads", set_threads_);
+  if (sets && team_.empty()) team_ = "threads of its own";
 }
 
 void Blas::use_threads(int n) const {
@@ -234,10 +241,7 @@ std::string Blas::describe() const {
   } else {
     out = fortran_ ? "Fortran interface" : "cblas interface";
   }
-  int (*parallel)() = nullptr;
-  if (find(prefix_ + "openblas_get_parallel" + suffix_, parallel))
-    out += parallel() == 2 ? ", OpenMP" : parallel() == 1 ? ", threads of its own" : ", one thread";
-  else if (set_threads_) out += ", threads of its own";
+  if (!team_.empty()) out += ", " + team_;
   return out + (wide_ ? ", 64-bit integers" : ", 32-bit integers");
 }
 

@@ -40,6 +40,7 @@ class Blas {
   std::string path_;
   void* handle_;
   std::string prefix_, suffix_;  // what this build of the library adds to names of routines
+  std::string team_;             // whose threads it uses, in words
   bool fortran_ = false, wide_ = false, alone_ = false;
   void (*gemm_[4])() = {}, (*gemv_[2])() = {};  // float32, float64, complex64, complex128
   void (*set_threads_)(int64_t) = nullptr;
