@@ -227,6 +227,16 @@ survives("backward inside backward, 1000 deep", lambda t: deeply_reentrant(t, 10
 fine("exception in threads", error_in_a_thread)
 
 
+def endlessly_reentrant(t):
+    x = t.ones(1, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: t.autograd.grad(y, x, retain_graph=True)[0])
+    y.backward()
+
+
+bad("a hook that runs backward over itself", "RuntimeError", ("itself without end",), endlessly_reentrant, quirk="starts threads without end")
+
+
 fine("one leaf, four threads", shared_leaf, quirk="may lose a thread's gradient: the sum is not locked")
 
 

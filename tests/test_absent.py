@@ -23,6 +23,21 @@ def test_cuda(torch):
         cuda.Stream()
     with pytest.raises(TypeError, match="type torch.cuda.FloatTensor not available"):
         cuda.FloatTensor(2)
+    for call in (lambda: torch.zeros(1, device="cuda"), lambda: torch.ones(1).cuda(), lambda: torch.ones(1).to("cuda:0"), lambda: torch.tensor([1], device="cuda"),
+                 lambda: torch.nn.Linear(1, 1).cuda(), lambda: torch.randn(2, device="cuda")):  # fmt: skip
+        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+            call()
+    for call in (lambda: torch.ones(1).type("torch.cuda.FloatTensor"), lambda: torch.set_default_tensor_type("torch.cuda.FloatTensor")):
+        with pytest.raises(TypeError, match="type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled"):
+            call()
+    with pytest.raises(RuntimeError, match="no backend for device 'cuda' is loaded"):
+        torch.Generator("cuda")
+    assert cuda.get_rng_state_all() == [] and cuda.set_rng_state_all([]) is None and cuda.set_stream(None) is None and cuda.host_memory_stats() == {}
+    assert cuda.memory.memory_allocated() == 0 and cuda.random.manual_seed is cuda.manual_seed and cuda.streams.Stream is cuda.Stream
+    with pytest.raises(RuntimeError, match="dummy base class _graph_pool_handle"):
+        cuda.graphs.graph_pool_handle()
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        cuda.nvtx.range_push("x")
     assert not isinstance(torch.ones(1), cuda.FloatTensor) and issubclass(cuda.OutOfMemoryError, RuntimeError)
     with pytest.raises(AttributeError, match="does not exist here"):
         cuda.no_such_name

@@ -6,12 +6,16 @@ needed, and everything that needs a device raises AssertionError.
 """
 
 NEED_A_DEVICE = (
-    "can_device_access_peer", "current_blas_handle", "current_device", "current_stream", "default_stream", "get_device_capability",
-    "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "init", "initial_seed", "ipc_collect", "list_gpu_processes",
-    "mem_get_info", "memory_snapshot", "memory_summary", "memory_usage", "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats", "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream",
-    "synchronize", "utilization",
+    "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer", "clock_rate", "cudart", "current_blas_handle", "current_device",
+    "current_solver_handle", "current_stream", "default_stream", "device_memory_used", "get_allocator_backend", "get_device_capability",
+    "get_device_name", "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_stream_from_external",
+    "get_sync_debug_mode", "init", "initial_seed", "ipc_collect", "list_gpu_processes", "make_graphed_callables", "mem_get_info",
+    "memory_snapshot", "memory_summary", "memory_usage", "power_draw", "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
+    "reset_peak_memory_stats", "set_device", "set_per_process_memory_fraction", "set_sync_debug_mode", "synchronize", "temperature", "utilization",
 )  # fmt: skip
+NOTHING_TO_DO = ("manual_seed", "manual_seed_all", "seed", "seed_all", "empty_cache", "set_rng_state", "set_rng_state_all", "caching_allocator_enable")
+STATISTICS = ("memory_stats", "memory_stats_as_nested_dict", "host_memory_stats", "host_memory_stats_as_nested_dict")
 HOLD_NOTHING = ("memory_allocated", "memory_cached", "memory_reserved", "max_memory_allocated", "max_memory_cached", "max_memory_reserved")
 
 
@@ -41,6 +45,10 @@ def names(module, message):
 
     def answer(name, value, doc):
         return _named(lambda *args, **kwargs: value, name, doc)
+
+    def set_stream(stream):
+        if stream is not None:
+            refuse()
 
     class device:
         """`with device(i):` does nothing for an index of -1 or None, as without any device; others are refused."""
@@ -78,10 +86,13 @@ def names(module, message):
     return {
         **{name: needs_a_device(name) for name in NEED_A_DEVICE},
         **{name: answer(name, 0, "No device, nothing allocated.") for name in HOLD_NOTHING},
-        **{name: answer(name, None, "Without a device there is nothing to do.") for name in ("manual_seed", "manual_seed_all", "seed", "seed_all", "empty_cache")},
+        **{name: answer(name, None, "Without a device there is nothing to do.") for name in NOTHING_TO_DO},
         **{name: answer(name, False, "There is no such device.") for name in ("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported", "_is_in_bad_fork")},
         **{name: dummy(name) for name in ("Stream", "Event", "ExternalStream")},
-        "memory_stats": _named(lambda device=None: {}, "memory_stats", "No device, nothing allocated."),
+        **{name: _named(lambda device=None: {}, name, "No device, nothing allocated.") for name in STATISTICS},
+        "get_rng_state_all": _named(lambda: [], "get_rng_state_all", "The states of all devices: there are none."),
+        "set_stream": _named(set_stream, "set_stream", "Without a stream there is nothing to do."),
+        "default_generators": (),
         "device_count": answer("device_count", 0, "There is no such device."),
         "get_arch_list": _named(lambda: [], "get_arch_list", "The architectures that this build has code for: none."),
         "get_gencode_flags": answer("get_gencode_flags", "", "The architectures that this build has code for: none."),

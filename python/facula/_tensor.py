@@ -518,6 +518,8 @@ def _type_name(tensor):
 
 
 def _type_from_name(text):
+    if text.startswith("torch.cuda."):
+        raise TypeError(f"type {text} not available. Torch not compiled with CUDA enabled.")
     short = text.rpartition(".")[2].removesuffix("Tensor")
     for dtype, name in _TYPE_NAMES.items():
         if name == short:

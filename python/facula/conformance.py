@@ -526,7 +526,7 @@ def main(args) -> int:
         if name.endswith(".so"):
             name = facula.backends.load_backend(name)
         _device(name)
-    except (RuntimeError, ValueError) as e:
+    except (AssertionError, RuntimeError, ValueError) as e:
         print(f"facula conformance: {e}", file=sys.stderr)
         return 2
     card = run(name)

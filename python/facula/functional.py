@@ -474,6 +474,8 @@ def set_default_tensor_type(t):
     """The type of floats made from Python numbers, as a class (torch.DoubleTensor) or its name. set_default_dtype is its successor."""
     from facula._legacy import types
 
+    if isinstance(t, str) and t.startswith("torch.cuda."):
+        raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
     kind = types.get(t.removeprefix("torch.")) if isinstance(t, str) else t
     dtype = getattr(kind, "dtype", None) if isinstance(kind, type) and kind in types.values() else None
     if dtype is None or not dtype.is_floating_point:

@@ -176,8 +176,9 @@ class PySavedHooks final : public autograd::SavedTensorHooks {
 };
 
 // Backward inside backward nests on the interpreter's stack, which is short: every so often a fresh thread goes on.
-constexpr int kNestingPerThread = 50;
-thread_local int nesting = 0;
+// Who nests without end is stopped before the system has no threads left.
+constexpr int kNestingPerThread = 50, kMostThreads = 40;
+thread_local int nesting = 0, threads_above = 0;
 
 template <class F>
 std::vector<Tensor> backward_at_depth(const F& run) {
@@ -186,6 +187,9 @@ std::vector<Tensor> backward_at_depth(const F& run) {
     ~Depth() { --nesting; }
   } depth;
   if (nesting <= kNestingPerThread) return run();
+  const int number = threads_above + 1;
+  FC_CHECK(number < kMostThreads, "backward was called inside of backward ", kNestingPerThread * kMostThreads,
+           " times: a hook or a Function runs backward over itself without end");
   std::vector<Tensor> result;
   std::exception_ptr error;
   ThreadSnapshot state;
@@ -193,6 +197,7 @@ std::vector<Tensor> backward_at_depth(const F& run) {
     try {
       WorkerScope scope(state);
       nesting = 1;
+      threads_above = number;
       result = run();
     } catch (...) { error = std::current_exception(); }
   }).join();

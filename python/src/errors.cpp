@@ -64,6 +64,7 @@ void set_python_error() {
     if (kind == "ValueError") return PyExc_ValueError;
     if (kind == "TypeError") return PyExc_TypeError;
     if (kind == "AttributeError") return PyExc_AttributeError;
+    if (kind == "AssertionError") return PyExc_AssertionError;
     if (kind == "BufferError") return PyExc_BufferError;
     if (kind == "NotImplementedError") return PyExc_NotImplementedError;
     if (kind == "OutOfMemoryError") return out_of_memory;

@@ -198,7 +198,10 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     auto* self = reinterpret_cast<GeneratorObject*>(check(type->tp_alloc(type, 0)));
     new (&self->value) Ref<Generator>();
     Own guard(reinterpret_cast<PyObject*>(self));
-    self->value = make_ref<Generator>(device ? to_device(device) : Device{});
+    const Device where = device ? to_device(device) : Device{};
+    FC_CHECK(where.is_cpu() || where.is_meta() || allocator_for(where.type), "Generator: no backend for device '",
+             where, "' is loaded");
+    self->value = make_ref<Generator>(where);
     return guard.release();
   });
 }

@@ -23,6 +23,18 @@ uint64_t new_id() {
 
 constinit CopyBytesFn copy_functions[kMaxDeviceTypes] = {};
 
+struct AssertionError : Error {
+  using Error::Error;
+  const char* kind() const noexcept override { return "AssertionError"; }
+};
+
+// PyTorch's builds without CUDA say so with an AssertionError, and programs look for its words.
+[[noreturn]] void raise_no_backend(Device device) {
+  if (device_type_name(device.type) == "cuda")
+    raise<AssertionError>("Torch not compiled with CUDA enabled: no backend for device '", device, "' is loaded");
+  raise<Error>("no backend for device '", device, "' is loaded");
+}
+
 }  // namespace
 
 Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator, bool read_only)
@@ -50,7 +62,7 @@ Block Storage::exchange(Block block) {
 Ref<Storage> allocate_storage(size_t bytes, Device device) {
   if (device.is_meta()) return make_ref<Storage>(Block{}, bytes, device, nullptr);
   Allocator* a = allocator_for(device.type);
-  FC_CHECK(a, "no backend for device '", device, "' is loaded");
+  if (!a) raise_no_backend(device);
   const Block block = a->allocate(bytes, device);
   try {
     return make_ref<Storage>(block, bytes, device, a);

@@ -17,6 +17,18 @@ class graph:
         _lazy_init()  # noqa: F821
 
 
+def graph_pool_handle():
+    """Memory that graphs share: needs a device."""
+    raise RuntimeError("Tried to instantiate dummy base class _graph_pool_handle")
+
+
+class DeferredCudaCallError(Exception):
+    """What a call raises that waited until a device was first used."""
+
+
+has_half, has_magma = True, False
+
+
 def is_current_stream_capturing():
     """There is no stream, so none is captured."""
     return False
@@ -34,4 +46,4 @@ def _tensor_type(name):
 for _name in ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
     globals()[_name + "Tensor"] = _tensor_type(_name + "Tensor")
 del _name
-__getattr__ = _missing.missing(__name__, ("amp",))
+__getattr__ = _missing.missing(__name__, ("amp", "graphs", "memory", "nvtx", "random", "streams"))
