@@ -11,9 +11,10 @@ SHELL := /bin/bash
 # make hands what it is given on to its commands as environment variables, and CMake reads those.
 SWITCHES := $(shell sed -n 's|^facula_switch.\([A-Z_0-9]*\).*|\1|p' cmake/options.cmake)
 
-ifneq ($(filter 1 ON on YES yes TRUE true,$(DEBUG)),)
+TRUE := 1 ON On on YES Yes yes TRUE True true Y y
+ifneq ($(filter $(TRUE),$(DEBUG)),)
 PRESET ?= debug
-else ifneq ($(filter 1 ON on YES yes TRUE true,$(REL_WITH_DEB_INFO)),)
+else ifneq ($(filter $(TRUE),$(REL_WITH_DEB_INFO)),)
 PRESET ?= relwithdebinfo
 endif
 PRESET ?= release

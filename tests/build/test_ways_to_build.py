@@ -142,6 +142,11 @@ def test_an_active_environment_is_used(conda):
     assert ".venv" in run("make", "-n", "setup")[1]
 
 
+@pytest.mark.parametrize("word, preset", [("1", "debug"), ("True", "debug"), ("0", "release"), ("express:*", "release")])
+def test_debug_is_a_preset(word, preset):
+    assert f"cmake --build build/{preset} " in run("make", "-n", "build", DEBUG=word)[1]
+
+
 def test_setup_takes_headers_from_the_environment(conda, tmp_path):
     """Without the system's packages: what conda's environment has is not asked for again."""
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
