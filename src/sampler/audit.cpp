@@ -28,14 +28,14 @@
 // unwinding rule says that eight bytes are on the stack from the entry's fifth byte on.
 asm(R"(
   .text
-  .macro FACULA_ENTRIES name to
+  .macro FACULA_ENTRIES name to many
   .p2align 4
   .type \name, @function
 \name:
   .cfi_startproc
   .cfi_escape 0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x35, 0x2a, 0x33, 0x24, 0x22
   .set number, 0
-  .rept 16384
+  .rept \many
   .p2align 4
   .byte 0x68
   .long number
@@ -149,8 +149,8 @@ facula_product:
   .cfi_endproc
   .size facula_product, . - facula_product
 
-  FACULA_ENTRIES facula_count_entries facula_count
-  FACULA_ENTRIES facula_product_entries facula_product
+  FACULA_ENTRIES facula_count_entries facula_count 32768
+  FACULA_ENTRIES facula_product_entries facula_product 1024
 )");
 
 extern "C" char facula_count_entries[], facula_product_entries[];  // code, never written
@@ -160,6 +160,8 @@ namespace fc::sampler {
 namespace {
 
 constexpr size_t kEntryBytes = 16;
+static_assert(kCallees == 32768 && kProductCallees == 1024);  // as many entries as the assembly has
+uint32_t products;
 const char* chosen_names;  // NAME,NAME,...
 char program[4096];
 
@@ -270,19 +272,38 @@ void measure() {
   counted[kSpare] = {};
 }
 
+// Callees by address and name, 0 is free. Only the linker's calls look here, one at a time.
+uint16_t slots[2 * kCallees];
+
 uintptr_t bind(uint32_t object, uint64_t target, const char* name) {
-  const void* map = object_maps[object];
+  uint32_t slot = static_cast<uint32_t>(target * 0x9E3779B97F4A7C15u >> 32) % (2 * kCallees);
   uint32_t i = 0;
-  const uint32_t callees = calls->callees;
-  while (i < callees && (counted[i].target != target || strcmp(calls->names + calls->callee[i].name, name) != 0)) ++i;
-  if (i == kCallees - 1) return target;  // the last one is measure()'s
-  if (i == callees) {
-    counted[i] = {target, map, form_of(name)};
-    calls->callee[i] = {target - calls->object[object].address, object, keep_name(name)};
-    calls->callees = i + 1;
+  for (;; slot = (slot + 1) % (2 * kCallees)) {
+    if (!slots[slot]) {
+      i = calls->callees;
+      if (i == kCallees - 1) {  // the last one is measure()'s
+        ++calls->uncounted;
+        return target;
+      }
+      counted[i] = {target, form_of(name)};
+      calls->callee[i] = {target - calls->object[object].address, object, keep_name(name)};
+      calls->callees = i + 1;
+      slots[slot] = static_cast<uint16_t>(i + 1);
+      break;
+    }
+    i = slots[slot] - 1u;
+    if (counted[i].target == target && !strcmp(calls->names + calls->callee[i].name, name)) break;
   }
-  const bool product = counted[i].form.interface != ProductForm::None;
-  return reinterpret_cast<uintptr_t>((product ? facula_product_entries : facula_count_entries) + kEntryBytes * i);
+  if (counted[i].form.interface != ProductForm::None) {
+    uint32_t product = 0;
+    while (product < products && product_callees[product] != i) ++product;
+    if (product < kProductCallees) {
+      product_callees[product] = i;
+      if (product == products) ++products;
+      return reinterpret_cast<uintptr_t>(facula_product_entries + kEntryBytes * product);
+    }
+  }
+  return reinterpret_cast<uintptr_t>(facula_count_entries + kEntryBytes * i);
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace fc::sampler {
 
-constexpr size_t kCallees = 16384, kShards = 4, kPairs = 65536, kProducts = 8192, kObjects = 4096;
+constexpr size_t kCallees = 32768, kProductCallees = 1024, kShards = 4, kPairs = 65536, kProducts = 8192,
+                 kObjects = 4096;
 constexpr size_t kNameBytes = 4 << 20;
 
 struct ObjectEntry {
@@ -49,7 +50,8 @@ struct CallTable {
   uint64_t lost;              // calls that found no entry
   uint32_t objects, callees;  // in use
   uint64_t name_bytes;
-  uint64_t sizes[6];  // kCallees, kShards, kPairs, kProducts, kObjects, kNameBytes
+  uint64_t uncounted;  // functions that found no entry
+  uint64_t sizes[6];   // kCallees, kShards, kPairs, kProducts, kObjects, kNameBytes
   alignas(4096) ObjectEntry object[kObjects];
   CalleeEntry callee[kCallees];
   PairEntry pair[kShards][kPairs];
@@ -66,12 +68,12 @@ struct ProductForm {
 
 struct Counted {
   uint64_t target;
-  const void* map;  // link_map of the object it lies in
   ProductForm form;
 };
 
 extern CallTable* calls;
 extern Counted counted[kCallees];
-extern const void* object_maps[kObjects];  // link_map of each object of the table
+extern uint32_t product_callees[kProductCallees];  // those of counted that multiply
+extern const void* object_maps[kObjects];          // link_map of each object of the table
 
 }  // namespace fc::sampler

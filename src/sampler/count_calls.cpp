@@ -11,6 +11,7 @@ namespace fc::sampler {
 
 CallTable* calls;
 Counted counted[kCallees];
+uint32_t product_callees[kProductCallees];
 const void* object_maps[kObjects];
 
 namespace {
@@ -158,8 +159,9 @@ struct ProductCall {
   uint64_t start;
 };
 
-extern "C" uint64_t facula_begin_product(uint64_t callee, uint64_t caller, const uint64_t* arguments,
+extern "C" uint64_t facula_begin_product(uint64_t product, uint64_t caller, const uint64_t* arguments,
                                          ProductCall* call) {
+  const uint64_t callee = product_callees[product];
   count(callee, caller);
   call->entry = find_product(callee, counted[callee].form, arguments);
   call->start = now();

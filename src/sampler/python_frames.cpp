@@ -16,13 +16,8 @@ namespace {
 // CPython 3.11, 64 bit.
 constexpr uint32_t kVersion = 3 << 8 | 11;
 constexpr uint64_t kThreadCFrame = 56, kCFrameCurrent = 8;
-struct InterpreterFrame {  // _PyInterpreterFrame, from f_code on
-  static constexpr uint64_t kStart = 32;
-  uint64_t code, object, previous, last_instruction;
-  int32_t stack_top;
-  uint8_t is_entry, owner;
-};
-struct CodeObject {  // PyCodeObject, from ob_type on
+constexpr uint64_t kFrameCode = 32;  // of _PyInterpreterFrame
+struct CodeObject {                  // PyCodeObject, from ob_type on
   static constexpr uint64_t kStart = 8, kInstructions = 184;
   uint64_t type, others[7];
   int32_t first_line, unused[9];
@@ -116,18 +111,16 @@ uint32_t Python::code_record(Store& store, uint64_t code) const {
 void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& stack) const {
   const auto thread = reinterpret_cast<uint64_t>(state_());
   if (!thread) return;
-  // One call of the kernel for the thread's state and the frames that it had last.
-  InterpreterFrame ahead[PythonStack::kReadAhead];
   uint64_t c_frame = 0;
-  iovec local[PythonStack::kReadAhead + 1] = {{&c_frame, sizeof c_frame}};
-  iovec remote[PythonStack::kReadAhead + 1] = {{reinterpret_cast<void*>(thread + kThreadCFrame), sizeof c_frame}};
+  stack.local[0] = {&c_frame, sizeof c_frame};
+  stack.remote[0] = {reinterpret_cast<void*>(thread + kThreadCFrame), sizeof c_frame};
   const size_t expected = stack.ahead_size;
   for (size_t i = 0; i < expected; ++i) {
-    local[i + 1] = {&ahead[i], sizeof ahead[i]};
-    remote[i + 1] = {reinterpret_cast<void*>(stack.ahead[i] + InterpreterFrame::kStart), sizeof ahead[i]};
+    stack.local[i + 1] = {&stack.ahead[i], sizeof stack.ahead[i]};
+    stack.remote[i + 1] = {reinterpret_cast<void*>(stack.ahead_at[i] + kFrameCode), sizeof stack.ahead[i]};
   }
-  const ssize_t bytes = process_vm_readv(getpid(), local, expected + 1, remote, expected + 1, 0);
-  const size_t have = bytes < 8 ? 0 : (static_cast<size_t>(bytes) - 8) / sizeof(InterpreterFrame);
+  const ssize_t bytes = process_vm_readv(getpid(), stack.local, expected + 1, stack.remote, expected + 1, 0);
+  const size_t have = bytes < 8 ? 0 : (static_cast<size_t>(bytes) - 8) / sizeof stack.ahead[0];
   stack.ahead_size = 0;
   if (bytes < 8) return;
 
@@ -137,13 +130,13 @@ void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& st
     at = *reinterpret_cast<const uint64_t*>(c_frame + kCFrameCurrent);
   size_t next = 0;
   while (at && stack.size < PythonStack::kMost) {
-    InterpreterFrame f;
+    PythonStack::Read f;
     size_t found = next;
-    while (found < have && stack.ahead[found] != at) ++found;
+    while (found < have && stack.ahead_at[found] != at) ++found;
     if (found < have) {
-      f = ahead[found];
+      f = stack.ahead[found];
       next = found + 1;
-    } else if (!copy(at + InterpreterFrame::kStart, f)) {
+    } else if (!copy(at + kFrameCode, f)) {
       break;
     }
     PythonFrame& frame = stack.frames[stack.size];
@@ -158,8 +151,8 @@ void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& st
     ++stack.size;
     at = f.previous;
   }
-  for (; stack.ahead_size < std::min(stack.size, PythonStack::kReadAhead); ++stack.ahead_size)
-    stack.ahead[stack.ahead_size] = stack.frames[stack.ahead_size].address;
+  for (; stack.ahead_size < stack.size; ++stack.ahead_size)
+    stack.ahead_at[stack.ahead_size] = stack.frames[stack.ahead_size].address;
 }
 
 }  // namespace fc::sampler

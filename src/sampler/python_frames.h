@@ -6,6 +6,8 @@
 //
 // Layouts are those of CPython 3.11; other versions' frames show as the interpreter's C functions.
 #pragma once
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -21,12 +23,18 @@ struct PythonFrame {
 };
 
 struct PythonStack {
-  static constexpr size_t kMost = 512, kReadAhead = 48;
+  static constexpr size_t kMost = 512;
   PythonFrame frames[kMost];  // innermost first
   size_t size;
-  // The last sample's outer frames are mostly this one's: they are read in one call.
-  uint64_t ahead[kReadAhead];
+  // Most frames are the last sample's: those are read in one call of the kernel. Here, because stacks may be small.
+  struct Read {
+    uint64_t code, object, previous, last_instruction;  // _PyInterpreterFrame, from f_code on
+    int32_t stack_top;
+    uint8_t is_entry, owner;
+  } ahead[kMost];
+  uint64_t ahead_at[kMost];
   size_t ahead_size;
+  iovec local[kMost + 1], remote[kMost + 1];
 };
 
 class Python {

@@ -123,6 +123,7 @@ class Profile:
     lost: int = 0
     cut: int = 0
     lost_calls: int = 0
+    uncounted: int = 0  # functions whose calls are not counted
     handler_seconds: float = 0.0
     processes: int = 0
     threads: int = 0
@@ -239,6 +240,7 @@ def build(names: list, program: str, samples: list, calls: list, progress: Calla
             row(stack[-1][0]).own += ticks
     for counted in calls:
         profile.lost_calls += counted.lost
+        profile.uncounted = max(profile.uncounted, counted.uncounted)
         profile.call_seconds += counted.call_seconds * sum(n for *_, n in counted.pairs)
         profile.loaded += [p for p in counted.loaded if p not in profile.loaded]
         profile.chosen += [p for p in counted.chosen if p not in profile.chosen]

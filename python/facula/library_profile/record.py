@@ -73,6 +73,7 @@ class Product:
 class Calls:
     process: int
     lost: int
+    uncounted: int  # functions beyond those that there was room for
     call_seconds: float  # that counting one call takes
     loaded: list  # paths
     chosen: list  # of them, those whose calls were counted
@@ -185,8 +186,8 @@ def read_calls(path: str) -> Calls:
         data = f.read()
     if len(data) < 4096 or data[:8] != b"FACCALL1":
         raise Unreadable(f"{path}: not a file of the counter of calls")
-    process, picoseconds, lost, objects, callees, name_bytes = struct.unpack_from("<IIQIIQ", data, 8)
-    most_callees, shards, most_pairs, most_products, most_objects, most_names = struct.unpack_from("<6Q", data, 40)
+    process, picoseconds, lost, objects, callees, _, uncounted = struct.unpack_from("<IIQIIQQ", data, 8)
+    most_callees, shards, most_pairs, most_products, most_objects, most_names = struct.unpack_from("<6Q", data, 48)
     at_callees = 4096 + most_objects * 16
     at_pairs = at_callees + most_callees * 16
     at_products = at_pairs + shards * most_pairs * 32
@@ -220,7 +221,7 @@ def read_calls(path: str) -> Calls:
             function, where = functions[callee]
             products.append(Product(function, where, kind.decode(), layout.decode(), (ta + tb).decode("latin-1"), m, n, k, count, spent * 1e-9))
     pairs = [(caller, *functions[callee], count) for (caller, callee), count in counts.items()]
-    return Calls(process, lost, picoseconds * 1e-12, paths, chosen, pairs, products)
+    return Calls(process, lost, uncounted, picoseconds * 1e-12, paths, chosen, pairs, products)
 
 
 def read_folder(folder: str) -> tuple:

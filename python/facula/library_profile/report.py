@@ -53,13 +53,14 @@ def notes(p: Profile) -> list:
     for path in p.chosen:
         if symbols.is_stripped(path):
             share = p.unnamed(path)
-            what = f"{100 * share:.1f} % of its ticks are shown by address" if share else "all functions that took time are among them"
-            lines.append(f"{os.path.basename(path)} is stripped: only names that other files may use are known; {what}")
+            lines.append(f"{os.path.basename(path)} is stripped: names come from what it exports and from separate debug files; {100 * share:.1f} % of its ticks are shown by address")
     if not symbols._libdw():
         lines.append(symbols.reader())
     if p.other_python:
         found = f"{p.other_python >> 8}.{p.other_python & 255}" if p.other_python & 255 else "before 3.11"
         lines.append(f"lines of Python are read from CPython 3.11, not from {found}: its functions show as the interpreter's")
+    if p.uncounted:
+        lines.append(f"calls of {p.uncounted:,} functions are not counted: there is room for 32,767; name fewer libraries")
     if p.partial:
         lines.append("a process was killed while it wrote: its last records are missing")
     return lines

@@ -21,6 +21,9 @@ class Name:
     line: int = 0
 
 
+FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+
+
 class _Symbol(ctypes.Structure):
     _fields_ = [("name", ctypes.c_uint32), ("info", ctypes.c_ubyte), ("other", ctypes.c_ubyte), ("section", ctypes.c_uint16),
                 ("value", ctypes.c_uint64), ("size", ctypes.c_uint64)]  # fmt: skip
@@ -43,13 +46,26 @@ def _libdw() -> Optional[ctypes.CDLL]:
         ("dwfl_report_offline", p, [p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int]),
         ("dwfl_report_end", ctypes.c_int, [p, p, p]),
         ("dwfl_module_getelf", p, [p, p]),
-        ("dwfl_module_addrinfo", ctypes.c_char_p, [p, u64, p, p, p, p, p]),
+        ("dwfl_module_getsymtab", ctypes.c_int, [p]),
+        ("dwfl_module_getsym_info", ctypes.c_char_p, [p, ctypes.c_int, p, p, p, p, p]),
         ("dwfl_module_getsrc", p, [p, u64]),
         ("dwfl_lineinfo", ctypes.c_char_p, [p, p, p, p, p, p]),
     ):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
     return lib
+
+
+class _Table:
+    """Functions by address. The nearest name before an address that lies in none is somebody else's."""
+
+    def __init__(self, rows: dict):  # {start: (end, name)}
+        self.starts = sorted(rows)
+        self.rows = [rows[s] for s in self.starts]
+
+    def name(self, address: int) -> str:
+        i = bisect.bisect_right(self.starts, address) - 1
+        return self.rows[i][1].decode(errors="replace") if i >= 0 and address < self.rows[i][0] else ""
 
 
 class _ByDwarf:
@@ -70,6 +86,14 @@ class _ByDwarf:
             self.close()
             raise OSError(f"{path}: not an ELF file")
         self.bias = bias.value
+        # The library's own search by address looks at every symbol each time, and large files have half a million.
+        rows, symbol, at = {}, _Symbol(), ctypes.c_uint64()
+        given, where = ctypes.byref(symbol), ctypes.byref(at)
+        for i in range(max(lib.dwfl_module_getsymtab(self.module), 0)):
+            name = lib.dwfl_module_getsym_info(self.module, i, given, where, None, None, None)
+            if name and symbol.info & 15 in FUNCTIONS and symbol.size:
+                rows[at.value] = (at.value + symbol.size, name)
+        self.table = _Table(rows)
 
     def close(self) -> None:
         if self.session:
@@ -80,16 +104,13 @@ class _ByDwarf:
         self.close()
 
     def name(self, address: int) -> Name:
-        at, offset, symbol = address + self.bias, ctypes.c_uint64(), _Symbol()
-        found = self.lib.dwfl_module_addrinfo(self.module, at, ctypes.byref(offset), ctypes.byref(symbol), None, None, None)
-        # The nearest name before an address without one is somebody else's.
-        function = found.decode(errors="replace") if found and offset.value < max(symbol.size, 1) else ""
+        at = address + self.bias
         source = self.lib.dwfl_module_getsrc(self.module, at)
         file, line = "", ctypes.c_int()
         if source:
             text = self.lib.dwfl_lineinfo(source, None, ctypes.byref(line), None, None, None)
             file = text.decode(errors="replace") if text else ""
-        return Name(function, os.path.normpath(file) if file else "", line.value)
+        return Name(self.table.name(at), os.path.normpath(file) if file else "", line.value)
 
 
 class _ByTables:
@@ -109,15 +130,12 @@ class _ByTables:
             names = sections[link][4]
             for at in range(offset, min(offset + length, len(data)) - 23, 24):
                 name, info, _, section, value, extent = struct.unpack_from("<IBBHQQ", data, at)
-                if info & 15 in (2, 10) and section and extent:
-                    end = data.find(b"\0", names + name)
-                    rows[value] = (value + extent, data[names + name : end].decode(errors="replace"))
-        self.starts = sorted(rows)
-        self.rows = [rows[s] for s in self.starts]
+                if info & 15 in FUNCTIONS and section and extent:
+                    rows[value] = (value + extent, data[names + name : data.find(b"\0", names + name)])
+        self.table = _Table(rows)
 
     def name(self, address: int) -> Name:
-        i = bisect.bisect_right(self.starts, address) - 1
-        return Name(self.rows[i][1]) if i >= 0 and address < self.rows[i][0] else Name("")
+        return Name(self.table.name(address))
 
 
 @functools.lru_cache(None)
