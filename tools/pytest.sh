@@ -12,13 +12,8 @@ if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=thread' "$build/CMakeCache.txt
 fi
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.txt"; then
   set -- --ignore tests/build --ignore tests/fx --ignore tests/machine --ignore tests/nn/test_classes.py --ignore tests/optim/test_schedulers.py --ignore tests/optim/test_optimizers.py \
-<<<<<<< HEAD
-    --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py --ignore tests/test_pytree.py --ignore tests/test_tensorboard.py \
-    --ignore tests/test_value_profiles.py
-=======
-    --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pytree.py --ignore tests/test_tensorboard.py \
-    --ignore tests/test_process.py --ignore tests/test_value_profiles.py
->>>>>>> 5db9d58 (Devices that are absent say what PyTorch's CPU build says; surroundings of processes are tested; backward over itself ends)
+    --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py --ignore tests/test_process.py \
+    --ignore tests/test_pytree.py --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
 fi
 workers=${PYTEST_WORKERS:-$(nproc)}
 if [ "$workers" != 0 ] && "$python" -c 'import xdist' 2> /dev/null; then set -- -n "$workers" "$@"; fi
