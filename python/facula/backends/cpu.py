@@ -4,17 +4,14 @@
 import os
 import sys
 
-from facula import _C, __config__
+from facula import _C
 
 _C._set_environment_libraries(os.path.join(sys.prefix, "lib"))
 
 
 def get_cpu_capability():
     """What kernels use: DEFAULT, AVX2 or AVX512."""
-    for line in __config__.show().splitlines():
-        if "CPU capability" in line:
-            return line.rpartition(":")[2].strip()
-    return "DEFAULT"
+    return _C._cpu_capability()
 
 
 class _Choice(str):
