@@ -201,9 +201,10 @@ bool is_chosen(const char* path) {
 
 // cblas_sgemm, sgemm_, dnnl_sgemm, the same with gemv, and as NumPy's wheels call them: scipy_cblas_sgemm64_.
 ProductForm form_of(const char* name) {
-  ProductForm form;
+  ProductForm form = {};
   if (!strcmp(name, "dnnl_sgemm")) {
     form.interface = ProductForm::OneDnn;
+    form.kind = 's';
     return form;
   }
   if (!strncmp(name, "scipy_", 6)) name += 6;

@@ -61,9 +61,9 @@ struct CallTable {
 
 // How a function that multiplies hands over its sizes.
 struct ProductForm {
-  enum Interface : uint8_t { None, Cblas, Fortran, OneDnn } interface = None;
-  bool vector = false, wide = false;  // gemv; 64-bit integers under Cblas and Fortran
-  char kind = 's';
+  enum Interface : uint8_t { None, Cblas, Fortran, OneDnn } interface;
+  bool vector, wide;  // gemv; 64-bit integers under Cblas and Fortran
+  char kind;          // s d c z
 };
 
 struct Counted {
