@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What facula::resample and its backward take: sums of chosen elements of `t` along `dim`, `index` and `weight` [out, taps].
+// What facula::resample and its backward take: `t`, the dimension of which elements are chosen and summed, and their
+// `index` and `weight` [out, taps].
 #pragma once
 #include "core/error.h"
 #include "core/tensor.h"
