@@ -22,6 +22,14 @@ def layer(t, grad=(2, 3), input=(2, 3), shape=(3,), mean=(2, 1), rstd=(2, 1), we
               None if weight is None else t.ones(weight), None, list(mask))
 
 
+def rms(t, grad=(2, 3), input=(2, 3), shape=(3,), rstd=(2, 1), weight=(3,), mask=(True, True), dtype=None):
+    return op(t, "_fused_rms_norm_backward", t.ones(grad), t.ones(input, dtype=dtype), list(shape), t.ones(rstd), t.ones(weight), list(mask))
+
+
+def padded(t, grad=(1, 2, 6), sizes=(1, 2, 3), pad=(1, 2), mode=0):
+    return t.ops.facula.pad_edges_backward(t.ones(grad), list(sizes), list(pad), mode)
+
+
 def batch(t, grad=(2, 3, 4), input=(2, 3, 4), weight=(3,), running=(3,), saved=(3,), train=True, mask=(True, True, True)):
     make = lambda s: None if s is None else t.ones(s)
     return op(t, "native_batch_norm_backward", t.ones(grad), t.ones(input), make(weight), make(running), make(running), make(saved), make(saved),
@@ -51,6 +59,17 @@ refuses("batch_norm backward without saved statistics", "RuntimeError", "statist
 refuses("batch_norm backward without running statistics", "RuntimeError", "running_mean", lambda t: batch(t, running=None, train=False))
 for input in ((), (0,), (3,)):
     refuses(f"batch_norm backward of {list(input)}", "RuntimeError", "2 dimensions", lambda t, s=input: batch(t, grad=s, input=s))
+refuses("rms_norm backward with other statistics", "RuntimeError", "statistics", lambda t: rms(t, rstd=(3,)))
+refuses("rms_norm backward of another gradient", "RuntimeError", "grad_out", lambda t: rms(t, grad=(2, 4)))
+refuses("rms_norm backward of another weight", "RuntimeError", "weight", lambda t: rms(t, weight=(2,)))
+refuses("rms_norm backward with three flags", "RuntimeError", "output_mask", lambda t: rms(t, mask=(True,) * 3))
+bad("rms_norm backward of integers", "NotImplementedError|RuntimeError", (), lambda t: rms(t, dtype=t.int8))
+refuses("pad backward of another gradient", "RuntimeError", "gradient of size", lambda t: padded(t, grad=(1, 2, 5)))
+refuses("pad backward of huge widths", "RuntimeError", (), lambda t: padded(t, pad=(MAX64, MAX64)))
+refuses("pad backward of huge sizes", "RuntimeError", (), lambda t: padded(t, sizes=(1, 2, MAX64)))
+refuses("pad backward in no mode", "RuntimeError", "mode", lambda t: padded(t, mode=3))
+refuses("pad in no mode", "RuntimeError", "mode", lambda t: t.ops.facula.pad_edges(t.ones(1, 2, 3), [1, 1], -1))
+refuses("replication pad of a huge width", "RuntimeError|MemoryError", (), lambda t: t.ops.facula.pad_edges(t.ones(1, 2, 3), [MAX64 // 8, 0], 1))
 refuses("layer_norm backward of another shape", "RuntimeError", "normalized_shape", lambda t: layer(t, shape=(4,)))
 refuses("layer_norm backward of no shape", "RuntimeError", "normalized_shape", lambda t: layer(t, shape=()))
 refuses("layer_norm backward of another weight", "RuntimeError", "weight", lambda t: layer(t, weight=(2,)))

@@ -363,3 +363,30 @@ def test_what_is_not_here(torch, func):
             func.functionalize(lambda x: x)
         with pytest.raises(AttributeError):
             func.no_such_thing
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_of_all_samples_at_once(torch, training):
+    """As one call per sample, with statistics of each sample's own, which are updated."""
+    torch.manual_seed(2)
+    x, w = torch.randn(3, 5, 4, 2).double(), torch.randn(3, 4).double()
+    stats = [torch.zeros(3, 4).double(), torch.ones(3, 4).double()]
+    kept = [s.clone() for s in stats]
+
+    def run(x, w, mean, var):
+        return torch.nn.functional.batch_norm(x, mean, var, w, w, training=training)
+
+    got = torch.func.vmap(run)(x, w, *stats)
+    want = torch.stack([run(a, b, m, v) for a, b, m, v in zip(x, w, *kept)])
+    assert torch.allclose(got, want) and all(torch.allclose(a, b) for a, b in zip(stats, kept))
+    assert torch.allclose(torch.func.vmap(lambda w: run(x[0], w, None, None) if training else run(x[0], w, *(s[0] for s in kept)))(w)[1],
+                          run(x[0], w[1], None, None) if training else run(x[0], w[1], *(s[0] for s in kept)))  # fmt: skip
+
+
+def test_batch_norm_with_statistics_for_all(torch):
+    net = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 2))
+    x = torch.randn(2, 4, 3)
+    with pytest.raises(RuntimeError, match="running_mean or running_var, which will be updated in place, were not batched"):
+        torch.func.vmap(net)(x)
+    assert torch.func.replace_all_batch_norm_modules_(net) is net and net[0].running_mean is None
+    assert torch.allclose(torch.func.vmap(net)(x)[1], net(x[1]), atol=1e-6)

@@ -99,12 +99,33 @@ def test_one_node(torch):
     assert all(f is None or "AccumulateGrad" in f.name() for f, _ in node.next_functions)
 
 
-def test_second_derivative_is_refused(torch):
-    w = [torch.randn(1, 1, requires_grad=True) for _ in range(2)]
-    out = torch.rnn_tanh(torch.randn(2, 1, 1), torch.zeros(1, 1, 1), w, False, 1, 0.0, False, False, False)[0]
-    grad = torch.autograd.grad(out.sum(), w, create_graph=True)
-    with pytest.raises((RuntimeError, NotImplementedError)):
-        torch.autograd.grad(grad[0].sum(), w)
+@pytest.mark.parametrize("name", GATES)
+@pytest.mark.parametrize("how", ["plain", "projected", "no biases"])
+def test_second_derivatives(torch, name, how):
+    """Against those of cells, which autograd takes apart: of sequences of several lengths, in both directions."""
+    if how == "projected" and name != "lstm":
+        pytest.skip("only an LSTM has a projection")
+    torch.manual_seed(7)
+    biases, size, width = how != "no biases", 3, 2 if how == "projected" else 3
+    rows, sizes = GATES[name] * size, [3, 2, 2, 1]
+
+    def fresh(*shape):
+        return (torch.randn(*shape).double() * 0.5).requires_grad_()
+
+    params = []
+    for _ in range(2):
+        params += [fresh(rows, 4), fresh(rows, width)] + ([fresh(rows), fresh(rows)] if biases else []) + ([fresh(width, size)] if how == "projected" else [])
+    x, states = fresh(8, 4), [fresh(2, 3, width)] + ([fresh(2, 3, size)] if name == "lstm" else [])
+    leaves = [x, *states, *params]
+    answers = []
+    for run in (
+        lambda: getattr(torch, name)(x, torch.tensor(sizes), states if name == "lstm" else states[0], params, biases, 1, 0.0, False, True),
+        lambda: by_cells(torch, name, x, sizes, states, params, biases, 1, 2),
+    ):
+        first = torch.autograd.grad(sum((y * y).sum() for y in run()), leaves, create_graph=True)
+        answers.append([*first, *torch.autograd.grad(sum((g * g).sum() for g in first), leaves)])
+    for a, b in zip(*answers):
+        assert (a - b).abs().max() < 1e-10
 
 
 @pytest.mark.parametrize("change", [

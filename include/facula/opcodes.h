@@ -10,5 +10,6 @@
 #include "opcodes/math.h"
 #include "opcodes/reduce.h"
 #include "opcodes/shared.h"
+#include "opcodes/special.h"
 #include "opcodes/unary.h"
 #endif

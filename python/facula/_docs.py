@@ -12,7 +12,8 @@ _SAME = """
 absolute=abs arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan arctan2=atan2 arctanh=atanh clip=clamp
 concat=cat concatenate=cat divide=div fix=trunc ger=outer greater=gt greater_equal=ge less=lt less_equal=le
 moveaxis=movedim multiply=mul negative=neg not_equal=ne row_stack=vstack subtract=sub swapaxes=transpose
-swapdims=transpose true_divide=div special_expit=sigmoid special_gammaln=lgamma special_psi=digamma
+swapdims=transpose true_divide=div special_expit=sigmoid special_gammainc=igamma
+special_gammaincc=igammac special_gammaln=lgamma special_psi=digamma
 """
 
 

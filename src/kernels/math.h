@@ -271,20 +271,28 @@ FC_FUNCTION_OF_NUMBERS T polygamma(int n, T x) {
   return static_cast<T>(sign * target::tgamma(n + 1.0) * hurwitz(n + 1.0, static_cast<double>(x)));
 }
 
-// Modified Bessel functions of order 0 and 1 of x >= 0: power series below 15, asymptotic series above.
-FC_FUNCTION_OF_NUMBERS double bessel(int order, double x) {
+// Modified Bessel functions of order 0 and 1 of x >= 0: power series below 15, asymptotic series above; the second is
+// without the factor e^x.
+FC_FUNCTION_OF_NUMBERS double bessel_series(int order, double x) {
+  const double q = x * x / 4;
   double sum = 1, term = 1;
-  if (x < 15) {
-    const double q = x * x / 4;
-    for (int k = 1; k < 60 && term > sum * 1e-17; ++k) sum += term *= q / (static_cast<double>(k) * (k + order));
-    return order == 1 ? x / 2 * sum : sum;
-  }
+  for (int k = 1; k < 60 && term > sum * 1e-17; ++k) sum += term *= q / (static_cast<double>(k) * (k + order));
+  return order == 1 ? x / 2 * sum : sum;
+}
+FC_FUNCTION_OF_NUMBERS double bessel_expansion(int order, double x) {
+  double sum = 1, term = 1;
   for (int k = 1; k < 25; ++k) {
     const double odd = 2 * k - 1, next = term * (odd * odd - 4 * order) / (8 * k * x);
     if (target::fabs(next) > target::fabs(term)) break;
     sum += term = next;
   }
-  return target::exp(x) / (2.50662827463100050242 * target::sqrt(x)) * sum;  // sqrt(2 pi)
+  return sum / (2.50662827463100050242 * target::sqrt(x));  // sqrt(2 pi)
+}
+FC_FUNCTION_OF_NUMBERS double bessel(int order, double x) {
+  return x < 15 ? bessel_series(order, x) : target::exp(x) * bessel_expansion(order, x);
+}
+FC_FUNCTION_OF_NUMBERS double scaled_bessel(int order, double x) {
+  return x < 15 ? target::exp(-x) * bessel_series(order, x) : bessel_expansion(order, x);
 }
 template <class T>
 FC_FUNCTION_OF_NUMBERS T i0(T x) {

@@ -35,6 +35,8 @@ constexpr struct {
     {"special_exp2", "exp2"},
     {"special_expit", "sigmoid"},
     {"special_expm1", "expm1"},
+    {"special_gammainc", "igamma"},
+    {"special_gammaincc", "igammac"},
     {"special_gammaln", "lgamma"},
     {"special_i0", "i0"},
     {"special_log1p", "log1p"},

@@ -213,6 +213,28 @@ Tensor arange_end(const Scalar& end, OptType dtype, OptLayout, OptDevice device,
 Tensor arange_step_out(const Scalar& start, const Scalar& end, const Scalar& step, const Tensor& out) {
   return fill_range(resized(out, Dims{range_size(start, end, step, out.dtype())}, "arange"), start, step);
 }
+// With the end, unlike arange.
+Tensor fill_closed_range(const Tensor& out, const Scalar& start, const Scalar& end, const Scalar& step) {
+  const double from = start.to_double(), to = end.to_double(), by = step.to_double();
+  FC_CHECK(by > 0 || by < 0, "range: step must be nonzero");
+  FC_CHECK(std::isfinite(from) && std::isfinite(to), "range: unsupported range: ", from, " -> ", to);
+  FC_CHECK(by > 0 ? to >= from : to <= from, "range: upper bound and lower bound inconsistent with step sign: from ",
+           start, " to ", end, " by ", step);
+  const double n = std::floor((to - from) / by) + 1;
+  FC_CHECK(n < 0x1p63, "range: invalid size, possible overflow?");
+  return fill_range(resized(out, Dims{static_cast<int64_t>(n)}, "range"), start, step);
+}
+Tensor range_step(const Scalar& start, const Scalar& end, const Scalar& step, OptType dtype, OptLayout,
+                  OptDevice device, OptBool) {
+  return fill_closed_range(empty_tensor(Dims{0}, dtype.value_or(default_dtype()), device.value_or(default_device())),
+                           start, end, step);
+}
+Tensor range_start(const Scalar& start, const Scalar& end, OptType dtype, OptLayout, OptDevice device, OptBool) {
+  return range_step(start, end, 1, dtype, {}, device, {});
+}
+Tensor range_out(const Scalar& start, const Scalar& end, const Scalar& step, const Tensor& out) {
+  return fill_closed_range(out, start, end, step);
+}
 Tensor arange_out(const Scalar& end, const Tensor& out) { return arange_step_out(0, end, 1, out); }
 
 // Evenly spaced numbers are counted from the nearer end, so that both ends come out exactly.
@@ -447,6 +469,10 @@ constexpr OpDef defs[] = {
     FACTORY("arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", arange_out),
     FACTORY("arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
             arange_step_out),
+    FACTORY("range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", range_step,
+            "Numbers from start to end, both inclusive, in steps of step; PyTorch advises to use arange."),
+    FACTORY("range(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", range_start),
+    FACTORY("range.out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)", range_out),
     FACTORY("linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace,
             "The given number of evenly spaced points from start to end, both included."),
     FACTORY("linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)", linspace_out),

@@ -100,23 +100,36 @@ Scalar identity_of(fc_scatter_opcode opcode, DType t) {
   return low ? -most - 1 : most;
 }
 
-Tensor scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view how,
-                          bool include_self) {
-  fc_scatter_opcode opcode = how == "sum" || how == "mean" ? FC_SCATTER_ADD
-                             : how == "prod"               ? FC_SCATTER_MUL
-                             : how == "amax"               ? FC_SCATTER_MAX
-                                                           : FC_SCATTER_MIN;
-  FC_CHECK(opcode != FC_SCATTER_MIN || how == "amin",
-           "scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got ", how);
-  if (!include_self) scatter_value(self, dim, index, identity_of(opcode, self.dtype()));
-  scatter_any("scatter_reduce", opcode, self, dim, index, src);
+// Reduces values into places; write(opcode, target, values) says where. `shape` is that of the values.
+template <class Write>
+Tensor reduce_into(const Tensor& self, const Tensor& src, IntSpan shape, std::string_view how, bool include_self,
+                   const Write& write) {
+  const fc_scatter_opcode opcode = how == "sum" || how == "mean" ? FC_SCATTER_ADD
+                                   : how == "prod"               ? FC_SCATTER_MUL
+                                   : how == "amax"               ? FC_SCATTER_MAX
+                                                                 : FC_SCATTER_MIN;
+  if (!include_self) write(FC_SCATTER_SET, self, repeated_number(identity_of(opcode, self.dtype()), self, shape));
+  write(opcode, self, src);
   if (how != "mean") return self;
   Tensor count = full(self.sizes(), include_self ? 1 : 0, self.dtype(), self.device());
-  scatter_any("scatter_reduce", FC_SCATTER_ADD, count, dim, index, repeated_number(1, self, index.sizes()));
+  write(FC_SCATTER_ADD, count, repeated_number(1, self, shape));
   count = masked_fill(count, eq(count, 0), 1);
   if (is_integral(self.dtype(), true))
     return copy_(self, call<"aten::div.Tensor_mode", Tensor>(self, count, std::string_view("floor")));
   return copy_(self, div(self, count));
+}
+bool is_product_mean_or_extreme(std::string_view how) {
+  return how == "prod" || how == "mean" || how == "amax" || how == "amin";
+}
+
+Tensor scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view how,
+                          bool include_self) {
+  FC_CHECK(how == "sum" || is_product_mean_or_extreme(how),
+           "scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got ", how);
+  return reduce_into(self, src, index.sizes(), how, include_self,
+                     [&](fc_scatter_opcode opcode, const Tensor& to, const Tensor& from) {
+                       scatter_any("scatter_reduce", opcode, to, dim, index, from);
+                     });
 }
 
 // --- one index for whole slices
@@ -180,6 +193,18 @@ Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Ten
 }
 Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   return write_slices("index_copy_", FC_SCATTER_SET, self, dim, index, source);
+}
+
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view how,
+                    bool include_self) {
+  FC_CHECK(is_product_mean_or_extreme(how),
+           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", how, ".");
+  // Looked at before anything is written.
+  slices_index("index_reduce_", FC_SCATTER_ADD, self, wrap_dim(dim, self.dim(), "index_reduce_"), index, source);
+  return reduce_into(self, source, source.sizes(), how, include_self,
+                     [&](fc_scatter_opcode opcode, const Tensor& to, const Tensor& from) {
+                       write_slices("index_reduce_", opcode, to, dim, index, from);
+                     });
 }
 
 // Negative indices count from the end here, unlike above.
@@ -331,11 +356,18 @@ Tensor grad_of_src(Grad& g, const Tensor& flow, const Tensor& index, int src) {
   return call<"aten::constant_pad_nd", Tensor>(part, pad, Scalar(0));
 }
 
+// Of index_reduce the index is a vector, one for a whole slice.
+template <bool slices>
 void scatter_reduce_grad(Grad& g) {
   int64_t dim = g.arg(1).integer();
   std::string_view how = g.arg(4).text();
   bool include_self = g.arg(5).boolean();
   Tensor self = g.in(0), index = g.in(2), src = g.in(3);
+  if (slices) {
+    Dims line(static_cast<size_t>(src.dim()), 1);
+    if (src.dim() > 0) line[static_cast<size_t>(wrap_dim(dim, src.dim(), "index_reduce"))] = index.numel();
+    index = expand(reshape(to_dtype(index, DType::Int64), line), src.sizes());
+  }
   auto scatter_sum = [&](const Tensor& to, const Tensor& what) {
     return call<"aten::scatter_add", Tensor>(to, dim, index, what);
   };
@@ -456,7 +488,7 @@ constexpr WriteDef write_defs[] = {
     writes<&scatter_reduce_two>("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
                                 "bool include_self=True) -> Tensor",
                                 "Reduces elements of src into the places along a dimension that the index names.",
-                                "self dim index src reduce include_self result", scatter_reduce_grad),
+                                "self dim index src reduce include_self result", scatter_reduce_grad<false>),
     writes<&index_add>(
         "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
         "Adds rows of source to the rows that the index names.", "dim index alpha",
@@ -467,6 +499,10 @@ constexpr WriteDef write_defs[] = {
           g.set(3, reshape(g.arg(4).scalar().equals(1) ? part : mul(part, conj(wrapped_number(g.arg(4).scalar()))),
                            g.sizes(3)));
         }),
+    writes<&index_reduce>("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+                          "include_self=True) -> Tensor",
+                          "Reduces rows of source into the rows that the index names.",
+                          "self dim index source reduce include_self result", scatter_reduce_grad<true>),
     writes<&index_copy>(
         "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
         "Copies rows of source to the rows that the index names.", "dim index",

@@ -4,9 +4,6 @@
 // computed in ordinary operators instead of the fused backward, so that any order works.
 #include "plan/norm.h"
 
-#include <cmath>
-#include <limits>
-
 #include "define/calls.h"
 #include "define/row.h"
 #include "dispatch/checks.h"
@@ -338,21 +335,74 @@ void group_norm_grad(Grad& g) {  // (input, weight, bias, N, C, HxW, group, eps)
 }
 
 // --- root mean square
+using Two = std::tuple<Tensor, Tensor>;
+struct Scaled {
+  Tensor hat, rstd;
+};
+Scaled scale_rms(const Tensor& x, IntSpan shape, double eps) {
+  Tensor r = rsqrt(add(mean(mul(x, x), last_dims(x.dim(), shape.size()), true), eps));
+  return {mul(x, r), r};
+}
+// Gradients of input and weight; g is what flows into the result.
+Two rms_norm_grads(const Tensor& g, const Scaled& s, const Tensor& weight, IntSpan shape, Mask mask) {
+  Two out;
+  if (mask[0]) {
+    Tensor gw = weight.defined() ? mul(g, weight) : g;
+    Tensor along = mean(mul(gw, s.hat), last_dims(g.dim(), shape.size()), true);
+    std::get<0>(out) = mul(s.rstd, sub(gw, mul(s.hat, along)));
+  }
+  if (mask[1]) std::get<1>(out) = sum_to_size(mul(g, s.hat), shape);
+  return out;
+}
+
+Two rms_norm_meta(const Tensor& input, IntSpan shape, const Tensor& weight, std::optional<double>) {
+  check_rms_norm(input, shape, weight);
+  return {empty_tensor(input.sizes(), input.dtype(), input.device()),
+          empty_tensor(layer_norm_stat_sizes(input, shape), compute_type(input.dtype()), input.device())};
+}
+Two rms_norm_decomposition(const Tensor& input, IntSpan shape, const Tensor& weight, std::optional<double> eps) {
+  check_rms_norm(input, shape, weight);
+  Scaled s = scale_rms(contiguous(to_dtype(input, compute_type(input.dtype()))), shape, rms_norm_eps(input, eps));
+  return {to_dtype(weight.defined() ? mul(s.hat, weight) : s.hat, input.dtype()), s.rstd};
+}
+Two rms_norm_backward_meta(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& rstd,
+                           const Tensor& weight, Mask mask) {
+  check_rms_norm_backward(g, input, shape, rstd, weight, mask);
+  return {empty_if(mask[0], input.sizes(), input.dtype(), g.device()),
+          empty_if(mask[1], shape, weight.defined() ? weight.dtype() : input.dtype(), g.device())};
+}
+Two rms_norm_backward_decomposition(const Tensor& g, const Tensor& input, IntSpan shape, const Tensor& rstd,
+                                    const Tensor& weight, Mask mask) {
+  check_rms_norm_backward(g, input, shape, rstd, weight, mask);
+  const DType t = compute_type(input.dtype());
+  const Tensor r = reshape(rstd, layer_norm_stat_sizes(input, shape));
+  auto [dx, dw] = rms_norm_grads(to_dtype(g, t), {mul(to_dtype(input, t), r), r}, weight, shape, mask);
+  if (mask[0]) dx = to_dtype(dx, input.dtype());
+  if (mask[1]) dw = to_dtype(dw, weight.defined() ? weight.dtype() : input.dtype());
+  return {dx, dw};
+}
+void rms_norm_grad(Grad& g) {  // (input, normalized_shape, weight, eps)
+  if (!g.out().defined()) return;
+  Tensor x = g.in(0), w = g.in(2);
+  IntSpan shape = g.arg(1).ints();
+  const bool mask[2] = {g.needs(0), g.needs(2)};
+  auto [dx, dw] =
+      grad_enabled()
+          ? rms_norm_grads(
+                g.out(),
+                scale_rms(x, shape,
+                          rms_norm_eps(x, g.arg(3).is_none() ? std::nullopt : std::optional(g.arg(3).real()))),
+                w, shape, mask)
+          : call<"aten::_fused_rms_norm_backward", Two>(g.out(), x, shape, g.result(1), w, Mask(mask));
+  g.set(0, dx);
+  g.set(2, dw);
+}
 Tensor rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight, std::optional<double> eps) {
-  FC_CHECK(!shape.empty(),
-           "rms_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
-           "but got normalized_shape = ",
-           shape);
-  check_layer_norm(input, shape, weight, Tensor());
-  DType t = compute_type(input.dtype());
-  Tensor x = to_dtype(input, t);
-  double small = input.dtype() == DType::Float64    ? std::numeric_limits<double>::epsilon()
-                 : input.dtype() == DType::Float16  ? 0x1p-10
-                 : input.dtype() == DType::BFloat16 ? 0x1p-7
-                                                    : std::numeric_limits<float>::epsilon();
-  Tensor y = mul(x, rsqrt(add(mean(mul(x, x), last_dims(x.dim(), shape.size()), true), eps.value_or(small))));
-  if (weight.defined()) y = mul(y, weight);
-  return to_dtype(y, input.dtype());
+  if (is_floating(input.dtype()) && !is_barebones(input.dtype()))
+    return std::get<0>(call<"aten::_fused_rms_norm", Two>(input, shape, weight, eps));
+  check_rms_norm(input, shape, weight);
+  Tensor hat = scale_rms(input, shape, rms_norm_eps(input, eps)).hat;
+  return to_dtype(weight.defined() ? mul(hat, weight) : hat, input.dtype());
 }
 
 // Operations of an element: one for the mean, three for the variance, two to normalise, two for weight and bias.
@@ -430,6 +480,20 @@ constexpr OpDef defs[] = {
     {.schema = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
      .doc = "Divides the last dimensions of each sample by their root mean square.",
      .composite = kernel<&rms_norm>()},
+    {.schema = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
+     .doc = "rms_norm that also returns the inverse root mean squares.",
+     .meta = kernel<&rms_norm_meta>(),
+     .decomposition = kernel<&rms_norm_decomposition>(),
+     .saves = "input normalized_shape weight eps result1",
+     .grad = rms_norm_grad,
+     .differentiable_results = 1,
+     .flops = element_flops<4>},
+    {.schema = "_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? "
+               "weight, bool[2] output_mask) -> (Tensor, Tensor)",
+     .doc = "The gradients of _fused_rms_norm.",
+     .meta = kernel<&rms_norm_backward_meta>(),
+     .decomposition = kernel<&rms_norm_backward_decomposition>(),
+     .flops = element_flops<9>},
 };
 
 }  // namespace

@@ -77,21 +77,35 @@ struct Quantile {
   }
 };
 
+struct Sides {
+  Tensor left, right;
+};
+Sides neighbours(const Tensor& y, int64_t dim) {
+  return {narrow(y, dim, 0, y.size(dim) - 1), narrow(y, dim, 1, y.size(dim) - 1)};
+}
+
 // --- histograms
-// How many elements (or how much weight) lie between edges; the last bin has both its ends.
-Tensor count_between(const Tensor& x, const Tensor& edges, const Tensor& weight) {
+// Which bin each element lies in; the last one has both its ends. `inside` loses those that lie in none.
+Tensor bins_of(const Tensor& flat, const Tensor& edges, Tensor& inside) {
   const int64_t bins = edges.numel() - 1;
-  Tensor flat = reshape(x, Dims{-1});
   Tensor place = sub(
       call<"aten::searchsorted.Tensor", Tensor>(edges, flat, false, true, std::optional<std::string_view>(), Tensor()),
       1);
   place = where(eq(flat, select(edges, 0, bins)), bins - 1, place);
-  Tensor inside = logical_and(ge(place, 0), lt(place, bins));
-  inside = logical_and(inside, logical_not(isnan(flat)));
-  Tensor w = weight.defined() ? reshape(weight, Dims{-1}) : ones_like(flat);
-  w = masked_fill(w, logical_not(inside), 0);
-  place = masked_fill(place, logical_not(inside), 0);
-  return call<"aten::index_add", Tensor>(zeros(Dims{bins}, x.dtype(), x.device()), int64_t{0}, place, w, Scalar(1));
+  Tensor here = logical_and(logical_and(ge(place, 0), lt(place, bins)), logical_not(isnan(flat)));
+  inside = inside.defined() ? logical_and(inside, here) : here;
+  return place;
+}
+Tensor add_up(const Tensor& place, const Tensor& inside, int64_t bins, const Tensor& weight, DType type) {
+  Tensor w = weight.defined() ? reshape(weight, Dims{-1}) : full(place.sizes(), 1, type, place.device());
+  Tensor outside = logical_not(inside);
+  return call<"aten::index_add", Tensor>(zeros(Dims{bins}, type, place.device()), int64_t{0},
+                                         masked_fill(place, outside, 0), masked_fill(w, outside, 0), Scalar(1));
+}
+// How many elements (or how much weight) lie between edges.
+Tensor count_between(const Tensor& x, const Tensor& edges, const Tensor& weight) {
+  Tensor inside, place = bins_of(reshape(x, Dims{-1}), edges, inside);
+  return add_up(place, inside, edges.numel() - 1, weight, x.dtype());
 }
 // The range of the data unless one is given; a range without width becomes one of width 1 around its value, or 2.
 std::pair<double, double> data_range(const char* op, const Tensor& x, double low, double high, bool given,
@@ -152,13 +166,113 @@ Pair histogram_count(const Tensor& self, int64_t bins, OptReals range, const Ten
   return histogram_of(self, linspace(low, high, bins + 1, self), weight, density);
 }
 
-// --- integrals by the trapezoid rule
-struct Sides {
-  Tensor left, right;
-};
-Sides neighbours(const Tensor& y, int64_t dim) {
-  return {narrow(y, dim, 0, y.size(dim) - 1), narrow(y, dim, 1, y.size(dim) - 1)};
+// Of points, whose coordinates are the innermost dimension.
+using Bins = std::tuple<Tensor, std::vector<Tensor>>;
+int64_t check_points(const Tensor& self, size_t bins) {
+  FC_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, got ", self.sizes());
+  FC_CHECK(static_cast<int64_t>(bins) == self.size(-1),
+           "histogramdd: The size of bins must be equal to the innermost dimension of the input.");
+  return self.size(-1);
 }
+Bins histogramdd_of(const Tensor& self, std::vector<Tensor> edges, const Tensor& weight, bool density) {
+  FC_CHECK(!edges.empty(), "torch.histogramdd: expected points of one coordinate or more, got an input of size ",
+           self.sizes());
+  if (weight.defined()) {
+    FC_CHECK(Dims::same(weight.sizes(), self.sizes().first(self.sizes().size() - 1)),
+             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+             "excluding its innermost dimension, but got input with shape ",
+             self.sizes(), " and weight with shape ", weight.sizes());
+    FC_CHECK(weight.dtype() == self.dtype(),
+             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+             "dtype, but got input(",
+             info(self.dtype()).legacy, "), and weight(", info(weight.dtype()).legacy, ")");
+  }
+  Dims counts;
+  for (const Tensor& e : edges) counts.push_back(e.numel() - 1);
+  const int64_t all = checked_numel(counts);
+  Tensor points = reshape(self, Dims{checked_numel(self.sizes().first(self.sizes().size() - 1)), self.size(-1)}),
+         inside, place;
+  for (size_t d = 0; d < edges.size(); ++d) {
+    Tensor here = bins_of(contiguous(select(points, 1, static_cast<int64_t>(d))), edges[d], inside);
+    place = place.defined() ? add(mul(place, counts[d]), here) : here;
+  }
+  Tensor hist = reshape(add_up(place, inside, all, weight, self.dtype()), counts);
+  if (density) {
+    hist = div(hist, sum(hist));
+    for (size_t d = 0; d < edges.size(); ++d) {
+      Dims along(edges.size(), 1);
+      along[d] = counts[d];
+      Sides s = neighbours(edges[d], 0);
+      hist = div(hist, reshape(sub(s.right, s.left), along));
+    }
+  }
+  return {hist, std::move(edges)};
+}
+Bins histogramdd_counts(const Tensor& self, IntSpan bins, OptReals range, const Tensor& weight, bool density) {
+  const char* op = "torch.histogramdd";
+  const int64_t n = check_points(self, bins.size());
+  FC_CHECK(!range || range->size() == 2 * static_cast<size_t>(n), op, ": for a ", n,
+           "-dimensional histogram range should have ", 2 * n, " elements, but got ", range ? range->size() : 0);
+  std::vector<Tensor> edges;
+  for (int64_t d = 0; d < n; ++d) {
+    const auto i = static_cast<size_t>(d);
+    check_histogram(op, self, bins[i]);
+    const double from = range ? (*range)[2 * i] : 0, to = range ? (*range)[2 * i + 1] : 0;
+    FC_CHECK(from <= to, op, ": min should not exceed max, but got min ", from, " max ", to, " for dimension ", d);
+    auto [low, high] = data_range(op, select(self, -1, d), from, to, range.has_value(), 0.5);
+    edges.push_back(linspace(low, high, bins[i] + 1, self));
+  }
+  return histogramdd_of(self, std::move(edges), weight, density);
+}
+Bins histogramdd_count(const Tensor& self, int64_t bins, OptReals range, const Tensor& weight, bool density) {
+  FC_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, got ", self.sizes());
+  return histogramdd_counts(self, Dims(static_cast<size_t>(self.size(-1)), bins), range, weight, density);
+}
+Bins histogramdd_edges(const Tensor& self, TensorSpan bins, OptReals, const Tensor& weight, bool density) {
+  check_points(self, bins.size());
+  std::vector<Tensor> edges;
+  for (const Tensor& e : bins) {
+    FC_CHECK(e.dim() == 1 && e.numel() > 1 && e.dtype() == self.dtype(),
+             "torch.histogramdd: bins tensors should have one dimension, at least two edges and the type of the input, "
+             "got ",
+             e.dtype(), " ", e.sizes());
+    check_histogram("torch.histogramdd", self, e.numel() - 1);
+    edges.push_back(clone(e));
+  }
+  return histogramdd_of(self, std::move(edges), weight, density);
+}
+
+// --- fraction and exponent
+Pair frexp(const Tensor& self) {
+  FC_CHECK(is_floating(self.dtype()) && !is_barebones(self.dtype()),
+           "torch.frexp() only supports floating-point dtypes, got ", self.dtype());
+  const bool is_double = self.dtype() == DType::Float64;
+  const DType type = is_double ? DType::Float64 : DType::Float32, bits_type = is_double ? DType::Int64 : DType::Int32;
+  const int64_t digits = is_double ? 52 : 23, mask = is_double ? 0x7ff : 0xff, bias = mask / 2 - 1;
+  Tensor x = to_dtype(self, type);
+  // Numbers without a leading one are scaled first; 0, infinities and NaN are left as they are.
+  Tensor plain = logical_or(eq(x, 0), logical_not(isfinite(x))), tiny = lt(abs(x), is_double ? 0x1p-1022 : 0x1p-126);
+  const double up = is_double ? 0x1p54 : 0x1p25;
+  Tensor bits = call<"aten::view.dtype", Tensor>(where(tiny, mul(x, up), x), bits_type);
+  auto both = [](const Tensor& t, int64_t m) { return call<"aten::bitwise_and.Scalar", Tensor>(t, Scalar(m)); };
+  Tensor exponent =
+      sub(both(call<"aten::bitwise_right_shift.Tensor_Scalar", Tensor>(bits, Scalar(digits)), mask), bias);
+  Tensor fraction = call<"aten::bitwise_or.Scalar", Tensor>(both(bits, ~(mask << digits)), Scalar(bias << digits));
+  exponent = where(tiny, sub(exponent, digits + 2), exponent);
+  return {to_dtype(where(plain, x, call<"aten::view.dtype", Tensor>(fraction, type)), self.dtype()),
+          to_dtype(masked_fill(exponent, plain, 0), DType::Int32)};
+}
+
+// The norm over all dimensions but one, which keeps its place.
+Tensor norm_except_dim(const Tensor& v, int64_t power, int64_t dim) {
+  Dims others;
+  const int64_t kept = dim == -1 ? -1 : wrap_dim(dim, v.dim(), "norm_except_dim");
+  for (int64_t d = 0; d < v.dim(); ++d)
+    if (d != kept) others.push_back(d);
+  return call<"aten::linalg_vector_norm", Tensor>(v, Scalar(power), others, kept >= 0, std::optional<DType>());
+}
+
+// --- integrals by the trapezoid rule
 // The areas between neighbours. x may be one vector for all lines.
 Tensor areas(const char* op, const Tensor& y, const Tensor& x, double dx, int64_t& dim) {
   dim = wrap_dim(dim, y.dim(), op);
@@ -242,7 +356,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   freedom = call<"aten::clamp_min", Tensor>(freedom, Scalar(0));
   Tensor mean = div(sum(w.defined() ? mul(x, w) : x, last, true), total), centred = sub(x, mean);
   Tensor c = div(matmul(w.defined() ? mul(centred, w) : centred, conj(t(centred))), freedom);
-  return self.dim() < 2 ? reshape(c, Dims{}) : c;
+  return c.numel() == 1 ? reshape(c, Dims{}) : c;
 }
 Tensor corrcoef(const Tensor& self) {
   FC_CHECK(self.dim() <= 2, "corrcoef(): expected input to have two or fewer dimensions but got an input with ",
@@ -370,6 +484,29 @@ constexpr OpDef defs[] = {
      .all = kernel<&histogram_count>(),
      .differentiable = false,
      .out = true},
+    {.schema = "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> "
+               "(Tensor hist, Tensor[] bin_edges)",
+     .doc = "How many points, or how much weight, falls into the boxes between edges along each coordinate.",
+     .all = kernel<&histogramdd_counts>(),
+     .differentiable = false},
+    {.schema = "histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool "
+               "density=False) -> (Tensor hist, Tensor[] bin_edges)",
+     .all = kernel<&histogramdd_count>(),
+     .differentiable = false},
+    {.schema = "histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool "
+               "density=False) -> (Tensor hist, Tensor[] bin_edges)",
+     .all = kernel<&histogramdd_edges>(),
+     .differentiable = false},
+    {.schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+     .doc = "Each element as a fraction between 0.5 and 1 and a power of two.",
+     .all = kernel<&frexp>(),
+     .saves = "result1",
+     .grad = [](Grad& g) { g.set(0, div(g.out(0), call<"aten::exp2", Tensor>(g.result(1)))); },
+     .differentiable_results = 1,
+     .out = true},
+    {.schema = "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+     .doc = "The norm over all dimensions but one.",
+     .composite = kernel<&norm_except_dim>()},
     {.schema = "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
      .doc = "The integral by the trapezoid rule.",
      .composite = kernel<&trapezoid_x>()},

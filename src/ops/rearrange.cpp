@@ -361,6 +361,12 @@ Tensor triangle_decomposition(const Tensor& self, int64_t diagonal) {
 
 // --- padding
 
+Tensor part(const Tensor& t, size_t dim, int64_t first, int64_t n) {  // within the range
+  Dims sizes(t.sizes());
+  sizes[dim] = n;
+  return make_view(t, sizes, t.strides(), t.offset() + first * t.strides()[dim]);
+}
+
 Tensor constant_pad_kernel(const Tensor& self, IntSpan pad, const Scalar& value) {
   size_t n = self.sizes().size(), padded = pad.size() / 2;
   FC_CHECK(pad.size() % 2 == 0, "constant_pad_nd: Length of pad must be even but instead it equals ", pad.size());
@@ -381,68 +387,187 @@ Tensor constant_pad_kernel(const Tensor& self, IntSpan pad, const Scalar& value)
     to[d] = std::max<int64_t>(before, 0);
     length[d] = std::max<int64_t>(self.sizes()[d] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0), 0);
   }
-  Tensor out = fill_(empty_tensor(shape, self.dtype(), self.device(), suggest_memory_format(self)), value);
-  int64_t out_start = out.offset(), in_start = self.offset();
+  Tensor out = empty_tensor(shape, self.dtype(), self.device(), suggest_memory_format(self));
+  // What is copied over is not filled, unless it is little: then one fill is quicker than many.
+  const bool is_small = out.numel() < 4096 || checked_numel(length) < out.numel() / 2;
+  if (is_small) fill_(out, value);
+  Tensor inside = out, kept = self;
   for (size_t d = 0; d < n; ++d) {
-    if (length[d] == 0) return out;
-    out_start += to[d] * out.strides()[d];
-    in_start += from[d] * self.strides()[d];
+    const int64_t end = to[d] + length[d];
+    if (!is_small && to[d] > 0) fill_(part(inside, d, 0, to[d]), value);
+    if (!is_small && end < shape[d]) fill_(part(inside, d, end, shape[d] - end), value);
+    inside = part(inside, d, to[d], length[d]);
+    kept = part(kept, d, from[d], length[d]);
   }
-  copy_(make_view(out, length, out.strides(), out_start), make_view(self, length, self.strides(), in_start));
+  copy_(inside, kept);
   return out;
 }
 
-enum class PadMode { Reflect, Replicate, Circular };
+enum PadMode : int64_t { kReflect, kReplicate, kCircular };
+constexpr const char* pad_names[] = {"reflection_pad", "replication_pad", "_pad_circular"};
 
-// Non-constant padding picks elements of the input again: an index_select along each padded dimension.
-Tensor pad_by_index(const char* op, const Tensor& self, IntSpan pad, PadMode mode) {
-  FC_CHECK(pad.size() % 2 == 0, op, ": Length of pad must be even but instead it equals ", pad.size());
-  int64_t n = self.dim(), padded = static_cast<int64_t>(pad.size() / 2);
-  FC_CHECK(n == padded + 1 || n == padded + 2, op, ": Expected ", padded + 1, "D or ", padded + 2,
-           "D input for a pad of length ", pad.size(), ", but got input of size: ", self.sizes());
-  Tensor out = self;
-  for (int64_t i = 0; i < padded; ++i) {
-    int64_t dim = n - 1 - i, size = self.size(dim), before = pad[static_cast<size_t>(2 * i)],
-            after = pad[static_cast<size_t>(2 * i + 1)];
-    if (before == 0 && after == 0) continue;
-    int64_t most = mode == PadMode::Reflect ? size - 1 : mode == PadMode::Circular ? size : INT64_MAX / 4;
-    FC_CHECK(size > 0, op, ": Expected a non-empty dimension ", dim, " of the input to pad, but got input of size ",
-             self.sizes());
-    if (mode == PadMode::Circular)
-      FC_CHECK(before <= most && after <= most, op, ": Padding value causes wrapping around more than once.");
-    FC_CHECK(before <= most && after <= most, op,
-             ": Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ",
-             after, ") at dimension ", dim, " of input ", self.sizes());
-    FC_CHECK(before >= -size && after >= -size && size + before + after >= 0, op, ": negative padding (", before, ", ",
-             after, ") removes more than dimension ", dim, " of input ", self.sizes(), " has");
-    Tensor index = empty_tensor(Dims{size + before + after}, DType::Int64, Device{});
-    auto* at = index.data_as<int64_t>();
-    // What a negative width takes away is not wrapped around to.
-    const int64_t first = std::max<int64_t>(-before, 0), kept = size - first - std::max<int64_t>(-after, 0);
-    FC_CHECK(mode != PadMode::Circular || kept > 0, op, ": negative padding (", before, ", ", after,
-             ") leaves nothing of dimension ", dim, " of input ", self.sizes());
-    for (int64_t k = 0; k < index.numel(); ++k) {
-      int64_t j = k - before;
-      switch (mode) {
-        case PadMode::Reflect: j = j < 0 ? -j : j >= size ? 2 * (size - 1) - j : j; break;
-        case PadMode::Replicate: j = std::clamp<int64_t>(j, 0, size - 1); break;
-        case PadMode::Circular: j = first + ((j - first) % kept + kept) % kept; break;
+// Non-constant padding by copies: the input into the middle of the result, then along one dimension after the other
+// what lies beyond the edges, from what is there already. A negative width takes away: of a circle before it is closed,
+// else after all else.
+struct Padding {
+  struct Line {
+    size_t dim;
+    int64_t size, before, after, cut_before, cut_after;  // widths; what a negative one takes away
+  };
+  PadMode mode;
+  std::vector<Line> lines;  // the last dimension first
+
+  Padding(const char* op, IntSpan sizes, IntSpan pad, PadMode how) : mode(how) {
+    FC_CHECK(pad.size() % 2 == 0, op, ": Length of pad must be even but instead it equals ", pad.size());
+    const size_t n = sizes.size(), padded = pad.size() / 2;
+    FC_CHECK(n == padded + 1 || n == padded + 2, op, ": Expected ", padded + 1, "D or ", padded + 2,
+             "D input for a pad of length ", pad.size(), ", but got input of size: ", sizes);
+    for (size_t i = 0; i < padded; ++i) {
+      const size_t dim = n - 1 - i;
+      const int64_t size = sizes[dim], before = pad[2 * i], after = pad[2 * i + 1];
+      if (before == 0 && after == 0) continue;
+      const int64_t most = mode == kReflect ? size - 1 : mode == kCircular ? size : INT64_MAX / 4;
+      FC_CHECK(size > 0, op, ": Expected a non-empty dimension ", dim, " of the input to pad, but got input of size ",
+               sizes);
+      if (mode == kCircular)
+        FC_CHECK(before <= most && after <= most, op, ": Padding value causes wrapping around more than once.");
+      FC_CHECK(before <= most && after <= most, op,
+               ": Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ",
+               after, ") at dimension ", dim, " of input ", sizes);
+      FC_CHECK(before >= -size && after >= -size && size + before + after >= 0, op, ": negative padding (", before,
+               ", ", after, ") removes more than dimension ", dim, " of input ", sizes, " has");
+      Line line{dim,
+                size,
+                std::max<int64_t>(before, 0),
+                std::max<int64_t>(after, 0),
+                std::max<int64_t>(-before, 0),
+                std::max<int64_t>(-after, 0)};
+      if (mode == kCircular) {
+        line.size -= line.cut_before + line.cut_after;
+        FC_CHECK(line.size > 0, op, ": negative padding (", before, ", ", after, ") leaves nothing of dimension ", dim,
+                 " of input ", sizes);
       }
-      at[k] = j;
+      lines.push_back(line);
     }
-    if (!self.device().is_cpu())
-      index = call<"aten::to.device", Tensor>(index, self.device(), DType::Int64, false, false, nullptr);
-    out = call<"aten::index_select", Tensor>(out, dim, index);
   }
-  return out.same(self) ? clone(self) : out;
-}
 
+  bool cuts_first() const { return mode == kCircular; }
+  Tensor cut(Tensor t) const {
+    for (const Line& l : lines) t = part(t, l.dim, l.cut_before, t.sizes()[l.dim] - l.cut_before - l.cut_after);
+    return t;
+  }
+  Tensor uncut(const Tensor& t) const {  // zeros where something was taken away
+    Dims pad(t.sizes().size() * 2);
+    for (const Line& l : lines) {
+      pad[2 * (t.sizes().size() - 1 - l.dim)] = l.cut_before;
+      pad[2 * (t.sizes().size() - 1 - l.dim) + 1] = l.cut_after;
+    }
+    return call<"aten::constant_pad_nd", Tensor>(t, pad, Scalar(0));
+  }
+  Tensor middle(Tensor t) const {
+    for (const Line& l : lines) t = part(t, l.dim, l.before, l.size);
+    return t;
+  }
+  // What is copied along one dimension, in order: n elements, of replication one.
+  struct Piece {
+    int64_t to, from, n;
+  };
+  std::vector<Piece> pieces(const Line& l) const {
+    const int64_t end = l.before + l.size, last = end + l.after;
+    std::vector<Piece> all;
+    if (mode == kCircular) {  // around as often as needed
+      for (int64_t at = end, n; at < last; at += n) {
+        n = std::min(l.size, last - at);
+        all.push_back({at, at - l.size, n});
+      }
+      for (int64_t at = l.before, n; at > 0; at -= n) {
+        n = std::min(l.size, at);
+        all.push_back({at - n, at - n + l.size, n});
+      }
+      return all;
+    }
+    const bool mirrored = mode == kReflect;
+    if (l.before > 0) all.push_back({0, mirrored ? l.before + 1 : l.before, l.before});
+    if (l.after > 0) all.push_back({end, mirrored ? end - 1 - l.after : end - 1, l.after});
+    return all;
+  }
+  Tensor source(const Tensor& region, const Line& l, const Piece& p) const {
+    return part(region, l.dim, p.from, mode == kReplicate ? 1 : p.n);
+  }
+  Tensor turned(const Tensor& t, size_t dim) const {
+    return mode == kReflect ? call<"aten::flip", Tensor>(t, Dims{static_cast<int64_t>(dim)}) : t;
+  }
+
+  Tensor forward(const Tensor& self) const {
+    const Tensor from = cuts_first() ? cut(self) : self;
+    Dims shape(from.sizes());
+    for (const Line& l : lines) {
+      const bool overflow = __builtin_add_overflow(shape[l.dim], l.before + l.after, &shape[l.dim]);
+      FC_CHECK(!overflow, "pad: sizes overflow");
+    }
+    Tensor out = empty_tensor(shape, self.dtype(), self.device(), suggest_memory_format(self)), region = middle(out);
+    copy_(region, from);
+    for (const Line& l : lines) {
+      region = widened(region, out, l);
+      for (const Piece& p : pieces(l)) {
+        const Tensor to = part(region, l.dim, p.to, p.n);
+        copy_(to, expand(turned(source(region, l, p), l.dim), to.sizes()));
+      }
+    }
+    return cuts_first() || !has_cut() ? out : contiguous(cut(out));
+  }
+  // What flows into copies is added to what they were made of, the last copies first.
+  Tensor backward(const Tensor& grad) const {
+    Tensor region = has_cut() && !cuts_first() ? uncut(grad) : clone(grad);
+    for (size_t i = lines.size(); i-- > 0;) {
+      const Line& l = lines[i];
+      const std::vector<Piece> all = pieces(l);
+      for (size_t k = all.size(); k-- > 0;) {
+        const Tensor to = part(region, l.dim, all[k].to, all[k].n);
+        add_(source(region, l, all[k]),
+             mode == kReplicate ? sum(to, Dims{static_cast<int64_t>(l.dim)}, true) : turned(to, l.dim));
+      }
+      region = part(region, l.dim, l.before, l.size);
+    }
+    return has_cut() && cuts_first() ? uncut(region) : contiguous(region);
+  }
+  bool has_cut() const {
+    return std::ranges::any_of(lines, [](const Line& l) { return l.cut_before + l.cut_after > 0; });
+  }
+  static Tensor widened(const Tensor& region, const Tensor& out, const Line& l) {
+    Dims sizes(region.sizes());
+    sizes[l.dim] = out.sizes()[l.dim];
+    return make_view(out, sizes, out.strides(), region.offset() - l.before * out.strides()[l.dim]);
+  }
+};
+
+PadMode checked_mode(int64_t mode) {
+  FC_CHECK(mode >= kReflect && mode <= kCircular, "pad: no mode ", mode);
+  return static_cast<PadMode>(mode);
+}
+Tensor pad_edges(const Tensor& self, IntSpan pad, int64_t mode) {
+  return Padding(pad_names[checked_mode(mode)], self.sizes(), pad, checked_mode(mode)).forward(self);
+}
+Tensor pad_edges_backward(const Tensor& grad, IntSpan sizes, IntSpan pad, int64_t mode) {
+  const char* op = pad_names[checked_mode(mode)];
+  Dims shape(sizes);
+  for (size_t i = 0; i < pad.size() / 2 && i < shape.size(); ++i)
+    for (size_t side = 0; side < 2; ++side)
+      FC_CHECK(!__builtin_add_overflow(shape[shape.size() - 1 - i], pad[2 * i + side], &shape[shape.size() - 1 - i]),
+               op, "_backward: sizes overflow");
+  const Padding padding(op, sizes, pad, checked_mode(mode));
+  FC_CHECK(Dims::same(grad.sizes(), shape), op, "_backward: expected a gradient of size ", IntSpan(shape), ", got ",
+           grad.sizes());
+  return padding.backward(grad);
+}
 template <PadMode mode>
 Tensor pad_kernel(const Tensor& self, IntSpan pad) {
-  return pad_by_index(mode == PadMode::Reflect     ? "reflection_pad"
-                      : mode == PadMode::Replicate ? "replication_pad"
-                                                   : "_pad_circular",
-                      self, pad, mode);
+  return pad_edges(self, pad, mode);
+}
+template <PadMode mode>
+void pad_grad(Grad& g) {
+  g.set(0,
+        call<"facula::pad_edges_backward", Tensor>(g.out(), g.sizes(0), g.arg(1).ints(), static_cast<int64_t>(mode)));
 }
 
 Tensor pad_any(const Tensor& self, IntSpan pad, std::string_view mode, std::optional<double> value) {
@@ -455,10 +580,14 @@ Tensor pad_any(const Tensor& self, IntSpan pad, std::string_view mode, std::opti
               "pad: Padding size ", pad.size(), " is not supported for ", self.dim(),
               "D input tensor. Non-constant padding pads the last 1, 2 or 3 "
               "dimensions, before which the input has one or two more.");
-  return pad_by_index("pad", self, pad,
-                      mode == "reflect"     ? PadMode::Reflect
-                      : mode == "replicate" ? PadMode::Replicate
-                                            : PadMode::Circular);
+  if (mode == "circular") return call<"aten::_pad_circular", Tensor>(self, pad);
+  if (mode == "reflect")
+    return pad.size() == 2   ? call<"aten::reflection_pad1d", Tensor>(self, pad)
+           : pad.size() == 4 ? call<"aten::reflection_pad2d", Tensor>(self, pad)
+                             : call<"aten::reflection_pad3d", Tensor>(self, pad);
+  return pad.size() == 2   ? call<"aten::replication_pad1d", Tensor>(self, pad)
+         : pad.size() == 4 ? call<"aten::replication_pad2d", Tensor>(self, pad)
+                           : call<"aten::replication_pad3d", Tensor>(self, pad);
 }
 
 constexpr OpDef defs[] = {
@@ -621,30 +750,57 @@ constexpr OpDef defs[] = {
      .out = true},
     {.schema = "reflection_pad1d(Tensor self, int[2] padding) -> Tensor",
      .doc = "Sequences with a border mirrored from inside.",
-     .composite = kernel<&pad_kernel<PadMode::Reflect>>(),
+     .all = kernel<&pad_kernel<kReflect>>(),
+     .saves = "padding",
+     .grad = pad_grad<kReflect>,
      .out = true},
     {.schema = "reflection_pad2d(Tensor self, int[4] padding) -> Tensor",
      .doc = "Images with a border mirrored from inside.",
-     .composite = kernel<&pad_kernel<PadMode::Reflect>>(),
+     .all = kernel<&pad_kernel<kReflect>>(),
+     .saves = "padding",
+     .grad = pad_grad<kReflect>,
      .out = true},
     {.schema = "reflection_pad3d(Tensor self, int[6] padding) -> Tensor",
      .doc = "Volumes with a border mirrored from inside.",
-     .composite = kernel<&pad_kernel<PadMode::Reflect>>(),
+     .all = kernel<&pad_kernel<kReflect>>(),
+     .saves = "padding",
+     .grad = pad_grad<kReflect>,
      .out = true},
     {.schema = "replication_pad1d(Tensor self, int[2] padding) -> Tensor",
      .doc = "Sequences with a border that repeats the edge.",
-     .composite = kernel<&pad_kernel<PadMode::Replicate>>(),
+     .all = kernel<&pad_kernel<kReplicate>>(),
+     .saves = "padding",
+     .grad = pad_grad<kReplicate>,
      .out = true},
     {.schema = "replication_pad2d(Tensor self, int[4] padding) -> Tensor",
      .doc = "Images with a border that repeats the edge.",
-     .composite = kernel<&pad_kernel<PadMode::Replicate>>(),
+     .all = kernel<&pad_kernel<kReplicate>>(),
+     .saves = "padding",
+     .grad = pad_grad<kReplicate>,
      .out = true},
     {.schema = "replication_pad3d(Tensor self, int[6] padding) -> Tensor",
      .doc = "Volumes with a border that repeats the edge.",
-     .composite = kernel<&pad_kernel<PadMode::Replicate>>(),
+     .all = kernel<&pad_kernel<kReplicate>>(),
+     .saves = "padding",
+     .grad = pad_grad<kReplicate>,
      .out = true},
     {.schema = "_pad_circular(Tensor self, int[] pad) -> Tensor",
-     .composite = kernel<&pad_kernel<PadMode::Circular>>(),
+     .all = kernel<&pad_kernel<kCircular>>(),
+     .saves = "pad",
+     .grad = pad_grad<kCircular>,
+     .hidden = true},
+    {.schema = "facula::pad_edges(Tensor self, int[] pad, int mode) -> Tensor",
+     .all = kernel<&pad_edges>(),
+     .saves = "pad mode",
+     .grad =
+         [](Grad& g) {
+           g.set(0, call<"facula::pad_edges_backward", Tensor>(G, g.sizes(0), g.arg(1).ints(), g.arg(2).integer()));
+         },
+     .hidden = true},
+    {.schema = "facula::pad_edges_backward(Tensor grad_output, int[] sizes, int[] pad, int mode) -> Tensor",
+     .all = kernel<&pad_edges_backward>(),
+     .saves = "pad mode",
+     .grad = [](Grad& g) { g.set(0, call<"facula::pad_edges", Tensor>(G, g.arg(2).ints(), g.arg(3).integer())); },
      .hidden = true},
     {.schema = "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
      .doc = "The tensor with a border: of a value, or reflected, replicated or wrapped from inside.",

@@ -10,6 +10,7 @@ void define_all_operators() {
   std::call_once(once, [] {
     define_unary();
     define_binary();
+    define_special();
     define_ternary();
     define_power();
     define_activation();

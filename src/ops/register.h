@@ -9,6 +9,7 @@ void define_unary();
 void define_binary();
 void define_activation();
 void define_unary_parameters();
+void define_special();
 void define_ternary();
 void define_power();
 void define_compare();

@@ -8,6 +8,7 @@
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"
+#include "ops/rnn_gradient.h"
 #include "plan/rnn.h"
 
 namespace fc {
@@ -183,16 +184,30 @@ Gradients layer_backward(const Tensor& g_out, const Tensor& g_hy, const Tensor& 
 }
 
 void layer_grad(Grad& g) {  // (input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse)
-  const Tensor x = g.in(0), hx = g.in(1), cx = g.in(2), w_ih = g.in(3), w_hh = g.in(4), w_hr = g.in(7);
-  const Tensor out = g.result(0), gates = g.result(3), cells = g.result(4);
-  const bool biases = g.needs(5) || g.needs(6);
-  auto d = call<"facula::rnn_layer_backward", Gradients>(g.out(0), g.out(1), g.out(2), x, hx, cx, w_ih, w_hh, w_hr, out,
-                                                         gates, cells, g.arg(8).ints(), g.arg(9).integer(),
-                                                         g.arg(10).boolean(), biases);
-  const Tensor all[] = {std::get<0>(d), std::get<1>(d), std::get<2>(d), std::get<3>(d),
-                        std::get<4>(d), std::get<5>(d), std::get<6>(d), std::get<7>(d)};
+  const RnnLayer l{g.in(0),
+                   g.in(1),
+                   g.in(2),
+                   g.in(3),
+                   g.in(4),
+                   g.in(5),
+                   g.in(6),
+                   g.in(7),
+                   g.arg(8).ints(),
+                   g.arg(9).integer(),
+                   g.arg(10).boolean()};
+  bool wanted[8];
+  for (int i = 0; i < 8; ++i) wanted[i] = g.needs(i);
+  Tensor all[8];
+  if (grad_enabled()) {
+    differentiable_rnn_gradients(l, g.out(0), g.out(1), g.out(2), wanted, all);
+  } else {
+    std::tie(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7]) =
+        call<"facula::rnn_layer_backward", Gradients>(g.out(0), g.out(1), g.out(2), l.x, l.hx, l.cx, l.w_ih, l.w_hh,
+                                                      l.w_hr, g.result(0), g.result(3), g.result(4), l.batch_sizes,
+                                                      l.mode, l.reverse, wanted[5] || wanted[6]);
+  }
   for (int i = 0; i < 8; ++i)
-    if (g.needs(i)) g.set(i, all[i]);
+    if (wanted[i]) g.set(i, all[i]);
 }
 
 // --- all layers
@@ -411,7 +426,7 @@ constexpr OpDef defs[] = {
                "b_hh, Tensor? w_hr, int[] batch_sizes, int mode, bool reverse) -> (Tensor output, Tensor hy, Tensor "
                "cy, Tensor gates, Tensor cells)",
      .all = kernel<&layer>(),
-     .saves = "input hx cx w_ih w_hh w_hr batch_sizes mode reverse result result3 result4",
+     .saves = "input hx cx w_ih w_hh b_ih b_hh w_hr batch_sizes mode reverse result result3 result4",
      .grad = layer_grad,
      .differentiable_results = 3,
      .hidden = true},

@@ -28,6 +28,25 @@ Attention plan_attention(const char* op, const Tensor& query, const Tensor& key,
   return a;
 }
 
+void check_attention_backward(const char* op, const Attention& a, const Tensor& grad, const Tensor& query,
+                              const Tensor& output, const Tensor& logsumexp) {
+  const Dims result{a.batch, a.heads, a.queries, a.out};
+  FC_CHECK(Dims::same(grad.sizes(), result) && Dims::same(output.sizes(), result) &&
+               logsumexp.dtype() == compute_type(query.dtype()) &&
+               Dims::same(logsumexp.sizes(), Dims{a.batch, a.heads, a.queries}),
+           op, "_backward: expected grad_out and out of size ", IntSpan(result),
+           " and the logsumexp of the forward, got ", grad.sizes(), ", ", output.sizes(), " and ", logsumexp.sizes());
+}
+
+void check_kept(const Tensor& query, int64_t keys, double dropout) {
+  FC_CHECK(query.dim() == 4 && keys >= 0, "attention_kept: expected a query of 4 dimensions and a number of keys, got ",
+           query.sizes(), " and ", keys);
+  FC_CHECK(dropout > 0 && dropout < 1, "attention_kept: expected dropout between 0 and 1, got ", dropout);
+}
+Dims kept_sizes(const Tensor& query, int64_t keys) {
+  return {query.size(0), query.size(1), query.size(2), keys / 8 + (keys % 8 != 0)};
+}
+
 Tensor like_query(const Tensor& query, int64_t size, DType type) {
   const int64_t b = query.size(0), h = query.size(1), n = query.size(2);
   if (query.strides()[1] >= query.strides()[2]) return empty_tensor(Dims{b, h, n, size}, type, query.device());

@@ -21,6 +21,12 @@ inline double attention_scale(const Tensor& query, std::optional<double> scale) 
   const auto size = static_cast<double>(query.size(-1));
   return scale.value_or(size > 0 ? 1 / std::sqrt(size) : 1);
 }
+// Throws unless the tensors that a backward takes besides have the shapes of the forward's.
+void check_attention_backward(const char* op, const Attention& a, const Tensor& grad, const Tensor& query,
+                              const Tensor& output, const Tensor& logsumexp);
+// With dropout a bit says whether a score was kept: [batch, heads, queries, bytes], rows of whole bytes.
+void check_kept(const Tensor& query, int64_t keys, double dropout);
+Dims kept_sizes(const Tensor& query, int64_t keys);
 // Memory for results of this shape in query's order of dimensions: heads outside or inside of positions.
 Tensor like_query(const Tensor& query, int64_t size, DType type);
 

@@ -5,18 +5,19 @@
 // against the CPU's own:
 //
 //   exact or the CPU's own expression   comparisons, rounding, signs, logic, bits, fmod, clamp, piecewise activations
-//   8 ulp   expm1 log1p tanh sinh cosh asinh acosh atanh tan asin acos atan atan2 hypot erf erfc special_erfcx, and
-//           the activations made of them (gelu, mish, softplus, elu …); 32 ulp gelu_tanh_backward, mish_backward
-//   1e-12 (float64) or 1e-5 (float32) of 1 + |result|   lgamma digamma polygamma erfinv i0
+//   8 ulp   expm1 log1p tanh sinh cosh asinh acosh atanh tan asin acos atan atan2 hypot erf erfc, and the
+//           activations made of them (gelu, mish, softplus, elu …); 32 ulp gelu_tanh_backward, mish_backward
+//   1e-12 (float64) or 1e-5 (float32) of 1 + |result|   lgamma digamma polygamma erfinv i0 special_erfcx
 //
 // Complex numbers are decomposed where the formula is plain arithmetic; what takes them apart (real, imag, angle …) is
-// left to the CPU.
+// left to the CPU, and so are special functions that need loops.
 #include <algorithm>
 
 #include "define/calls.h"
 #include "define/row.h"
 #include "facula/opcodes/common.h"
 #include "facula/opcodes/math.h"
+#include "facula/opcodes/special.h"
 #include "plan/expression.h"
 #include "plan/pointwise.h"
 #include "plan/reduce.h"
@@ -74,7 +75,7 @@ constexpr Row row_of() {
            decomposition_of<Op, Kind::Complex>()}};
 }
 
-// No formula: a function of no other device, and a choice whose condition is not of the values' type.
+// No formula for tensors: an error function of exact tails, and a choice whose condition is not of the values' type.
 Operand special_erfcx(const Operand* in, const Scalar*) { return math::erfcx(math::Real(in[0])); }
 Operand masked_fill(const Operand* in, const Scalar*) { return math::run(FC_MAP_where, {&in[1], &in[2], &in[0]}); }
 

@@ -27,6 +27,29 @@ Dims layer_norm_stat_sizes(const Tensor& input, IntSpan shape) {
   return out;
 }
 
+int64_t check_rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight) {
+  FC_CHECK(!shape.empty(),
+           "rms_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
+           "but got normalized_shape = ",
+           shape);
+  return check_layer_norm(input, shape, weight, Tensor());
+}
+int64_t check_rms_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& rstd,
+                                const Tensor& weight, std::span<const bool> mask) {
+  const int64_t rows = check_rms_norm(input, shape, weight);
+  check_norm_backward("_fused_rms_norm_backward", grad, input, {&rstd}, rows, mask, 2);
+  return rows;
+}
+double rms_norm_eps(const Tensor& input, std::optional<double> eps) {
+  if (eps) return *eps;
+  switch (input.dtype()) {
+    case DType::Float64: return 0x1p-52;
+    case DType::Float16: return 0x1p-10;
+    case DType::BFloat16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
+
 void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                       const Tensor& running_var, bool training) {
   FC_CHECK(input.dim() >= 2, "batch_norm: expected an input of at least 2 dimensions, got ", input.sizes());
@@ -66,8 +89,9 @@ void check_group_norm(const Tensor& input, const Tensor& weight, const Tensor& b
 }
 
 void check_norm_backward(const char* op, const Tensor& grad, const Tensor& input,
-                         std::initializer_list<const Tensor*> statistics, int64_t count, std::span<const bool> mask) {
-  FC_CHECK(mask.size() == 3, op, ": expected an output_mask of 3 elements, but got ", mask.size());
+                         std::initializer_list<const Tensor*> statistics, int64_t count, std::span<const bool> mask,
+                         size_t flags) {
+  FC_CHECK(mask.size() == flags, op, ": expected an output_mask of ", flags, " elements, but got ", mask.size());
   FC_CHECK(grad.defined() && Dims::same(grad.sizes(), input.sizes()), op, ": expected grad_out of shape ",
            input.sizes(), ", as the input's, but got ", grad.defined() ? str(grad.sizes()) : "none");
   for (const Tensor* t : statistics)

@@ -8,6 +8,7 @@
 #include "kernels/formulas/folds.h"
 #include "kernels/formulas/math.h"
 #include "kernels/formulas/shared.h"
+#include "kernels/formulas/special.h"
 #include "kernels/formulas/unary.h"
 
 // NVRTC compiles for the device only: one kernel that names the others.

@@ -199,6 +199,8 @@ def rows():
     yield Op("full.number", lambda torch, make: [S("values", (2,), v) for v in (1, 2.5, True, 1 + 2j, float("nan"))] + [S("dtype", (2,), 1.0, dtype=torch.int64), S("tensor", (2,), make(()).sum())], "full", **c)
     yield Op("empty_strided", lambda torch, make: [S("contiguous", (2, 3), (3, 1)), S("strided", (2, 3), (1, 2)), S("expanded", (2, 3), (0, 1)), S("dtype", (2,), (3,), dtype=torch.int64)],
              values=False, errors=lambda torch, make: [E("RuntimeError", (), (2, 3), (1,)), E("RuntimeError", (), (2,), (-1,)), E("RuntimeError", (), (-2,), (1,))], **c)
+    yield Op("range", lambda torch, make: [S("plain", 1, 4), S("step", 0, 4, 1.5), S("down", 3.0, -1.0, -0.5), S("one", 2, 2), S("dtype", 0, 7, 3, dtype=torch.int64)],
+             errors=lambda torch, make: [E("RuntimeError", ("step",), 0, 3, 0), E("RuntimeError", ("step sign",), 0, 3, -1)], **c)
     yield Op("arange", arange_samples, errors=arange_errors, **c)
     for name in ("linspace", "logspace"):
         # Powers of a number: PyTorch's 16- and 32-bit pow rounds on the way.

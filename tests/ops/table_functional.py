@@ -235,6 +235,40 @@ def rms_samples(torch, make):
     yield S("contiguous", make(2, 4), (4,), make(4, low=0.5, high=1.5))
     yield S("plain", make(2, 4), (4,)).narrow()
     yield S("two", make(2, 3, 2), (3, 2), make(3, 2), 0.01).narrow()
+    yield S("strided", make(3, 4, 5, layout="transposed"), (5,), make(5)).narrow()
+    yield S("vector", make(5), (5,)).narrow()
+    yield S("long", make(5, 130), (130,), make(130)).narrow().but(grad=False, slope=False)
+    yield S("empty", make(0, 4), (4,), make(4)).narrow()
+
+
+def rms_errors(torch, make):
+    yield E("RuntimeError", ("normalized_shape",), make(2, 4), ())
+    yield E("RuntimeError", ("normalized_shape", "3"), make(2, 4), (3,))
+    yield E("RuntimeError", ("weight",), make(2, 4), (4,), make(3))
+
+
+def group_products(torch, make):
+    ends = make.ints([1, 1, 6], "i32")
+    yield S("batches", make(3, 2, 4), make(3, 4, 8)).but(meta=False)
+    yield S("rows", make(6, 8), make(3, 8, 4), offs=ends).but(meta=False)
+    yield S("columns", make(3, 2, 4), make(4, 8), offs=make.ints([4, 4, 8], "i32")).but(meta=False)
+    yield S("sums", make(4, 8), make(8, 4), offs=make.ints([2, 2, 8], "i32")).but(meta=False)
+
+
+def group_errors(torch, make):
+    yield E("RuntimeError", ("int32",), make(6, 8), make(8, 4), offs=make.ints([2, 8]))
+    yield E("RuntimeError", (), make(6, 8), make(3, 8, 4))
+    yield E("RuntimeError", (), make(3, 2, 4), make(3, 3, 8))
+
+
+def linear_entropy(torch, make):
+    target, x, w = make.ints([1, 0, 2, 3]), make(4, 5), make(4, 5)
+    for how in ("mean", "sum", "none"):
+        yield S(how, x, w, target, linear_bias=make(4), reduction=how).but(wide=False)
+    yield S("weights", x, w, target, weight=make(4, low=0.5, high=1.5), label_smoothing=0.1, ignore_index=2).narrow()
+    yield S("probabilities", x, w, make(4, 4, low=0.1, high=0.9)).narrow()
+    yield S("places", x, make(4, 2, 5), make.ints([[1, 0], [2, 3], [0, 0], [3, 1]])).narrow()
+    yield S("vector", make(5), w, make.ints(2)).narrow()
 
 
 def lrn_samples(torch, make):
@@ -536,7 +570,9 @@ def rows():
     yield Op("cdist", cdist_samples, errors=cdist_errors, gradgrad=False, tol={"f32": (1e-4, 1e-4)}, **dict(g, dtypes=("f32", "f64")))
     yield Op("pdist", pdist_samples, gradgrad=False, errors=lambda torch, make: [E("RuntimeError", ("2D",), make(3)), E("RuntimeError", ("non-negative",), make(3, 2), -1.0)], **dict(g, dtypes=("f32", "f64")))
     yield Op("pairwise_distance", pairwise_samples, tol=SUMS, **g)
-    yield Op("rms_norm", rms_samples, F + "rms_norm", tol=SUMS, **g)
+    yield Op("rms_norm", rms_samples, F + "rms_norm", tol=SUMS, errors=rms_errors, **g)
+    yield Op("grouped_mm", group_products, F + "grouped_mm", errors=group_errors, library=True, **dict(g, dtypes=("f32",), grad=False))
+    yield Op("linear_cross_entropy", linear_entropy, F + "linear_cross_entropy", **dict(g, dtypes=("f32", "f64")))
     yield Op("local_response_norm", lrn_samples, F + "local_response_norm", tol=SUMS, **dict(g, dtypes=("f32", "f64")))
     yield Op("rrelu.evaluation", rrelu_samples, F + "rrelu", **g)
     for name in ("alpha_dropout", "feature_alpha_dropout", "dropout2d", "dropout3d"):

@@ -117,6 +117,21 @@ def index_add_errors(torch, make):
     yield E("RuntimeError", (), make(3, 4, dtype="f32"), 0, make.ints([0]), make(1, 4, dtype="f64"))
 
 
+def index_reduce_samples(torch, make):
+    for how in ("prod", "mean", "amax", "amin"):
+        yield S(how, make(3, 4), 0, make.ints([0, 2]), make(2, 4), how)
+        yield S(how + " repeated", make(3, 4), 1, make.ints([1, 1, 0]), make(3, 3), how).narrow()
+        yield S(how + " alone", make(3, 4), 0, make.ints([2, 2]), make(2, 4), how, include_self=False).narrow()
+    yield S("vector", make(4), 0, make.ints([3, 3]), make(2), "prod").narrow()
+    yield S("strided", make(3, 4, layout="transposed"), 1, make.ints([1, 3]), make(3, 2, layout="transposed"), "amax").narrow()
+    yield S("empty", make(3, 4), 0, make.ints([]), make(0, 4), "mean").narrow()
+
+
+def index_reduce_errors(torch, make):
+    yield E("RuntimeError", ("reduce", "sum"), make(3, 4), 0, make.ints([0]), make(1, 4), "sum")
+    yield from (E(e.type, e.words, *e.args, "prod") for e in index_add_errors(torch, make))
+
+
 def index_fill_samples(torch, make):
     yield S("number", make(3, 4), 0, make.ints([0, 2]), 1)
     yield S("tensor", make(3, 4), 1, make.ints([3]), make()).narrow()
@@ -361,6 +376,8 @@ def rows():
              big=lambda torch, make: ((make(70, 1001), 1, make(70, 1001, dtype="i64", low=0, high=50), make(70, 1001)), {}), **g)
     yield Op("index_select", select_samples, dtypes=ALL, method="index_select", out=1, errors=select_errors,
              big=lambda torch, make: ((make(1001, 70), 0, make(3000, dtype="i64", low=0, high=1001)), {}), **g)
+    yield Op("index_reduce", index_reduce_samples, dtypes=("f32", "f64", "bf16", "i64"), method="index_reduce", inplace="index_reduce_", out=1,
+             errors=index_reduce_errors, group="index")
     yield Op("index_add", index_add_samples, dtypes=ALL, method="index_add", inplace="index_add_", out=1, errors=index_add_errors,
              big=lambda torch, make: ((make(50, 100), 0, make(2000, dtype="i64", low=0, high=50), make(2000, 100)), {}), **g)
     yield Op("index_copy", index_copy_samples, dtypes=STRUCTURAL, method="index_copy", inplace="index_copy_", out=1, **g)

@@ -35,6 +35,22 @@ def histogram_samples(torch, make):
     yield S("one value", torch.ones(3, dtype=make.dtype, device=make.device), 2).narrow()
 
 
+def boxes(torch, make):
+    yield S("counts", make(9, 2), [3, 4])
+    yield S("one count", make(2, 5, 3), 2)
+    yield S("edges", make(9, 2), [torch.tensor(e, dtype=make.dtype, device=make.device) for e in ([-2.0, 0.0, 0.5, 2.0], [-3.0, 3.0])])
+    yield S("weight", make(6, 2), 3, range=(-1.0, 2.0, -2.0, 1.0), weight=make(6, low=0.5, high=1.5), density=True)
+    yield S("no point", make(0, 2), 2, range=(0.0, 1.0, 0.0, 1.0)).narrow()
+
+
+def box_errors(torch, make):
+    yield E("RuntimeError", ("2 dimensions",), make(3), 2)
+    yield E("RuntimeError", ("size of bins",), make(3, 2), [2])
+    yield E("RuntimeError", ("4 elements", "3"), make(3, 2), 2, range=(0.0, 1.0, 2.0))
+    yield E("RuntimeError", ("weight",), make(3, 2), 2, weight=make(4))
+    yield E("RuntimeError", ("bins",), make(3, 2), [2, 0])
+
+
 def lines(torch, make):
     yield S("plain", make(3, 4))
     yield S("dim", make(3, 4), dx=0.5, dim=0)
@@ -84,7 +100,11 @@ def rows():
     yield Op("cumulative_trapezoid", lines, **f)
     yield Op("gradient", gradients, gradgrad=False, errors=lambda torch, make: [E("RuntimeError", ("edge_order",), make(3), edge_order=3), E("RuntimeError", ("edge_order+1",), make(1))], **f)
     yield Op("cov", covariances, method="cov", meta=False, errors=lambda torch, make: [E("RuntimeError", ("3 dimensions",), make(2, 2, 2)), E("RuntimeError", ("2 != 3",), make(2, 3), fweights=make.ints([1, 2]))], **dict(g, dtypes=FLOATS + ("c128", "i64")))
-    yield Op("corrcoef", lambda torch, make: [S("rows", make(3, 5)), S("vector", make(4)).but(grad=False, slope=False)], method="corrcoef", meta=False, **dict(g, dtypes=FLOATS + ("c128",)))
+    yield Op("histogramdd", boxes, grad=False, meta=False, sharing=False, errors=box_errors, **f)
+    yield Op("frexp", lambda torch, make: [S("contiguous", make(3, 5)), S("strided", make(3, 4, layout="transposed")).narrow(), S("special", make.special()).but(grad=False, slope=False), S("empty", make(0))],
+             method="frexp", out=2, errors=lambda torch, make: [E("RuntimeError", ("floating-point",), make(2, dtype="i64"))], **dict(f, dtypes=("f16", "bf16", *FLOATS)))
+    yield Op("norm_except_dim", lambda torch, make: [S("first", make(3, 2, 4)), S("middle", make(3, 2, 4), 2, 1), S("all", make(3, 2), 1, -1)], **f)
+    yield Op("corrcoef", lambda torch, make: [S("rows", make(3, 5)), S("vector", make(4)).but(grad=False, slope=False), S("one row", make(1, 4)).but(grad=False, slope=False)], method="corrcoef", meta=False, **dict(g, dtypes=FLOATS + ("c128",)))
     yield Op("combinations", lambda torch, make: [S("pairs", make(4)), S("three", make(4), 3), S("repeated", make(3), 2, True), S("none", make(3), 0).but(grad=False, slope=False)], meta=False,
              errors=lambda torch, make: [E("RuntimeError", ("1D",), make(2, 2)), E("RuntimeError", ("-1",), make(2), -1)], **dict(g, dtypes=FLOATS + ("i64",)))
     yield Op("block_diag", lambda torch, make: [S("blocks", make(2, 3), make(3), make(), make(1, 2))], errors=lambda torch, make: [E("RuntimeError", ("2 or fewer",), make(1, 1, 1))], **dict(g, dtypes=FLOATS + ("i64", "bool")))

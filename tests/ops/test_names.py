@@ -18,6 +18,16 @@ COMPOSED = {
     "nll_loss": "no view at the end", "cross_entropy": "no view at the end", "broadcast_tensors": "all are expanded",
     "fill": "a copy, filled", "msort": "a sort like any other", "conj_physical": "kept for real numbers too",
 }  # fmt: skip
+# Written in operators that have derivatives, where PyTorch has a rule for the whole, or the other way round.
+COMPOSED |= dict.fromkeys([
+    "affine_grid", "block_diag", "cdist", "cholesky_solve", "combinations", "conv_tbc", "cov", "cumulative_trapezoid", "fft.ifft",
+    "fft.ihfft", "gru", "gru.plain", "interpolate.smooth", "linalg.cond", "linalg.eig", "linalg.householder_product", "linalg.lu",
+    "linalg.matrix_norm", "linalg.svd.reduced", "linalg.tensorinv", "linalg.vecdot", "linear_cross_entropy", "lstm", "lstm.layers",
+    "lstm.project", "lu_unpack", "max_unpool2d", "max_unpool3d", "multi_margin_loss", "multilabel_margin_loss", "mvlgamma",
+    "nanquantile", "norm_except_dim", "ormqr", "pack_padded_sequence", "pairwise_distance", "quantile", "renorm", "rms_norm",
+    "rnn_relu", "rnn_tanh", "rrelu.evaluation", "scaled_dot_product_attention", "scatter copies", "soft_margin_loss", "special.ndtr",
+    "special.zeta", "stft", "trapezoid", "triangular_solve", "view copies",
+], "composed otherwise")  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

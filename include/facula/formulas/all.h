@@ -7,3 +7,4 @@
 #include "math.def"
 #include "binary.def"
 #include "derivative.def"
+#include "special.def"

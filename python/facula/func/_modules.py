@@ -42,3 +42,12 @@ def stack_module_state(models):
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
     return tuple({k: _stacked([d[k] for d in dicts], k) for k in dicts[0]} for dicts in (parameters, buffers))
+
+
+def replace_all_batch_norm_modules_(root):
+    """Lets the batch norms of a module forget their running statistics, which vmap could not update; returns the module."""
+    for module in root.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

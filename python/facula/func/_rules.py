@@ -383,6 +383,15 @@ def _convolution(func, args, kwargs, level):
     return Samples(out)
 
 
+def _rms_norm(func, args, kwargs, level):
+    x, shape, weight = (*args, None)[:3]
+    if kwargs or not _is(x):
+        return NotImplemented
+    if not _is(weight):
+        return Samples(func(x.value, shape, weight, *args[3:]))
+    return Samples(func(x.value, shape, None, *args[3:]) * _aligned(weight, x.rank))
+
+
 def _layer_norm(func, args, kwargs, level):
     x, shape, weight, bias = (*args, None, None)[:4]
     weight, bias = kwargs.get("weight", weight), kwargs.get("bias", bias)
@@ -396,6 +405,34 @@ def _layer_norm(func, args, kwargs, level):
         if v is not None:
             out = join(out, _aligned(v, out.dim() - 1) if _is(v) else v)
     return Samples(out)
+
+
+def _batch_norm(func, args, kwargs, level):
+    """The channels of all samples side by side; weight and bias after it."""
+    x, weight, bias, mean, var, training, *rest = args
+    if training and mean is not None and _is(x) and not (_is(mean) and _is(var)):
+        raise VmapError(
+            "vmap: Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+            "were not batched. Without running statistics there is nothing to update: torch.func.replace_all_batch_norm_modules_(module), "
+            "or track_running_stats=False when the module is made."
+        )
+    if kwargs or not all(v is None or not _is(v) or v.value.is_contiguous() for v in (mean, var)):
+        return NotImplemented
+    if not _is(x):
+        if _is(mean) or _is(var):
+            return NotImplemented
+        out, m, r = func(x, None, None, mean, var, training, *rest)
+        out = out.unsqueeze(0).expand(level.size, *out.shape)
+    else:
+        values = [None if v is None else v.value.view(-1) if _is(v) else v.repeat(level.size) for v in (mean, var)]
+        out, m, r = func(x.value.transpose(0, 1).flatten(1, 2), None, None, *values, training, *rest)
+        out = out.unflatten(1, (level.size, -1)).transpose(0, 1)
+        m, r = (Samples(v.reshape(level.size, -1)) for v in (m, r))
+    for v, join in ((weight, torch.mul), (bias, torch.add)):
+        if v is not None:
+            shape = (-1, *(1,) * (out.dim() - 3))
+            out = join(out, v.value.reshape(level.size, 1, *shape) if _is(v) else v.reshape(shape))
+    return Samples(out), m, r
 
 
 def _embedding(func, args, kwargs, level):
@@ -492,7 +529,7 @@ RULES = {
                     "binary_cross_entropy_with_logits kl_div".split(), _loss),
     "nll_loss_forward": _nll, "masked_fill": _masked_fill,
     **dict.fromkeys("avg_pool2d avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d".split(), _pool),
-    "layer_norm": _layer_norm, "embedding": _embedding,
+    "layer_norm": _layer_norm, "rms_norm": _rms_norm, "native_batch_norm": _batch_norm, "embedding": _embedding,
     "_softmax_backward_data": _softmax_backward, "_log_softmax_backward_data": _softmax_backward,
     "sum": _of_dims("sum", lambda x, **k: x.sum(1, **k)),
     "mean": _of_dims("mean", lambda x, **k: x.mean(1, **k)),

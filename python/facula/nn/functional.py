@@ -493,6 +493,48 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
 
 @_overridable
+def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
+    """One matrix product for each group; the groups of an operand with two dimensions end at offs (int32)."""
+    return _op("_grouped_mm")(mat_a, mat_b, offs, bias, out_dtype)
+
+
+@_overridable
+def linear_cross_entropy(
+    input, linear_weight, target, *,
+    linear_bias=None, weight=None, reduction="mean", ignore_index=None, label_smoothing=0.0, options=None,
+):  # fmt: skip
+    """cross_entropy of linear(input, linear_weight, linear_bias): (N, features), (C, *, features) and (N, *).
+
+    With options (nn.LinearCrossEntropyOptions) the logits exist for some rows at a time, and once more in backward.
+    """
+    classes, *more, features = linear_weight.shape
+    table = linear_weight.reshape(-1, features)
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    ignored = -100 if ignore_index is None else ignore_index
+
+    def loss(x, t, how):
+        logits = _op("linear")(x, table, bias).reshape(*x.shape[:-1], classes, *more)
+        return cross_entropy(logits, t, weight, ignore_index=ignored, reduction=how, label_smoothing=label_smoothing)
+
+    if options is None or input.dim() != 2 or input.size(0) == 0:
+        return loss(input, target, reduction)
+    from facula.utils.checkpoint import checkpoint
+
+    rows = options.rows(*input.shape, classes)
+    how = "none" if reduction == "none" else "sum"
+    parts = [checkpoint(loss, x, t, how, use_reentrant=False) for x, t in zip(input.split(rows), target.split(rows))]
+    if reduction == "none":
+        return _op("cat")(parts)
+    total = _op("stack")(parts).sum()
+    if reduction == "sum":
+        return total
+    if target.is_floating_point():
+        return total / (target.numel() // classes)
+    counted = target != ignored
+    return total / (counted.sum() if weight is None else weight[target.where(counted, 0)].where(counted, 0).sum())
+
+
+@_overridable
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
     """The loss of log_softmax(input) against classes or probabilities."""
     return _op("cross_entropy_loss")(input, target, weight, _number(reduction, size_average, reduce), ignore_index, label_smoothing)

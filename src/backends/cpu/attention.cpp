@@ -74,6 +74,19 @@ void add_mask(T* scores, const Tensor& mask, int64_t at, int64_t step, int64_t n
   }
 }
 
+// Of dropout: which scores of a row were kept, and what they are multiplied by.
+struct Kept {
+  Tensor bits;  // undefined: all
+  double by = 1;
+  const uint8_t* row(const Attention& a, int64_t batch, int64_t head, int64_t query, int64_t key) const {
+    return bits.data_as<uint8_t>() + ((batch * a.heads + head) * a.queries + query) * bits.size(3) + key / 8;
+  }
+};
+template <class T>
+T kept_factor(const uint8_t* bits, int64_t i, T by) {
+  return bits[i / 8] >> (i % 8) & 1 ? by : T(0);
+}
+
 template <class T>
 struct Block {
   const Attention& a;
@@ -104,7 +117,7 @@ int64_t seen(const Attention& a, bool causal, int64_t query, int64_t queries) {
 
 template <class T>
 void forward(const Attention& a, bool causal, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
-             const Tensor& sums) {
+             const Tensor& sums, const Kept& kept_scores) {
   constexpr auto item = static_cast<int64_t>(sizeof(T));
   const int64_t blocks = (a.queries + kQueries - 1) / kQueries, width = std::min(kKeys, a.keys);
   const RowKernels& rows = row_kernels(std::is_same_v<T, double> ? DType::Float64 : DType::Float32);
@@ -131,6 +144,10 @@ void forward(const Attention& a, bool causal, const Heads& q, const Heads& k, co
           const double fade = std::exp(top[r] - shift), here = rows.exp_less(row, keys, shift);
           total[r] = total[r] * fade + here;
           top[r] = most;
+          if (kept_scores.bits.defined()) {
+            const uint8_t* bits = kept_scores.row(a, batch, head, query + r, key);
+            for (int64_t c = 0; c < keys; ++c) row[c] *= kept_factor(bits, c, static_cast<T>(kept_scores.by));
+          }
           if (key > 0 && fade != 1)
             for (int64_t c = 0; c < a.out; ++c) mixed[c] *= static_cast<T>(fade);
         }
@@ -153,7 +170,8 @@ void forward(const Attention& a, bool causal, const Heads& q, const Heads& k, co
 
 template <class T>
 void backward(const Attention& a, bool causal, const Heads& g, const Heads& q, const Heads& k, const Heads& v,
-              const Heads& out, const Tensor& sums, const Heads& dq, const Heads& dk, const Heads& dv, int64_t parts) {
+              const Heads& out, const Tensor& sums, const Heads& dq, const Heads& dk, const Heads& dv, int64_t parts,
+              const Kept& kept_scores) {
   constexpr auto item = static_cast<int64_t>(sizeof(T));
   const int64_t group = a.heads / a.shared, width = std::min(kBackwardKeys, a.keys);
   const RowKernels& rows = row_kernels(std::is_same_v<T, double> ? DType::Float64 : DType::Float32);
@@ -184,13 +202,22 @@ void backward(const Attention& a, bool causal, const Heads& g, const Heads& q, c
             for (int64_t r = 0; r < queries; ++r)
               rows.exp_less(weights.data + r * weights.row, keys,
                             static_cast<double>(kept[(batch * a.heads + own) * a.queries + query + r]));
-            product<T>(keys, a.out, queries, weights, true, go, false, dv.at(batch, head, key), 1, 1);
             product<T>(queries, keys, a.out, go, false, v.at(batch, head, key), true, flow, 1, 0);
             for (int64_t r = 0; r < queries; ++r) {
-              const T* w = reinterpret_cast<const T*>(weights.data + r * weights.row);
-              T* f = reinterpret_cast<T*>(flow.data + r * flow.row);
-              for (int64_t c = 0; c < keys; ++c) f[c] = w[c] * (f[c] - delta[r]);
+              T *w = reinterpret_cast<T*>(weights.data + r * weights.row),
+                *f = reinterpret_cast<T*>(flow.data + r * flow.row);
+              if (!kept_scores.bits.defined()) {
+                for (int64_t c = 0; c < keys; ++c) f[c] = w[c] * (f[c] - delta[r]);
+                continue;
+              }
+              const uint8_t* bits = kept_scores.row(a, batch, own, query + r, key);
+              for (int64_t c = 0; c < keys; ++c) {
+                const T by = kept_factor(bits, c, static_cast<T>(kept_scores.by));
+                f[c] = w[c] * (f[c] * by - delta[r]);
+                w[c] *= by;
+              }
             }
+            product<T>(keys, a.out, queries, weights, true, go, false, dv.at(batch, head, key), 1, 1);
             product<T>(queries, a.size, keys, flow, false, k.at(batch, head, key), false,
                        dq.at(share * a.batch + batch, own, query), a.scale, 1);
             product<T>(keys, a.size, queries, flow, true, q.at(batch, own, query), false, dk.at(batch, head, key),
@@ -203,29 +230,27 @@ void backward(const Attention& a, bool causal, const Heads& g, const Heads& q, c
 
 DType wide(const Tensor& t) { return compute_type(t.dtype()); }
 
-std::tuple<Tensor, Tensor> attention(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
-                                     bool causal, const Tensor& mask, std::optional<double> scale) {
-  const Attention a = plan_attention(kName, query, key, value, mask, dropout, causal, scale);
+std::tuple<Tensor, Tensor> run_forward(const Attention& a, const Tensor& query, const Tensor& key, const Tensor& value,
+                                       bool causal, const Kept& kept) {
   const DType type = wide(query);
   const Heads q(query, type), k(key, type), v(value, type), out(like_query(query, a.out, type), type);
   Tensor sums = empty_tensor(Dims{a.batch, a.heads, a.queries}, type, Device{});
   if (a.keys == 0) return {to_dtype(zero_(out.t), query.dtype()), zero_(sums)};
-  if (type == DType::Float64) forward<double>(a, causal, q, k, v, out, sums);
-  else forward<float>(a, causal, q, k, v, out, sums);
+  if (type == DType::Float64) forward<double>(a, causal, q, k, v, out, sums, kept);
+  else forward<float>(a, causal, q, k, v, out, sums, kept);
   return {to_dtype(out.t, query.dtype()), sums};
 }
+std::tuple<Tensor, Tensor> attention(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
+                                     bool causal, const Tensor& mask, std::optional<double> scale) {
+  return run_forward(plan_attention(kName, query, key, value, mask, dropout, causal, scale), query, key, value, causal,
+                     {});
+}
 
-std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
-                                                      const Tensor& value, const Tensor& output,
-                                                      const Tensor& logsumexp, double dropout, bool causal,
-                                                      const Tensor& mask, std::optional<double> scale) {
-  const Attention a = plan_attention(kName, query, key, value, mask, dropout, causal, scale);
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+Three run_backward(const Attention& a, const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+                   const Tensor& output, const Tensor& logsumexp, bool causal, const Kept& kept) {
   const DType type = wide(query);
-  const Dims result{a.batch, a.heads, a.queries, a.out};
-  FC_CHECK(Dims::same(grad.sizes(), result) && Dims::same(output.sizes(), result) && logsumexp.dtype() == type &&
-               Dims::same(logsumexp.sizes(), Dims{a.batch, a.heads, a.queries}),
-           kName, "_backward: expected grad_out and out of size ", IntSpan(result),
-           " and the logsumexp of the forward, got ", grad.sizes(), ", ", output.sizes(), " and ", logsumexp.sizes());
+  check_attention_backward(kName, a, grad, query, output, logsumexp);
   const Heads g(grad, type), q(query, type), k(key, type), v(value, type), out(output, type);
   auto fresh = [&](const Tensor& like) { return Heads(zero_(like_query(like, like.size(-1), type)), type); };
   const Heads dk = fresh(key), dv = fresh(value);
@@ -238,11 +263,57 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
   if (parts > 1) dq = Heads(zeros(Dims{parts * a.batch, a.heads, a.queries, a.size}, type, Device{}), type);
   const Tensor sums = contiguous(logsumexp);
   if (a.keys != 0 && a.queries != 0) {
-    if (type == DType::Float64) backward<double>(a, causal, g, q, k, v, out, sums, dq, dk, dv, parts);
-    else backward<float>(a, causal, g, q, k, v, out, sums, dq, dk, dv, parts);
+    if (type == DType::Float64) backward<double>(a, causal, g, q, k, v, out, sums, dq, dk, dv, parts, kept);
+    else backward<float>(a, causal, g, q, k, v, out, sums, dq, dk, dv, parts, kept);
   }
   if (parts > 1) copy_(whole, sum(view(dq.t, Dims{parts, a.batch, a.heads, a.queries, a.size}), Dims{0}));
   return {to_dtype(whole, query.dtype()), to_dtype(dk.t, query.dtype()), to_dtype(dv.t, query.dtype())};
+}
+Three attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+                         const Tensor& output, const Tensor& logsumexp, double dropout, bool causal, const Tensor& mask,
+                         std::optional<double> scale) {
+  return run_backward(plan_attention(kName, query, key, value, mask, dropout, causal, scale), grad, query, key, value,
+                      output, logsumexp, causal, {});
+}
+
+// --- with dropout
+// The numbers that dropout of all scores would draw, some rows at a time.
+Tensor draw_kept(const Tensor& query, int64_t keys, double dropout) {
+  check_kept(query, keys, dropout);
+  Tensor bits = zero_(empty_tensor(kept_sizes(query, keys), DType::UInt8, Device{}));
+  const int64_t rows = query.size(0) * query.size(1) * query.size(2), width = bits.size(3),
+                step = std::max<int64_t>(65536 / std::max<int64_t>(keys, 1), 1);
+  uint8_t* to = bits.data_as<uint8_t>();
+  for (int64_t from = 0; keys > 0 && from < rows; from += step) {
+    const int64_t n = std::min(step, rows - from);
+    Tensor noise = empty_tensor(Dims{n, keys}, query.dtype(), Device{});
+    noise = ne(call<"aten::bernoulli_.float", Tensor>(noise, 1 - dropout, static_cast<Generator*>(nullptr)), 0);
+    const bool* drawn = noise.data_as<bool>();
+    for (int64_t r = 0; r < n; ++r)
+      for (int64_t c = 0; c < keys; ++c)
+        to[(from + r) * width + c / 8] =
+            static_cast<uint8_t>(to[(from + r) * width + c / 8] | drawn[r * keys + c] << (c % 8));
+  }
+  return bits;
+}
+Kept checked_kept(const Tensor& query, const Tensor& key, const Tensor& kept, double dropout) {
+  check_kept(query, key.size(2), dropout);
+  FC_CHECK(kept.dtype() == DType::UInt8 && Dims::same(kept.sizes(), kept_sizes(query, key.size(2))),
+           "attention_dropout: expected bits of size ", IntSpan(kept_sizes(query, key.size(2))), ", got ", kept.dtype(),
+           " ", kept.sizes());
+  return {contiguous(kept), 1 / (1 - dropout)};
+}
+std::tuple<Tensor, Tensor> attention_dropout(const Tensor& query, const Tensor& key, const Tensor& value,
+                                             const Tensor& kept, double dropout, bool causal, const Tensor& mask,
+                                             std::optional<double> scale) {
+  const Attention a = plan_attention("attention_dropout", query, key, value, mask, 0, causal, scale);
+  return run_forward(a, query, key, value, causal, checked_kept(query, key, kept, dropout));
+}
+Three attention_dropout_backward(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+                                 const Tensor& output, const Tensor& logsumexp, const Tensor& kept, double dropout,
+                                 bool causal, const Tensor& mask, std::optional<double> scale) {
+  const Attention a = plan_attention("attention_dropout_backward", query, key, value, mask, 0, causal, scale);
+  return run_backward(a, grad, query, key, value, output, logsumexp, causal, checked_kept(query, key, kept, dropout));
 }
 
 }  // namespace
@@ -250,6 +321,9 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
 void register_attention() {
   set_cpu_kernel("aten::_scaled_dot_product_flash_attention_for_cpu", kernel<&attention>());
   set_cpu_kernel("aten::_scaled_dot_product_flash_attention_for_cpu_backward", kernel<&attention_backward>());
+  set_cpu_kernel("facula::attention_kept", kernel<&draw_kept>());
+  set_cpu_kernel("facula::attention_dropout", kernel<&attention_dropout>());
+  set_cpu_kernel("facula::attention_dropout_backward", kernel<&attention_dropout_backward>());
 }
 
 }  // namespace fc::cpu

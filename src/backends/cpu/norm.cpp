@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer, batch and group normalisation and their gradients, with the kernels of rows.h. Half types are widened first.
-// Sums over rows are cut into chunks by the shape alone and added up in order.
+// Layer, root mean square, batch and group normalisation and their gradients, with the kernels of rows.h. Half types
+// are widened first. Sums over rows are cut into chunks by the shape alone and added up in order.
 #include "plan/norm.h"
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 namespace fc::cpu {
 namespace {
 
+using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Mask = std::span<const bool>;
 
@@ -51,29 +52,48 @@ void set(const Tensor& t, int64_t i, double v) {
   else t.data_as<float>()[i] = static_cast<float>(v);
 }
 
-// --- layer norm
-Three layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias, double eps) {
-  const int64_t rows = check_layer_norm(input, shape, weight, bias);
-  const DType type = checked_type("layer_norm", input);
+// --- layer norm, and the one by root mean squares, which leaves the mean in; `centred` says which
+Three normalise_rows(const char* op, const Tensor& input, IntSpan shape, int64_t rows, const Tensor& weight,
+                     const Tensor& bias, double eps, bool centred) {
+  const DType type = checked_type(op, input);
   Dims stats = layer_norm_stat_sizes(input, shape);
   Tensor x = widen(input, type), w = widen(weight, type), b = widen(bias, type);
-  Tensor y = empty_tensor(x.sizes(), type, Device{}), mean = empty_tensor(stats, type, Device{}),
-         rstd = empty_tensor(stats, type, Device{});
+  Tensor y = empty_tensor(x.sizes(), type, Device{}), rstd = empty_tensor(stats, type, Device{}),
+         mean = centred ? empty_tensor(stats, type, Device{}) : Tensor();
   const int64_t n = checked_numel(shape);
   const RowKernels& k = row_kernels(type);
-  if (n == 0) zero_(mean), zero_(rstd);
-  else
+  if (n == 0) {
+    zero_(rstd);
+    if (centred) zero_(mean);
+  } else {
     parallel_for(0, rows, grain(n), [&](int64_t from, int64_t to) {
       for (int64_t r = from; r < to; ++r) {
-        double m, d;
-        k.moments(at(x, r * n), n, &m, &d);
+        double m = 0, d;
+        if (centred) {
+          k.moments(at(x, r * n), n, &m, &d);
+          set(mean, r, m);
+        } else {
+          double sums[2];
+          k.pair_sums(at(x, r * n), at(x, r * n), n, 0, nullptr, sums);
+          d = sums[1];
+        }
         double s = 1 / std::sqrt(d / static_cast<double>(n) + eps);
         k.normalise(at(x, r * n), at(y, r * n), n, m, s, data_or_null(w), data_or_null(b));
-        set(mean, r, m);
         set(rstd, r, s);
       }
     });
+  }
   return {narrow_to(y, input.dtype()), mean, rstd};
+}
+Three layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias, double eps) {
+  const int64_t rows = check_layer_norm(input, shape, weight, bias);
+  return normalise_rows("layer_norm", input, shape, rows, weight, bias, eps, true);
+}
+Two rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight, std::optional<double> eps) {
+  const int64_t rows = check_rms_norm(input, shape, weight);
+  auto [y, mean, rstd] =
+      normalise_rows("rms_norm", input, shape, rows, weight, Tensor(), rms_norm_eps(input, eps), false);
+  return {y, rstd};
 }
 
 // sums[0] += for each column the weight's gradient, sums[1] the bias's, over `rows` rows of n columns.
@@ -90,14 +110,13 @@ void sum_rows(int64_t rows, int64_t n, DType type, const Tensor& dw, const Tenso
   copy_(db, make_view(total, Dims{n}, Dims{1}, n));
 }
 
-Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& mean,
-                          const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
-  const int64_t rows = check_layer_norm(input, shape, weight, Tensor());
-  check_norm_backward("native_layer_norm_backward", grad, input, {&mean, &rstd}, rows, mask);
-  const DType type = checked_type("layer_norm_backward", input),
-              weight_type = weight.defined() ? weight.dtype() : input.dtype();
-  Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), m = widen(mean, type),
-         s = widen(rstd, type);
+// The mean is undefined where it was left in.
+Three rows_backward(const char* op, const Tensor& grad, const Tensor& input, IntSpan shape, int64_t rows,
+                    const Tensor& mean, const Tensor& rstd, const Tensor& weight, Mask mask) {
+  const DType type = checked_type(op, input), weight_type = weight.defined() ? weight.dtype() : input.dtype();
+  const bool centred = mean.defined();
+  Tensor g = widen(grad, type), x = widen(input, type), w = widen(weight, type), s = widen(rstd, type),
+         m = centred ? widen(mean, type) : zeros(Dims{rows}, type, Device{});
   const int64_t n = checked_numel(shape);
   const RowKernels& k = row_kernels(type);
   Three out;
@@ -106,8 +125,8 @@ Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape
     double sums[2], u = get(m, r), v = get(s, r);
     k.pair_sums(at(g, r * n), at(x, r * n), n, u, data_or_null(w), sums);
     const double b = -v * v * v * sums[1] / static_cast<double>(n);
-    k.affine(at(g, r * n), at(x, r * n), at(dx, r * n), n, v, b, -v * sums[0] / static_cast<double>(n) - b * u,
-             data_or_null(w));
+    const double c = centred ? -v * sums[0] / static_cast<double>(n) - b * u : 0;
+    k.affine(at(g, r * n), at(x, r * n), at(dx, r * n), n, v, b, c, data_or_null(w));
   };
   if (mask[1] || mask[2]) {
     Tensor dw = empty_tensor(Dims{n}, weight_type, Device{}), db = empty_tensor(Dims{n}, weight_type, Device{});
@@ -129,6 +148,20 @@ Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape
   }
   if (mask[0]) std::get<0>(out) = narrow_to(dx, input.dtype());
   return out;
+}
+Three layer_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& mean,
+                          const Tensor& rstd, const Tensor& weight, const Tensor&, Mask mask) {
+  const int64_t rows = check_layer_norm(input, shape, weight, Tensor());
+  check_norm_backward("native_layer_norm_backward", grad, input, {&mean, &rstd}, rows, mask);
+  return rows_backward("layer_norm_backward", grad, input, shape, rows, mean, rstd, weight, mask);
+}
+Two rms_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& rstd, const Tensor& weight,
+                      Mask mask) {
+  const int64_t rows = check_rms_norm_backward(grad, input, shape, rstd, weight, mask);
+  const bool wanted[3] = {mask[0], mask[1], false};
+  auto [dx, dw, db] =
+      rows_backward("rms_norm_backward", grad, input, shape, rows, Tensor(), rstd, weight, Mask(wanted));
+  return {dx, dw};
 }
 
 // --- batch norm: [N, C, S] in memory, or [N, S, C] ("last")
@@ -350,6 +383,8 @@ Three group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor&
 void register_norm() {
   set_cpu_kernel("aten::native_layer_norm", kernel<&layer_norm>());
   set_cpu_kernel("aten::native_layer_norm_backward", kernel<&layer_norm_backward>());
+  set_cpu_kernel("aten::_fused_rms_norm", kernel<&rms_norm>());
+  set_cpu_kernel("aten::_fused_rms_norm_backward", kernel<&rms_norm_backward>());
   set_cpu_kernel("aten::native_batch_norm", kernel<&batch_norm>());
   set_cpu_kernel("aten::native_batch_norm_backward", kernel<&batch_norm_backward>());
   set_cpu_kernel("aten::native_group_norm", kernel<&group_norm>());

@@ -8,10 +8,14 @@ changes nothing.
 import contextlib
 import contextvars
 import enum
+import warnings
 
 from facula import _missing
 
-__all__ = ["SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS"]
+__all__ = [
+    "SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS", "activate_flash_attention_impl", "current_flash_attention_impl",
+    "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl",
+]  # fmt: skip
 
 WARN_FOR_UNFUSED_KERNELS = False
 
@@ -47,6 +51,47 @@ def sdpa_kernel(backends, set_priority: bool = False):
         yield {}
     finally:
         _wanted.reset(token)
+
+
+# --- implementations that other packages bring: a name, and a function that puts its kernels in place
+_implementations: dict = {}
+_active: tuple | None = None  # name and handle
+
+
+def register_flash_attention_impl(impl: str, *, register_fn) -> None:
+    """Makes an implementation known; register_fn replaces kernels and may return a handle with remove()."""
+    _implementations[impl] = register_fn
+
+
+def list_flash_attention_impls() -> list[str]:
+    """The names of implementations that can be activated."""
+    return sorted(_implementations)
+
+
+def current_flash_attention_impl() -> str | None:
+    """The implementation that was activated, None for Facula's own."""
+    return None if _active is None else _active[0]
+
+
+def activate_flash_attention_impl(impl: str) -> None:
+    """Puts an implementation in the place of the one before."""
+    global _active
+    restore_flash_attention_impl(_raise_warn=False)
+    if impl not in _implementations:
+        raise ValueError(f"Unknown flash attention impl '{impl}'. Available implementations: {list_flash_attention_impls()}")
+    handle = _implementations[impl]()
+    if handle is not None:
+        _active = (impl, handle)
+
+
+def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
+    """Goes back to Facula's own implementation."""
+    global _active
+    if _active is not None:
+        _active[1].remove()
+    elif _raise_warn:
+        warnings.warn("Trying to restore the default implementation when no other was activated", stacklevel=2)
+    _active = None
 
 
 __getattr__ = _missing.missing("facula.nn.attention")

@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Callable
 
+from facula._C import dtype
 from facula._tensor import Tensor
 from facula.nn import _reduction
 from facula.nn import functional as F
 from facula.nn.modules.distance import PairwiseDistance
+from facula.nn.modules.linear import Linear
 from facula.nn.modules.module import Module
 
 __all__ = [
     "L1Loss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "GaussianNLLLoss", "KLDivLoss", "MSELoss", "BCELoss",
     "BCEWithLogitsLoss", "HingeEmbeddingLoss", "MultiLabelMarginLoss", "SmoothL1Loss", "HuberLoss", "SoftMarginLoss",
     "CrossEntropyLoss", "MultiLabelSoftMarginLoss", "CosineEmbeddingLoss", "MarginRankingLoss", "MultiMarginLoss",
-    "TripletMarginLoss", "TripletMarginWithDistanceLoss", "CTCLoss",
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss", "CTCLoss", "LinearCrossEntropyLoss", "LinearCrossEntropyOptions",
 ]  # fmt: skip
 
 
@@ -96,6 +100,74 @@ class CrossEntropyLoss(_WeightedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
             input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction, label_smoothing=self.label_smoothing
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LinearCrossEntropyOptions:
+    """How linear_cross_entropy cuts its batch: batch_chunk_size rows at a time, or by chunking_method.
+
+    "aspect_ratio" makes the logits of a chunk about as large as the input, "aspect_ratio:N" N times smaller; "auto" is
+    the former. What the others say about precision and memory holds here whatever they are: chunks are accumulated in
+    the type of the input, and backward may be called again.
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: dtype | None = None
+
+    def __post_init__(self) -> None:
+        if self.acc_policy not in ("accurate", "compact", "auto"):
+            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}; expected one of 'accurate', 'compact', 'auto'")
+        name, given, factor = (self.chunking_method or "auto").partition(":")
+        if name not in ("auto", "aspect_ratio") or (given and not (name == "aspect_ratio" and factor.isdigit() and int(factor) > 0)):
+            raise ValueError(f"invalid chunking_method: {self.chunking_method!r}; expected None, 'auto', 'aspect_ratio' or 'aspect_ratio:N'")
+        if self.batch_chunk_size is not None and not (isinstance(self.batch_chunk_size, int) and self.batch_chunk_size > 0):
+            raise ValueError(f"batch_chunk_size must be positive int or None, got {self.batch_chunk_size!r}")
+
+    def rows(self, batch: int, features: int, classes: int) -> int:
+        """How many rows a chunk has."""
+        if self.batch_chunk_size is not None or self.chunking_method is None:
+            return min(self.batch_chunk_size or batch, batch)
+        share = -(-batch // -(-classes // max(features, 1)))
+        factor = int(self.chunking_method.partition(":")[2] or 1)
+        return max(min((1 << (share - 1).bit_length()) // factor, batch), 1)
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """CrossEntropyLoss of a Linear layer: (N, in_features) and classes (N, *out_features)."""
+
+    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device=None, dtype=None,
+        weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(weight, None, None, reduction)
+        self.num_classes = num_classes
+        self.out_features = out_features
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias=bias, device=device, dtype=dtype)
+        self.options = options
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input, self.linear.weight.reshape(*shape, self.linear.in_features), target, linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
+            options=self.options,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
 

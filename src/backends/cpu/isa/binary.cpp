@@ -6,6 +6,7 @@
 #include "kernels/formulas/binary.h"
 #include "kernels/formulas/common.h"
 #include "kernels/formulas/shared.h"
+#include "kernels/formulas/special.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
@@ -18,6 +19,7 @@ using binary_ops = scalar::op_list<void
 #include "facula/formulas/common.def"
 #include "facula/formulas/shared.def"
 #include "facula/formulas/binary.def"
+#include "facula/formulas/special.def"
 #include "facula/formulas/end.h"
                                >;
 // clang-format on

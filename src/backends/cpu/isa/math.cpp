@@ -5,6 +5,7 @@
 #include "kernels/formulas/base.h"
 #include "kernels/formulas/math.h"
 #include "kernels/formulas/shared.h"
+#include "kernels/formulas/special.h"
 
 namespace fc::cpu::FC_ISA {
 namespace {
@@ -16,6 +17,7 @@ using math_ops = scalar::op_list<void
 #include "facula/formulas/base.def"
 #include "facula/formulas/shared.def"
 #include "facula/formulas/math.def"
+#include "facula/formulas/special.def"
 #include "facula/formulas/end.h"
                                >;
 // clang-format on
