@@ -2,6 +2,8 @@
 // Distances between rows of two matrices, of one matrix, and between pairs.
 #include "plan/distance.h"
 
+#include <cmath>
+
 #include "define/row.h"
 #include "ops/register.h"
 
@@ -56,6 +58,33 @@ void cdist_grad(Grad& g) {  // (x1, x2, p, compute_mode); the engine sums over w
     g.set(1, call<"aten::_cdist_backward", Tensor>(transpose(go, -2, -1), x2, x1, p, transpose(r, -2, -1)));
 }
 
+// On devices without a kernel: all differences at once.
+Tensor norm_of(const Tensor& difference, double p) {
+  return call<"aten::linalg_vector_norm", Tensor>(difference, Scalar(p), std::optional<IntSpan>(Dims{-1}), false,
+                                                  std::optional<DType>());
+}
+// What a gradient of distances gives to the first of two rows; where the distance is 0, nothing.
+Tensor pull(const Tensor& grad, const Tensor& difference, double p, const Tensor& distance) {
+  if (p == 0) return zeros_like(difference);
+  const Tensor g = unsqueeze(grad, -1), d = unsqueeze(distance, -1), sign = sgn(difference);
+  if (p == 1) return mul(g, sign);
+  if (std::isinf(p)) return mul(mul(g, sign), to_dtype(eq(abs(difference), d), difference.dtype()));
+  const Tensor share = div(abs(difference), d);
+  return masked_fill(mul(mul(g, sign), call<"aten::pow.Tensor_Scalar", Tensor>(share, Scalar(p - 1))), eq(d, 0), 0);
+}
+Tensor cdist_decomposition(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t>) {
+  plan_distances(x1, x2, p);
+  return norm_of(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p);
+}
+Tensor cdist_backward_decomposition(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
+                                    const Tensor& distances) {
+  const Distances d = plan_distances(x1, x2, p);
+  FC_CHECK(Dims::same(grad.sizes(), d.output) && Dims::same(distances.sizes(), d.output),
+           "_cdist_backward: expected a gradient and distances of size ", IntSpan(d.output), ", got ", grad.sizes(),
+           " and ", distances.sizes());
+  return sum(pull(grad, sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, distances), Dims{-2});
+}
+
 Tensor pdist(const Tensor& self, double p) {
   check_pdist(self, p);
   return call<"aten::_pdist_forward", Tensor>(self, p);
@@ -83,11 +112,13 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
      .meta = kernel<&cdist_meta>(),
+     .decomposition = kernel<&cdist_decomposition>(),
      .saves = "x1 x2 p result",
      .grad = cdist_grad,
      .hidden = true},
     {.schema = "_cdist_backward(Tensor grad_output, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
      .meta = kernel<&cdist_backward_meta>(),
+     .decomposition = kernel<&cdist_backward_decomposition>(),
      .hidden = true},
     {.schema = "pdist(Tensor self, float p=2.) -> Tensor",
      .doc = "The p-norm distance between every two rows, row by row.",

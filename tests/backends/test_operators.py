@@ -39,7 +39,7 @@ SEARCH = ["searchsorted.Tensor"]
 LOOPS = re.findall(r"FC_(?:MATH|BINARY)\(\d+, (\w+)", (TESTS.parent / "include/facula/formulas/special.def").read_text())
 SPECIAL = [name if name.startswith("igamma") else f"special_{name}{overload}" for name in LOOPS if name != "special_erfcx"
            for overload in (("", ".self_scalar", ".other_scalar") if name == "zeta" else ("", ".x_scalar", ".n_scalar") if "polynomial" in name else ("",))]  # fmt: skip
-NOT_DECOMPOSED = ["_adaptive_avg_pool3d", "_cdist_forward", "_ctc_loss", "_embedding_bag", "_pdist_forward", "adaptive_max_pool2d", "adaptive_max_pool3d",
+NOT_DECOMPOSED = ["_adaptive_avg_pool3d", "_ctc_loss", "_embedding_bag", "_pdist_forward", "adaptive_max_pool2d", "adaptive_max_pool3d",
                   "avg_pool3d", "fractional_max_pool2d", "fractional_max_pool3d", "grid_sampler_2d", "grid_sampler_3d", "max_pool3d_with_indices"]  # fmt: skip
 EXPECTED = {f"aten::{name}" for name in GATHER + SCATTER + SCAN + SORT + SIZE_FROM_VALUES + NO_COMPLEX + LAPACK + FOURIER + SEARCH + SPECIAL + NOT_DECOMPOSED}
 
