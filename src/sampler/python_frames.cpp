@@ -67,6 +67,11 @@ void Python::find(Header& header) {
     header.other_python = found ? found : 3 << 8;
     return;
   }
+  uint32_t read;
+  if (!copy(reinterpret_cast<uint64_t>(version), read)) {  // some containers forbid the call
+    header.other_python = Header::kForbidden;
+    return;
+  }
   Dl_info info;
   const ElfW(Sym)* symbol = nullptr;
   if (!dladdr1(loop, &info, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)), RTLD_DL_SYMENT) || !symbol)

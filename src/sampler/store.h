@@ -44,6 +44,7 @@ struct CodeText {
 static_assert(sizeof(CodeText) == 16);
 
 struct Header {
+  static constexpr uint32_t kForbidden = UINT32_MAX;  // in other_python: the kernel does not let us read frames
   char magic[8];
   uint32_t period_ns, process;
   std::atomic<uint64_t> used, allocated;  // bytes of the file

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 THREAD, NATIVE, PYTHON, OBJECT, CODE = range(1, 6)
+FORBIDDEN = 0xFFFFFFFF  # in place of another Python's version: its frames may not be read
 _RECORD = struct.Struct("<HHIIIQ")
 _HEADER = struct.Struct("<8sII7QII512s")
 _CODE_TEXT = struct.Struct("<i3H3B2BB")

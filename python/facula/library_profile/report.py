@@ -11,6 +11,7 @@ import signal
 
 from facula.library_profile import symbols
 from facula.library_profile.model import Node, Profile
+from facula.library_profile.record import FORBIDDEN
 
 
 def _table(head: list, rows: list, left: int = 1) -> list:
@@ -56,7 +57,9 @@ def notes(p: Profile) -> list:
             lines.append(f"{os.path.basename(path)} is stripped: names come from what it exports and from separate debug files; {100 * share:.1f} % of its ticks are shown by address")
     if not symbols._libdw():
         lines.append(symbols.reader())
-    if p.other_python:
+    if p.other_python == FORBIDDEN:
+        lines.append("lines of Python are not shown: this system does not allow process_vm_readv, by which they are read")
+    elif p.other_python:
         found = f"{p.other_python >> 8}.{p.other_python & 255}" if p.other_python & 255 else "before 3.11"
         lines.append(f"lines of Python are read from CPython 3.11, not from {found}: its functions show as the interpreter's")
     if p.uncounted:
