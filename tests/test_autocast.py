@@ -133,7 +133,7 @@ def test_without_cuda(torch):
         scaler = torch.cuda.amp.GradScaler(enabled=False)
     assert not scaler.is_enabled() and scaler.scale(3) == 3 and scaler.state_dict() == {}
     with pytest.warns(UserWarning, match="Disabling"):
-        assert not torch.amp.GradScaler("cuda").is_enabled()
+        assert not torch.amp.GradScaler("cuda").is_enabled() and torch.GradScaler is torch.amp.GradScaler
     with pytest.warns(FutureWarning, match=r"torch.cpu.amp.autocast\(args...\)` is deprecated"):
         torch.cpu.amp.autocast()
     assert torch.cuda.amp.common.amp_definitely_not_available()

@@ -151,3 +151,13 @@ def test_dispatch_mode(torch):
     n = len(seen)
     torch.ones(2).neg()
     assert len(seen) == n
+
+
+def test_names_of_functions(torch):
+    from importlib import import_module
+
+    name = import_module(f"{torch.__name__}.overrides").resolve_name
+    tensor = torch.Tensor
+    found = [name(f) for f in (tensor.to, tensor.add, torch.add, tensor.grad.__get__, tensor.grad_fn.__get__, tensor.__deepcopy__, torch.nn.functional.relu)]
+    assert found == ["torch.Tensor.to", "torch.Tensor.add", "torch.add", "torch.Tensor.grad.__get__", "torch.Tensor.grad_fn.__get__", "torch.Tensor.__deepcopy__",
+                     "torch.nn.functional.relu"]  # fmt: skip

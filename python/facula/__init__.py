@@ -88,7 +88,7 @@ _LATER = (
     "types",
     "xpu",
 )
-__getattr__ = _missing.missing("facula", _LATER)
+__getattr__ = _missing.missing("facula", _LATER, {"GradScaler": "facula.amp.grad_scaler"})
 
 
 def __dir__():

@@ -4,12 +4,15 @@
 import importlib
 
 
-def missing(module, later=()):
-    """The `__getattr__` of a module. later: its parts that are imported when they are first asked for."""
+def missing(module, later=(), names=None):
+    """The `__getattr__` of a module. later: its parts that are imported when they are first asked for; names: {name: the
+    module that it is taken from then}."""
 
     def absent(name: str):
         if name in later:
             return importlib.import_module(f"{module}.{name}")
+        if names and name in names:
+            return getattr(importlib.import_module(names[name]), name)
         raise AttributeError(f"module '{module}' has no attribute '{name}': this part of torch does not exist here (yet)")
 
     return absent

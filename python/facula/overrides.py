@@ -78,10 +78,13 @@ def resolve_name(f):
     if isinstance(f, _C.Operator):
         return str(f)
     owner = getattr(f, "__self__", None)
+    owner = owner.fget if isinstance(owner, property) else owner
     if getattr(f, "__name__", "") in ("__get__", "__set__") and hasattr(owner, "__name__"):
         return f"torch.Tensor.{owner.__name__}.{f.__name__}"
     name = getattr(f, "__name__", None)
-    if isinstance(f, _C.Method) or getattr(_C.TensorBase, name or "", None) is f:
+    from facula._tensor import Tensor
+
+    if isinstance(f, _C.Method) or getattr(Tensor, name or "", None) is f:
         return f"torch.Tensor.{name}"
     module = getattr(f, "__module__", "") or ""
     return f"{module.replace('facula', 'torch', 1)}.{name}" if name else None

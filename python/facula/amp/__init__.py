@@ -6,12 +6,4 @@ from facula.amp.autocast_mode import autocast, custom_bwd, custom_fwd, get_autoc
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_absent = _missing.missing("facula.amp", ("grad_scaler",))
-
-
-def __getattr__(name: str):
-    if name == "GradScaler":
-        from facula.amp.grad_scaler import GradScaler
-
-        return GradScaler
-    return _absent(name)
+__getattr__ = _missing.missing("facula.amp", ("grad_scaler",), {"GradScaler": "facula.amp.grad_scaler"})
