@@ -14,7 +14,8 @@ EOF
 )
 if [ ! -x "$environment/bin/python" ]; then "$python" -m venv "$environment"; fi
 if [ "$(cat "$environment/installed" 2> /dev/null)" != "$versions" ]; then
-  # shellcheck disable=SC2086 -- one word per package
+  # $versions is one word per package.
+  # shellcheck disable=SC2086
   PYTHONPATH=$build/python/facula/_shim "$environment/bin/python" -m pip install -q --disable-pip-version-check $versions pytest ||
     { echo "test_programs: the packages could not be installed: this test needs PyPI, or an index that PIP_INDEX_URL names" >&2; exit 1; }
   echo "$versions" > "$environment/installed"
