@@ -25,6 +25,7 @@ class ObjectSource final : public files::Source {
  public:
   ObjectSource(nb::object file, uint64_t begin, uint64_t size) : Source(size), file_(std::move(file)), begin_(begin) {}
   using Source::read;
+  bool serves_threads() const override { return false; }
   void read(uint64_t offset, void* to, size_t bytes) override {
     file_.attr("seek")(begin_ + offset);
     for (auto p = static_cast<char*>(to); bytes > 0;) {

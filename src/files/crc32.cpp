@@ -11,11 +11,12 @@ namespace fc::files {
 namespace {
 
 // Eight tables: eight bytes a step.
+constexpr uint32_t kPolynomial = 0xEDB88320;  // the highest power is the lowest bit
 constexpr auto tables = [] {
   std::array<std::array<uint32_t, 256>, 8> t{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t c = i;
-    for (int bit = 0; bit < 8; ++bit) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+    for (int bit = 0; bit < 8; ++bit) c = c & 1 ? kPolynomial ^ (c >> 1) : c >> 1;
     t[0][i] = c;
   }
   for (size_t k = 1; k < 8; ++k)
@@ -33,6 +34,16 @@ uint32_t by_tables(uint32_t crc, const unsigned char* p, size_t n) {
   }
   for (; n > 0; ++p, --n) crc = tables[0][(crc ^ *p) & 255] ^ (crc >> 8);
   return crc;
+}
+
+// Modulo the checksum's polynomial.
+uint32_t multiply(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t bit = uint32_t{1} << 31; bit; bit >>= 1) {
+    if (a & bit) product ^= b;
+    b = b & 1 ? kPolynomial ^ (b >> 1) : b >> 1;
+  }
+  return product;
 }
 
 #if defined(__x86_64__)
@@ -117,5 +128,12 @@ uint32_t crc32(uint32_t crc, const void* data, size_t bytes) {
 #endif
   return ~by_tables(crc, p, bytes);
 }
+
+// Bytes that follow multiply a message by x^8 each.
+Crc32Shift::Crc32Shift(uint64_t bytes) : factor_(uint32_t{1} << 31) {
+  for (uint32_t power = uint32_t{1} << 23; bytes; bytes >>= 1, power = multiply(power, power))
+    if (bytes & 1) factor_ = multiply(factor_, power);
+}
+uint32_t Crc32Shift::operator()(uint32_t crc) const { return multiply(factor_, crc); }
 
 }  // namespace fc::files

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/threads.h"
 
 namespace fc::files {
 
@@ -26,7 +27,15 @@ FileSource::FileSource(int fd, uint64_t begin) : Source(0), fd_(fd), begin_(begi
 }
 
 void FileSource::read(uint64_t offset, void* to, size_t bytes) {
-  for (auto p = static_cast<char*>(to); bytes > 0;) {
+  const auto chunks = static_cast<int64_t>((bytes + kReadChunk - 1) / kReadChunk);
+  parallel_for(0, chunks, 4, [&](int64_t from, int64_t end) {
+    const size_t first = static_cast<size_t>(from) * kReadChunk, last = static_cast<size_t>(end) * kReadChunk;
+    read_part(offset + first, static_cast<char*>(to) + first, std::min(last, bytes) - first);
+  });
+}
+
+void FileSource::read_part(uint64_t offset, char* p, size_t bytes) {
+  while (bytes > 0) {
     const ssize_t n = pread(fd_, p, bytes, static_cast<off_t>(begin_ + offset));
     if (n < 0 && errno == EINTR) continue;
     FC_CHECK(n >= 0, "cannot read the file: ", std::strerror(errno));

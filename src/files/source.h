@@ -15,10 +15,13 @@ struct SystemError : Error {  // OSError in Python
   int number;
 };
 
+inline constexpr size_t kReadChunk = 1 << 18;  // what is read at a time stays in the cache for its checksum
+
 class Source {
  public:
   virtual ~Source() = default;
   uint64_t size() const { return size_; }
+  virtual bool serves_threads() const { return true; }  // may be read by several at once
   // Throws when the bytes are not all there (the file may have become shorter).
   virtual void read(uint64_t offset, void* to, size_t bytes) = 0;
   std::string read(uint64_t offset, size_t bytes) {
@@ -42,13 +45,16 @@ class MemorySource final : public Source {
   std::string_view bytes_;
 };
 
-class FileSource final : public Source {  // from `begin` to the file's end; does not own the descriptor
+// From `begin` to the file's end; does not own the descriptor. Much at once is read by all threads: copying out of the
+// page cache into fresh memory is work, of which a core does a few gigabytes a second.
+class FileSource final : public Source {
  public:
   explicit FileSource(int fd, uint64_t begin = 0);
   using Source::read;
   void read(uint64_t offset, void* to, size_t bytes) override;
 
  private:
+  void read_part(uint64_t offset, char* to, size_t bytes);
   int fd_;
   uint64_t begin_;
 };

@@ -2,9 +2,11 @@
 #include "files/zip.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "core/error.h"
+#include "core/threads.h"
 #include "files/crc32.h"
 
 namespace fc::files {
@@ -14,7 +16,6 @@ constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50
                    kLocator64 = 0x07064b50, kDescriptor = 0x08074b50;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20;
 constexpr uint32_t k32 = 0xFFFFFFFF;  // "see the 64-bit field"
-constexpr size_t kChunk = 1 << 20;    // stays in the cache between reading and checksum
 
 template <class... Parts>
 [[noreturn]] void refuse(const Parts&... parts) {
@@ -174,14 +175,21 @@ const Record& ZipReader::get(const std::string& name) const {
 }
 
 void ZipReader::read(const Record& record, void* to) const {
-  uint32_t crc = 0;
   auto p = static_cast<char*>(to);
-  for (uint64_t done = 0; done < record.bytes;) {
-    const size_t n = std::min<uint64_t>(kChunk, record.bytes - done);
-    source_.read(record.offset + done, p + done, n);
-    crc = crc32(crc, p + done, n);
-    done += n;
-  }
+  const uint64_t chunks = (record.bytes + kReadChunk - 1) / kReadChunk;
+  std::vector<uint32_t> sums(chunks);
+  parallel_for(0, static_cast<int64_t>(chunks), source_.serves_threads() ? 4 : INT64_MAX,
+               [&](int64_t from, int64_t end) {
+                 for (auto i = static_cast<uint64_t>(from); i < static_cast<uint64_t>(end); ++i) {
+                   const uint64_t at = i * kReadChunk;
+                   const size_t n = std::min<uint64_t>(kReadChunk, record.bytes - at);
+                   source_.read(record.offset + at, p + at, n);
+                   sums[i] = crc32(0, p + at, n);
+                 }
+               });
+  uint32_t crc = 0;
+  const Crc32Shift whole(kReadChunk), last(chunks ? record.bytes - (chunks - 1) * kReadChunk : 0);
+  for (uint64_t i = 0; i < chunks; ++i) crc = (i + 1 < chunks ? whole : last)(crc) ^ sums[i];
   // Zero is also what writers leave there that were told to compute none.
   FC_ZIP(record.crc == 0 || crc == record.crc, "the checksum of a record differs: the file is damaged");
 }
@@ -252,7 +260,7 @@ void ZipWriter::end(Entry e) {
 void ZipWriter::add(std::string_view name, const void* data, uint64_t bytes) {
   Entry e = begin(name, bytes);
   for (uint64_t done = 0; done < bytes;) {
-    const size_t n = std::min<uint64_t>(kChunk, bytes - done);
+    const size_t n = std::min<uint64_t>(kReadChunk, bytes - done);
     auto p = static_cast<const char*>(data) + done;
     e.crc = crc32(e.crc, p, n);
     sink_.write(p, n);

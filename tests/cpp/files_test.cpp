@@ -54,6 +54,8 @@ TEST(Files, ChecksumsAreTheDefinition) {
     EXPECT_EQ(crc32(0, part.data(), part.size()), bit_by_bit(part)) << n;
     const size_t half = part.size() / 3;
     EXPECT_EQ(crc32(crc32(0, part.data(), half), part.data() + half, part.size() - half), bit_by_bit(part)) << n;
+    const uint32_t first = crc32(0, part.data(), half), rest = crc32(0, part.data() + half, part.size() - half);
+    EXPECT_EQ(Crc32Shift(part.size() - half)(first) ^ rest, bit_by_bit(part)) << n;
   }
 }
 
