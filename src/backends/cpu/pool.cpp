@@ -460,9 +460,10 @@ Tensor adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
   return out;
 }
 
-// The largest element of each window and where it stands; windows_of(plane) says which windows.
+// The largest element of each window and where it stands. list_windows() gives a function of the plane that says which
+// windows; it runs after the results were made, since a size that they have no room for has no room for its windows.
 template <class W>
-Two max_of_windows(const char* op, const Tensor& self, IntSpan size, const W& windows_of) {
+Two max_of_windows(const char* op, const Tensor& self, IntSpan size, const W& list_windows) {
   const auto spatial = static_cast<int64_t>(size.size());
   const MemoryFormat format = pool_format(self, spatial);
   Tensor in = contiguous(self), out = empty_tensor(with_spatial(self, size), self.dtype(), Device{}),
@@ -471,6 +472,7 @@ Two max_of_windows(const char* op, const Tensor& self, IntSpan size, const W& wi
     using T = typename S::Stored;
     using N = typename S::Number;
     if (out.numel() == 0) return;
+    const auto windows_of = list_windows();
     const int64_t in_size = plane_size(self, spatial), out_size = plane_size(out, spatial);
     const T* src = in.template data_as<const T>();
     T* dst = out.template data_as<T>();
@@ -501,12 +503,9 @@ Two max_of_windows(const char* op, const Tensor& self, IntSpan size, const W& wi
 template <int64_t spatial>
 Two adaptive_max_pool(const Tensor& self, IntSpan size) {
   check_adaptive_pool(adaptive_max_name[spatial], self, size, spatial);
-  const Dims shape = with_spatial(self, size);
-  const bool any = checked_numel(shape) != 0;
-  // A size that has no room fails here, before its windows are listed.
-  const Tensor room = empty_tensor(shape, DType::Int64, Device{});
-  const Windows windows = any ? adaptive_windows(self, size) : Windows(self, spatial);
-  return max_of_windows(adaptive_max_name[spatial], self, size, [&](int64_t) -> const Windows& { return windows; });
+  return max_of_windows(adaptive_max_name[spatial], self, size, [&] {
+    return [windows = adaptive_windows(self, size)](int64_t) -> const Windows& { return windows; };
+  });
 }
 void check_indices(const char* op, const Tensor& grad, const Tensor& self, const Tensor& indices) {
   FC_CHECK(grad.dtype() == self.dtype() && indices.dtype() == DType::Int64 && Dims::same(grad.sizes(), indices.sizes()),
@@ -529,32 +528,35 @@ Two fractional_pool(const Tensor& self, IntSpan kernel, IntSpan size, const Tens
   Tensor numbers = contiguous(to_dtype(samples, DType::Float64));
   const auto* u = numbers.data_as<double>();
   const bool single = self.dtype() != DType::Float64;  // positions are rounded as the elements' type does
-  std::vector<Windows> planes;
-  for (int64_t plane = 0; plane < (self.dim() == spatial + 2 ? self.size(0) : 1) * self.size(-spatial - 1); ++plane) {
-    Windows& w = planes.emplace_back(self, spatial);
-    for (int64_t d = 0; d < spatial; ++d) {
-      const int64_t in = self.size(d - spatial), k = kernel[static_cast<size_t>(d)], out = size[static_cast<size_t>(d)];
-      // Images take their numbers last dimension first, volumes first dimension first.
-      const double sample = u[plane * spatial + (spatial == 2 ? 1 - d : d)];
-      auto place = [&](int64_t i) -> int64_t {
-        if (i == out - 1) return in - k;
-        if (single) {
-          const float by = static_cast<float>(in - k) / static_cast<float>(out - 1), s = static_cast<float>(sample);
-          return static_cast<int64_t>((static_cast<float>(i) + s) * by) - static_cast<int64_t>(s * by);
+  auto list = [&] {
+    std::vector<Windows> planes;
+    for (int64_t plane = 0; plane < (self.dim() == spatial + 2 ? self.size(0) : 1) * self.size(-spatial - 1); ++plane) {
+      Windows& w = planes.emplace_back(self, spatial);
+      for (int64_t d = 0; d < spatial; ++d) {
+        const int64_t in = self.size(d - spatial), k = kernel[static_cast<size_t>(d)],
+                      out = size[static_cast<size_t>(d)];
+        // Images take their numbers last dimension first, volumes first dimension first.
+        const double sample = u[plane * spatial + (spatial == 2 ? 1 - d : d)];
+        auto place = [&](int64_t i) -> int64_t {
+          if (i == out - 1) return in - k;
+          if (single) {
+            const float by = static_cast<float>(in - k) / static_cast<float>(out - 1), s = static_cast<float>(sample);
+            return static_cast<int64_t>((static_cast<float>(i) + s) * by) - static_cast<int64_t>(s * by);
+          }
+          const double by = static_cast<double>(in - k) / static_cast<double>(out - 1);
+          return static_cast<int64_t>((static_cast<double>(i) + sample) * by) - static_cast<int64_t>(sample * by);
+        };
+        for (int64_t i = 0; i < out; ++i) {
+          const int64_t first = place(i);
+          FC_CHECK(first >= 0 && first <= in - k, fractional_name[spatial], ": random samples must be in [0, 1), got ",
+                   sample);
+          w.along[3 - spatial + d].push_back({first, first + k});
         }
-        const double by = static_cast<double>(in - k) / static_cast<double>(out - 1);
-        return static_cast<int64_t>((static_cast<double>(i) + sample) * by) - static_cast<int64_t>(sample * by);
-      };
-      for (int64_t i = 0; i < out; ++i) {
-        const int64_t first = place(i);
-        FC_CHECK(first >= 0 && first <= in - k, fractional_name[spatial], ": random samples must be in [0, 1), got ",
-                 sample);
-        w.along[3 - spatial + d].push_back({first, first + k});
       }
     }
-  }
-  return max_of_windows(fractional_name[spatial], self, size,
-                        [&](int64_t plane) -> const Windows& { return planes[static_cast<size_t>(plane)]; });
+    return [planes = std::move(planes)](int64_t plane) -> const Windows& { return planes[static_cast<size_t>(plane)]; };
+  };
+  return max_of_windows(fractional_name[spatial], self, size, list);
 }
 template <int64_t spatial>
 Tensor fractional_pool_backward(const Tensor& grad, const Tensor& self, IntSpan, IntSpan size, const Tensor& indices) {
