@@ -61,6 +61,12 @@ struct Axis {
     }
     return at;
   }
+  // Without a call, as far as positions inside go; a far one, or NaN, stays outside.
+  static T floor(T at) {
+    if (!(std::abs(at) < T(1 << 22))) return std::floor(at);
+    const T whole = static_cast<T>(static_cast<int32_t>(at));
+    return whole - T(whole > at);
+  }
   int64_t checked(T at) const {  // a whole coordinate as an index
     return at >= 0 && at < T(size) ? static_cast<int64_t>(at) : -1;
   }
@@ -70,7 +76,7 @@ struct Axis {
     T slope = align ? T(size - 1) / 2 : T(size) / 2;
     T at = align ? (number + 1) / 2 * T(size - 1) : ((number + 1) * T(size) - 1) / 2;
     if (interpolation == Interpolation::Cubic) {
-      const T below = std::floor(at), x = at - below, a = T(-0.75);
+      const T below = floor(at), x = at - below, a = T(-0.75);
       t.count = 4;
       for (int j = 0; j < 4; ++j) {
         T unused = 1;
@@ -90,7 +96,7 @@ struct Axis {
       t.slope[0] = 0;
       return t;
     }
-    const T below = std::floor(at);
+    const T below = floor(at);
     t.count = 2;
     t.index[0] = checked(below);
     t.index[1] = checked(below + 1);
@@ -106,15 +112,11 @@ struct Axis {
 // channels.
 template <class T>
 struct Picked {
-  std::vector<size_t> end;
+  size_t end[kBlock], count = 0;
   std::vector<int64_t> offset;   // in a plane
-  std::vector<T> weight, slope;  // slopes by dimension of the grid, three each
-  void clear() {
-    end.clear();
-    offset.clear();
-    weight.clear();
-    slope.clear();
-  }
+  std::vector<T> weight, slope;  // slopes by dimension of the grid, three each, where they are asked for
+  Picked(int64_t taps, bool slopes)
+      : offset(static_cast<size_t>(kBlock * taps)), weight(offset.size()), slope(slopes ? 3 * offset.size() : 0) {}
 };
 
 // One position's taps in all dimensions; the grid's numbers come last dimension first.
@@ -135,8 +137,23 @@ struct Sampler {
       }
     }
   }
-  // Adds one position's elements that count to the list.
-  void pick(const T* numbers, Picked<T>& to) const {
+  int64_t taps() const {  // of a position
+    const int64_t each = axes[2].interpolation == Interpolation::Cubic    ? 4
+                         : axes[2].interpolation == Interpolation::Linear ? 2
+                                                                          : 1;
+    return (spatial == 3 ? each : 1) * each * each;
+  }
+  // Lists the elements that count for n positions.
+  template <bool slopes>
+  void pick(const T* numbers, int64_t n, Picked<T>& to) const {
+    to.count = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      pick_one<slopes>(numbers + i * spatial, to);
+      to.end[i] = to.count;
+    }
+  }
+  template <bool slopes>
+  void pick_one(const T* numbers, Picked<T>& to) const {
     Taps<T> t[3];
     if (spatial == 2) {
       t[0].count = 1;
@@ -148,16 +165,30 @@ struct Sampler {
     for (int z = 0; z < t[0].count; ++z)
       for (int y = 0; y < t[1].count; ++y)
         for (int x = 0; x < t[2].count; ++x) {
-          if (t[0].index[z] < 0 || t[1].index[y] < 0 || t[2].index[x] < 0) continue;
           const T wz = t[0].weight[z], wy = t[1].weight[y], wx = t[2].weight[x];
-          to.offset.push_back((t[0].index[z] * axes[1].size + t[1].index[y]) * axes[2].size + t[2].index[x]);
-          to.weight.push_back(wz * wy * wx);
-          for (T slope : {wz * wy * t[2].slope[x], wz * t[1].slope[y] * wx, t[0].slope[z] * wy * wx})
-            to.slope.push_back(slope);
+          to.offset[to.count] = (t[0].index[z] * axes[1].size + t[1].index[y]) * axes[2].size + t[2].index[x];
+          to.weight[to.count] = wz * wy * wx;
+          if constexpr (slopes) {
+            T* slope = &to.slope[3 * to.count];
+            slope[0] = wz * wy * t[2].slope[x];
+            slope[1] = wz * t[1].slope[y] * wx;
+            slope[2] = t[0].slope[z] * wy * wx;
+          }
+          to.count += (t[0].index[z] | t[1].index[y] | t[2].index[x]) >= 0;  // an outside one is written over
         }
-    to.end.push_back(to.offset.size());
   }
 };
+
+// The sum of n products; of the usual four without a loop.
+template <class T>
+T weighed(const T* plane, const int64_t* offset, const T* weight, size_t n) {
+  if (n == 4)
+    return (weight[0] * plane[offset[0]] + weight[1] * plane[offset[1]]) +
+           (weight[2] * plane[offset[2]] + weight[3] * plane[offset[3]]);
+  T sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += weight[i] * plane[offset[i]];
+  return sum;
+}
 
 DType wide(DType t) { return t == DType::Float64 ? t : DType::Float32; }
 template <class F>
@@ -178,21 +209,18 @@ Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation, in
     T* to = out.data_as<T>();
     const int64_t blocks = (s.out_size + kBlock - 1) / kBlock;
     parallel_for(0, input.size(0) * blocks, 1, [&](int64_t begin, int64_t end) {
-      Picked<T> picked;
+      Picked<T> picked(s.taps(), false);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t batch = i / blocks, first = i % blocks * kBlock, n = std::min(kBlock, s.out_size - first);
-        picked.clear();
-        for (int64_t j = 0; j < n; ++j) s.pick(at + (batch * s.out_size + first + j) * spatial, picked);
+        s.template pick<false>(at + (batch * s.out_size + first) * spatial, n, picked);
         for (int64_t c = 0; c < s.channels; ++c) {
           const T* plane = from + (batch * s.channels + c) * s.in_size;
           T* result = to + (batch * s.channels + c) * s.out_size + first;
+          const int64_t* offset = picked.offset.data();
+          const T* weight = picked.weight.data();
           size_t k = 0;
-          for (int64_t j = 0; j < n; ++j) {
-            T sum = 0;
-            for (const size_t last = picked.end[static_cast<size_t>(j)]; k < last; ++k)
-              sum += picked.weight[k] * plane[picked.offset[k]];
-            result[j] = sum;
-          }
+          for (int64_t j = 0; j < n; k = picked.end[j++])
+            result[j] = weighed(plane, offset + k, weight + k, picked.end[j] - k);
         }
       }
     });
@@ -218,20 +246,19 @@ std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad, const Tensor& inp
     T *to = mask[0] ? dx.data_as<T>() : nullptr, *to_grid = dgrid.data_as<T>();
     // By image: no two threads add to one element.
     parallel_for(0, input.size(0), 1, [&](int64_t begin, int64_t end) {
-      Picked<T> picked;
+      Picked<T> picked(s.taps(), true);
       std::vector<T> total;  // of each element's gradients, over the channels
       for (int64_t batch = begin; batch < end; ++batch)
         for (int64_t first = 0; first < s.out_size; first += kBlock) {
           const int64_t n = std::min(kBlock, s.out_size - first), at_grid = (batch * s.out_size + first) * spatial;
-          picked.clear();
-          for (int64_t j = 0; j < n; ++j) s.pick(at + at_grid + j * spatial, picked);
-          total.assign(picked.offset.size(), T(0));
+          s.template pick<true>(at + at_grid, n, picked);
+          total.assign(picked.count, T(0));
           for (int64_t c = 0; c < s.channels; ++c) {
             const int64_t plane = (batch * s.channels + c) * s.in_size;
             const T* here = go + (batch * s.channels + c) * s.out_size + first;
             size_t k = 0;
             for (int64_t j = 0; j < n; ++j)
-              for (const size_t last = picked.end[static_cast<size_t>(j)]; k < last; ++k) {
+              for (const size_t last = picked.end[j]; k < last; ++k) {
                 const int64_t element = plane + picked.offset[k];
                 if (to) to[element] += picked.weight[k] * here[j];
                 total[k] += from[element] * here[j];
@@ -239,7 +266,7 @@ std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad, const Tensor& inp
           }
           size_t k = 0;
           for (int64_t j = 0; j < n; ++j)
-            for (const size_t last = picked.end[static_cast<size_t>(j)]; k < last; ++k)
+            for (const size_t last = picked.end[j]; k < last; ++k)
               for (int64_t d = 0; d < spatial; ++d)
                 to_grid[at_grid + j * spatial + d] += picked.slope[k * 3 + static_cast<size_t>(d)] * total[k];
         }
