@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row and column kernels of softmax, the normalisations and mse_loss, compiled once per instruction set (isa/rows.cpp),
+// Row and column kernels of softmax, logsumexp, the normalisations and mse_loss, compiled once per instruction set (isa/rows.cpp),
 // for float32 and float64. "Rows" run along contiguous elements. "Columns" run along the outer of two axes: element (i,
 // j) lies at i * stride + j, j < m. Every sum has a fixed tree. Element pointers are of the table's type.
 #pragma once
@@ -16,6 +16,10 @@ struct RowKernels {
   void (*softmax_columns)(const void* x, void* y, int64_t n, int64_t stride, int64_t m, bool log);
   void (*softmax_columns_backward)(const void* g, const void* y, void* dx, int64_t n, int64_t stride, int64_t m,
                                    bool log);
+
+  // The logarithm of the sum of exponentials of each row, of each column.
+  void (*logsumexp)(const void* x, void* y, int64_t rows, int64_t n);
+  void (*logsumexp_columns)(const void* x, void* y, int64_t n, int64_t stride, int64_t m);
 
   // The parts of a softmax, for rows that come in pieces: the largest element (NaN does not count); x[i] = exp(x[i] -
   // shift), and their sum.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax and log_softmax: rows when the dimension is the last one, columns otherwise. Half types are widened first.
+// softmax, log_softmax and logsumexp: rows when the dimension is the last one, columns otherwise. Half types are widened first.
 #include <algorithm>
 
 #include "backends/cpu/register.h"
@@ -7,6 +7,7 @@
 #include "core/threads.h"
 #include "define/calls.h"
 #include "dispatch/call.h"
+#include "plan/reduce.h"
 
 namespace fc::cpu {
 
@@ -17,8 +18,9 @@ constexpr int64_t kColumns = 256;  // columns per piece of work at most
 
 struct Split {
   int64_t outer = 1, n = 1, inner = 1;
-  Split(const Tensor& t, int64_t dim) {
-    for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? outer : d == dim ? n : inner) *= t.size(d);
+  Split(const Tensor& t, int64_t dim) : Split(t, dim, dim) {}
+  Split(const Tensor& t, int64_t first, int64_t last) {
+    for (int64_t d = 0; d < t.dim(); ++d) (d < first ? outer : d <= last ? n : inner) *= t.size(d);
   }
 };
 
@@ -92,9 +94,37 @@ Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, D
   return dx.dtype() == input_dtype ? dx : to_dtype(dx, input_dtype);
 }
 
+// Over one dimension, or several one after the other, of float32 and float64: one pass, and nothing is written between.
+void logsumexp(void* general, const Operator& op, const Arg* args, Value* results) {
+  const Tensor& self = args[0].tensor();
+  const DimSet reduced = reduced_dims("logsumexp", args[1], self.dim());
+  const Dims dims = reduced_list(reduced, self.dim());
+  const bool one_run = !dims.empty() && dims[dims.size() - 1] - dims[0] + 1 == static_cast<int64_t>(dims.size());
+  if ((self.dtype() != DType::Float32 && self.dtype() != DType::Float64) || !one_run || self.numel() == 0) {
+    const Kernel& k = static_cast<const Operator*>(general)->all_devices();
+    k.fn(k.context, op, args, results);
+    return;
+  }
+  const Tensor x = contiguous(self);
+  const Tensor y = empty_tensor(reduced_sizes(self.sizes(), reduced, args[2].boolean()), self.dtype(), Device{});
+  const Split s(x, dims[0], dims[dims.size() - 1]);
+  const RowKernels& k = row_kernels(x.dtype());
+  const int64_t item = static_cast<int64_t>(item_size(x.dtype()));
+  auto at = [&](const Tensor& t, int64_t i) { return static_cast<char*>(t.data()) + i * item; };
+  split_work(
+      s, [&](int64_t row, int64_t count) { k.logsumexp(at(x, row * s.n), at(y, row), count, s.n); },
+      [&](int64_t i, int64_t m) {
+        const int64_t to = i / (s.n * s.inner) * s.inner + i % s.inner;
+        k.logsumexp_columns(at(x, i), at(y, to), s.n, s.inner, m);
+      });
+  results[0] = Value(y);
+}
+
 }  // namespace
 
 void register_softmax() {
+  Operator* lse = find_operator("aten::logsumexp");
+  lse->set_kernel(Device::CPU, {&logsumexp, lse});
   set_cpu_kernel("aten::_softmax", kernel<&softmax<false>>());
   set_cpu_kernel("aten::_log_softmax", kernel<&softmax<true>>());
   set_cpu_kernel("aten::_softmax_backward_data", kernel<&softmax_backward<false>>());

@@ -111,13 +111,21 @@ template <class T>
 double largest(const void* x, int64_t n) {
   return static_cast<double>(row_max(static_cast<const T*>(x), n));
 }
+// exp(x[i] - top), and 0 beyond the valid elements. Those are not exponentials of something very low: many processors
+// take a hundred cycles and more for a result below the normal range.
+template <class T, class K>
+inline Vec<T> exp_of(const T* x, K k, T top) {
+  const Vec<T> e = exp<T>(get(x, k, top) - top);
+  if constexpr (std::is_same_v<K, int>) return first_lanes<T>(k) ? e : splat(T(0));
+  else return e;
+}
+
 template <class T>
 double exp_less(void* row, int64_t n, double shift) {
   T* x = static_cast<T*>(row);
   const T top = static_cast<T>(shift);
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
   return static_cast<double>(row_sum<T>(n, [&](int64_t i, auto k) {
-    Vec<T> e = exp<T>(get(x + i, k, lowest) - top);
+    Vec<T> e = exp_of(x + i, k, top);
     put<T>(x + i, e, k);
     return e;
   }));
@@ -125,24 +133,38 @@ double exp_less(void* row, int64_t n, double shift) {
 
 template <class T>
 void softmax(const void* in, void* out, int64_t rows, int64_t n, bool log) {
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
   for (int64_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(in) + r * n;
     T* y = static_cast<T*>(out) + r * n;
     const T top = row_max(x, n);
     if (log) {
-      T total = row_sum<T>(n, [&](int64_t i, auto k) { return exp<T>(get(x + i, k, lowest) - top); });
+      T total = row_sum<T>(n, [&](int64_t i, auto k) { return exp_of(x + i, k, top); });
       const T less = std::log(total);
       each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(x + i, k) - top - less, k); });
     } else {
       T total = row_sum<T>(n, [&](int64_t i, auto k) {
-        Vec<T> e = exp<T>(get(x + i, k, lowest) - top);
+        Vec<T> e = exp_of(x + i, k, top);
         put<T>(y + i, e, k);
         return e;
       });
       const T scale = 1 / total;
       each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(y + i, k) * scale, k); });
     }
+  }
+}
+
+// What is subtracted before exponentials are taken; infinities would leave NaN.
+template <class T>
+inline T shift_of(T top) {
+  return std::abs(top) == std::numeric_limits<T>::infinity() ? T(0) : top;
+}
+template <class T>
+void logsumexp(const void* in, void* out, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* x = static_cast<const T*>(in) + r * n;
+    const T top = shift_of(row_max(x, n));
+    const T total = row_sum<T>(n, [&](int64_t i, auto k) { return exp_of(x + i, k, top); });
+    static_cast<T*>(out)[r] = std::log(total) + top;
   }
 }
 
@@ -165,17 +187,22 @@ void softmax_backward(const void* grad, const void* result, void* out, int64_t r
 constexpr int64_t kColumns = 256;  // columns at a time; their sums fit the first cache
 
 template <class T>
+inline void column_max(const T* x, int64_t n, int64_t stride, int64_t m, T* top) {
+  for (int64_t j = 0; j < m; ++j) top[j] = x[j];
+  for (int64_t i = 1; i < n; ++i) {
+    const T* row = x + i * stride;
+    for (int64_t j = 0; j < m; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
+  }
+}
+
+template <class T>
 void softmax_columns(const void* in, void* out, int64_t n, int64_t stride, int64_t columns, bool log) {
   for (int64_t start = 0; start < columns; start += kColumns) {
     const int64_t m = columns - start < kColumns ? columns - start : kColumns;
     const T* x = static_cast<const T*>(in) + start;
     T* y = static_cast<T*>(out) + start;
     T top[kColumns], total[kColumns] = {};
-    for (int64_t j = 0; j < m; ++j) top[j] = x[j];
-    for (int64_t i = 1; i < n; ++i) {
-      const T* row = x + i * stride;
-      for (int64_t j = 0; j < m; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
-    }
+    column_max(x, n, stride, m, top);
     for (int64_t i = 0; i < n; ++i)
       each<T>(m, [&](int64_t j, auto k) {
         Vec<T> e = exp<T>(get(x + i * stride + j, k) - get(top + j, k));
@@ -191,6 +218,22 @@ void softmax_columns(const void* in, void* out, int64_t n, int64_t stride, int64
       else
         for (int64_t j = 0; j < m; ++j) to[j] *= total[j];
     }
+  }
+}
+
+template <class T>
+void logsumexp_columns(const void* in, void* out, int64_t n, int64_t stride, int64_t columns) {
+  for (int64_t start = 0; start < columns; start += kColumns) {
+    const int64_t m = columns - start < kColumns ? columns - start : kColumns;
+    const T* x = static_cast<const T*>(in) + start;
+    T top[kColumns], total[kColumns] = {};
+    column_max(x, n, stride, m, top);
+    for (int64_t j = 0; j < m; ++j) top[j] = shift_of(top[j]);
+    for (int64_t i = 0; i < n; ++i)
+      each<T>(m, [&](int64_t j, auto k) {
+        put<T>(total + j, get(total + j, k) + exp<T>(get(x + i * stride + j, k) - get(top + j, k)), k);
+      });
+    for (int64_t j = 0; j < m; ++j) static_cast<T*>(out)[start + j] = std::log(total[j]) + top[j];
   }
 }
 
@@ -326,10 +369,10 @@ void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, in
 
 template <class T>
 constexpr RowKernels table() {
-  return {softmax<T>,    softmax_backward<T>, softmax_columns<T>, softmax_columns_backward<T>,
-          largest<T>,    exp_less<T>,         moments<T>,         normalise<T>,
-          pair_sums<T>,  squared_distance<T>, affine<T>,          affine_columns<T>,
-          column_sums<T>};
+  return {softmax<T>,   softmax_backward<T>,  softmax_columns<T>, softmax_columns_backward<T>,
+          logsumexp<T>, logsumexp_columns<T>, largest<T>,         exp_less<T>,
+          moments<T>,   normalise<T>,         pair_sums<T>,       squared_distance<T>,
+          affine<T>,    affine_columns<T>,    column_sums<T>};
 }
 
 }  // namespace
