@@ -349,6 +349,58 @@ def test_hooks_of_all_modules(torch, nn, net):
     assert sorted(log) == sorted([(k, n) for k in ("back", "pre") for n in ("Sequential", "Linear", "BatchNorm1d", "ReLU", "Linear", "Sequential")])
 
 
+def test_calls_find_forward_where_it_is(torch, nn):
+    class Plain(nn.Module):
+        def forward(self, *args, **kwargs):
+            return args, kwargs
+
+    class Static(nn.Module):
+        forward = staticmethod(lambda x: x + 1)
+
+    class Called(Plain):
+        def __call__(self, *args):
+            return "called", super().__call__(*args)
+
+    class Strict(Plain):
+        def __getattribute__(self, name):
+            return (lambda *a: "own") if name == "forward" else super().__getattribute__(name)
+
+    m = Plain()
+    assert m() == ((), {}) and m(1, a=2) == ((1,), {"a": 2}) and m(*range(20)) == (tuple(range(20)), {})
+    assert Static()(1) == 2 and Called()(3) == ("called", ((3,), {})) and Strict()(4) == "own"
+    m.forward = lambda x: -x
+    assert m(5) == -5
+    del m.forward
+    handle = m.register_forward_hook(lambda module, args, result: "hooked")
+    assert m(1) == "hooked"
+    handle.remove()
+    assert m(1) == ((1,), {})
+    original = nn.Module.__call__
+    try:
+        nn.Module.__call__ = lambda self, *args: ("patched", original(self, *args))
+        assert m(1) == ("patched", ((1,), {}))
+    finally:
+        nn.Module.__call__ = original
+    assert m(1) == ((1,), {})
+
+    class Unready(nn.Module):
+        def __init__(self):
+            pass
+
+        def forward(self, x):
+            return x
+
+    with pytest.raises(AttributeError, match="_backward_hooks"):
+        Unready()(1)
+
+    class Deep(nn.Module):
+        def forward(self, x):
+            return self(x)
+
+    with pytest.raises(RecursionError):
+        Deep()(1)
+
+
 def test_old_backward_hooks(torch, nn):
     log = []
     m = nn.ReLU()

@@ -199,7 +199,7 @@ class Module:
 
     forward: Callable[..., Any] = _forward_unimplemented
 
-    # A call.
+    # A call. In C (python/src/modules.cpp) unless there are hooks.
 
     def __call__(self, *args, **kwargs):
         state = self.__dict__
@@ -947,12 +947,13 @@ _MEMBERS = (Tensor, Module)
 
 
 def _look_into_modules(cls=Module):
-    """For who has replaced Module.__getattr__ and put it back: all classes look up members in C again."""
+    """For who has replaced Module.__getattr__ or __call__ and put it back: all classes do both in C again."""
     _C._look_into_modules(cls)
     for subclass in type.__subclasses__(cls):
         _look_into_modules(subclass)
 
 
+_C._set_global_hooks((_global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks))
 _look_into_modules()
 
 
