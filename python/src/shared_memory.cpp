@@ -29,6 +29,15 @@ size_t size_from(int64_t bytes) {
 
 void bind_shared_memory(nb::module_& m) {
   m.def("_new_shared", [](int64_t bytes) { return bytes_of(new_shared_storage(size_from(bytes))); });
+  // place = t, for a part of shared memory that has not been used yet; False: copy it instead.
+  m.def("_write_shared", [](const Tensor& place, const Tensor& t) {
+    if (!given(place).is_contiguous() || !given(t).is_contiguous() || place.dtype() != t.dtype() ||
+        place.numel() != t.numel() || !t.device().is_cpu() || !place.device().is_cpu())
+      return false;
+    const size_t item = item_size(t.dtype());
+    return write_shared(*place.impl().storage(), static_cast<size_t>(place.offset()) * item, t.data(),
+                        static_cast<size_t>(t.numel()) * item);
+  });
   m.def("_is_shared", [](const Tensor& t) { return is_shared(*given(t).impl().storage()); });
   m.def("_share", [](const Tensor& t) {
     Storage& s = *given(t).impl().storage();

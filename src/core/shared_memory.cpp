@@ -134,8 +134,20 @@ Ref<Storage> storage_on(std::unique_ptr<Map> m, size_t bytes) {
   return s;
 }
 
+void write_file(int fd, size_t offset, const void* from, size_t bytes) {
+  for (auto p = static_cast<const char*>(from); bytes > 0;) {
+    const ssize_t n = ::pwrite(fd, p, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    FC_CHECK(n > 0, "unable to write ", bytes, " bytes of shared memory: ", reason());
+    p += n;
+    offset += static_cast<size_t>(n);
+    bytes -= static_cast<size_t>(n);
+  }
+}
+
 void move_to(Storage& s, std::unique_ptr<Map> m) {
-  std::memcpy(m->data(), s.data(), s.bytes());
+  if (m->file.get() >= 0) write_file(m->file.get(), 0, s.data(), s.bytes());
+  else std::memcpy(m->data(), s.data(), s.bytes());
   Map* fresh = m.release();
   Block before = s.exchange({fresh->data(), unmap, fresh});
   if (s.lent()) {
@@ -160,6 +172,12 @@ Ref<Storage> new_shared_storage(size_t bytes) {
 bool is_shared(const Storage& s) {
   const Map* m = map_of(s);
   return m && m->shared;
+}
+bool write_shared(const Storage& s, size_t offset, const void* from, size_t bytes) {
+  const Map* m = map_of(s);
+  if (!m || m->file.get() < 0 || !m->shared || !m->name.empty() || !m->path.empty()) return false;
+  write_file(m->file.get(), offset, from, bytes);
+  return true;
 }
 
 void share(Storage& s) {

@@ -11,6 +11,9 @@ namespace fc {
 
 Ref<Storage> new_shared_storage(size_t bytes);  // anonymous
 bool is_shared(const Storage& s);
+// Writes through the file of anonymous shared memory, without touching the pages that are mapped here: fresh ones are
+// then neither cleared nor faulted in. False where the storage is no such memory. The range must lie inside of it.
+bool write_shared(const Storage& s, size_t offset, const void* from, size_t bytes);
 // Moves a CPU storage into anonymous shared memory, unless it is there already. Memory that was lent is kept for the
 // borrower. Nobody else may use the storage meanwhile.
 void share(Storage& s);

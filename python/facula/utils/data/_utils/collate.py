@@ -88,7 +88,8 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
     flat = _C._on_storage(_C._new_shared(numel * first.itemsize), first.dtype, [numel], [1], 0)
     whole = flat.view(len(batch), *first.shape)
     for place, t in zip(whole.unbind(0), batch, strict=True):
-        place.copy_(t)
+        if not _C._write_shared(place, t):
+            place.copy_(t)
     return whole
 
 
