@@ -31,8 +31,8 @@ SETUP = "import networks; step = networks.make({name!r}); first = step()"
 
 def measure(name, threads, options, path, order):
     """{"ours": ..., "theirs": ..., "memory": [ours, theirs] in bytes, "values": ...}."""
-    ours = reference.Side(options.ours_python, options.ours, threads, path)
-    theirs = reference.Side(options.oracle, "torch", threads, "")
+    ours = reference.Side(options.ours_python, options.ours, threads, path, options.cpu_time)
+    theirs = reference.Side(options.oracle, "torch", threads, "", options.cpu_time)
     row = operators.Row(name, None, SETUP.format(name=name), "step()")
     times = reference.measure(ours, theirs, row, "large", options.rounds, swapped=order % 2)
     if "error" not in times:

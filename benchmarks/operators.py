@@ -213,8 +213,8 @@ def select(ops=None, sizes=None, quick=False):
 class Timer:
     """One prepared statement at a time, on one module."""
 
-    def __init__(self, torch):
-        self.torch = torch
+    def __init__(self, torch, clock=time.perf_counter):
+        self.torch, self.clock = torch, clock
 
     def prepare(self, family, setup, statement, size):
         self.loop = self.scope = None
@@ -232,7 +232,7 @@ class Timer:
         loop = f"def loop(_n, _clock):\n  _start = _clock()\n  for _ in range(_n): {statement}\n  return _clock() - _start"
         exec(loop, scope)
         self.loop, self.scope = scope["loop"], scope
-        self.loop(1, time.perf_counter)
+        self.loop(1, self.clock)
 
     def value(self, expression):
         """What an expression gives in the prepared statement's scope."""
@@ -248,7 +248,7 @@ class Timer:
         An observer adds up what passes between the begin and the end of outermost kernels. Operators that a kernel
         calls are part of it; the time that observing those takes is not.
         """
-        clock, depth, begun, spent, total = time.perf_counter, 0, 0.0, 0.0, 0.0
+        clock, depth, begun, spent, total = self.clock, 0, 0.0, 0.0, 0.0
 
         def see(where, phase, op, call, forward):
             nonlocal depth, begun, spent, total
@@ -278,7 +278,7 @@ class Timer:
 
         A block is short, so that the best one has seen no other process on its core.
         """
-        return min(self.loop(n, time.perf_counter) for _ in range(blocks)) / n
+        return min(self.loop(n, self.clock) for _ in range(blocks)) / n
 
     def calibrate(self, target):
         """How many statements make a block of about target seconds."""
@@ -294,9 +294,9 @@ class Timer:
 EFFORT = {"small": (0.0003, 6), "medium": (0.001, 6), "large": (0.004, 3)}
 
 
-def work(torch):
+def work(torch, clock):
     """Obeys commands on standard input, one JSON object a line; benchmarks/reference.py gives them."""
-    timer = Timer(torch)
+    timer = Timer(torch, clock)
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -325,14 +325,16 @@ def main():
     arguments.add_argument("--threads", type=int, default=quiet.default_threads())
     arguments.add_argument("--json", help="write the times and the machine's state here")
     arguments.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    arguments.add_argument("--cpu-time", action="store_true", help="time of the processor, for busy machines; needs --threads 1")
     options = arguments.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     quiet.pin(options.threads)
     torch = importlib.import_module(options.module)
     torch.set_num_threads(options.threads)
+    clock = time.process_time if options.cpu_time else time.perf_counter
     if options.worker:
-        return work(torch)
-    timer, times, noise, before = Timer(torch), {}, {}, quiet.snapshot()
+        return work(torch, clock)
+    timer, times, noise, before = Timer(torch, clock), {}, {}, quiet.snapshot()
     print(f"{options.module} {torch.__version__}, {options.threads} threads, best of several blocks, and by what two such times differ")
     for row, size in select(options.ops, options.sizes, options.quick):
         try:

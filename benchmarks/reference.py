@@ -42,9 +42,10 @@ ADVICE = """PyTorch is timed in an environment of its own. Name its Python, or l
 class Side:
     """A worker process and the module it times."""
 
-    def __init__(self, python, module, threads, path):
+    def __init__(self, python, module, threads, path, cpu_time=False):
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path}
         command = [python, str(HERE / "operators.py"), "--worker", "--module", module, "--threads", str(threads)]
+        command += ["--cpu-time"] * cpu_time
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
@@ -194,6 +195,7 @@ def add_common_options(parser):
     folder = HERE.parent / ".oracle"
     beside = folder / "bin" / "python"
     parser.add_argument("--threads", type=thread_counts, default=[quiet.default_threads()], help="one number or several: 1,2,16")
+    parser.add_argument("--cpu-time", action="store_true", help="time of the processor, for busy machines; needs --threads 1")
     parser.add_argument("--ours", default="facula", help="module on our side; torch shows the method's own bias")
     parser.add_argument("--oracle", default=os.environ.get("FACULA_ORACLE") or (str(beside) if beside.exists() else None),
                         help="Python that has PyTorch (default: $FACULA_ORACLE)")  # fmt: skip
@@ -211,6 +213,8 @@ def finish_options(parser, arguments):
     """Parses, installs PyTorch if asked to, and says which Python runs our side."""
     folder = HERE.parent / ".oracle"
     options = parser.parse_args(arguments)
+    if options.cpu_time and options.threads != [1]:
+        parser.error("--cpu-time adds up what all threads do, those that wait included: ask for --threads 1")
     if options.install:
         install(folder)
         options.oracle = str(folder / "bin" / "python")
@@ -249,8 +253,8 @@ def go_through(options, path, threads, rng):
     pairs = operators.select(options.ops, options.sizes, options.quick)
     results, started = {}, time.time()
     for number in range(options.passes):
-        ours = Side(options.ours_python, options.ours, threads, path)
-        theirs = Side(options.oracle, "torch", threads, "")
+        ours = Side(options.ours_python, options.ours, threads, path, options.cpu_time)
+        theirs = Side(options.oracle, "torch", threads, "", options.cpu_time)
         for done, (row, size) in enumerate(pairs, number * len(pairs)):
             progress(done, options.passes * len(pairs), f"{size} {row.name}", started)
             times = measure(ours, theirs, row, size, options.rounds, swapped=number % 2)

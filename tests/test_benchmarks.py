@@ -135,3 +135,5 @@ def test_several_numbers_of_threads():
     assert reference.options_of(["--oracle", "python", "--threads", "1,2,16"]).threads == [1, 2, 16]
     with pytest.raises(SystemExit):
         reference.options_of(["--oracle", "python", "--threads", "0"])
+    with pytest.raises(SystemExit):
+        reference.options_of(["--oracle", "python", "--threads", "2", "--cpu-time"])
