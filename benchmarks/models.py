@@ -10,7 +10,8 @@ network has fresh processes, so the peak of resident memory is its own. What the
 `facula run` runs it, so that the networks' `import torch` is Facula here and in our process.
 
 "Outside" is the part of our step's time that no kernel ran in: modules, Python, dispatch, autograd, the optimiser's Python.
-An observer adds up what passes inside of kernels; the rest of the unobserved step's time is outside.
+An observer adds up what passes inside of kernels; the rest of the unobserved step's time is outside, or somewhat more: a
+microsecond of observing per kernel counts as the kernel's.
 """
 
 import argparse

@@ -246,7 +246,7 @@ class Timer:
         """What one statement of Facula's spends in kernels, the least of three times.
 
         An observer adds up what passes between the begin and the end of outermost kernels. Operators that a kernel
-        calls are part of it; the time that observing those takes is not.
+        calls are part of it; the time that observing those takes is not. Some of the observer's own cost stays inside.
         """
         clock, depth, begun, spent, total = self.clock, 0, 0.0, 0.0, 0.0
 

@@ -179,15 +179,31 @@ struct Sampler {
   }
 };
 
-// The sum of n products; of the usual four without a loop.
-template <class T>
-T weighed(const T* plane, const int64_t* offset, const T* weight, size_t n) {
-  if (n == 4)
-    return (weight[0] * plane[offset[0]] + weight[1] * plane[offset[1]]) +
-           (weight[2] * plane[offset[2]] + weight[3] * plane[offset[3]]);
-  T sum = 0;
-  for (size_t i = 0; i < n; ++i) sum += weight[i] * plane[offset[i]];
-  return sum;
+// Samples n positions of some planes, one after the other in memory: places and weights are read once for all of them.
+template <int planes, class T>
+void sample_planes(const Picked<T>& picked, int64_t n, const T* in, int64_t in_size, T* out, int64_t out_size) {
+  const int64_t* offset = picked.offset.data();
+  const T* weight = picked.weight.data();
+  size_t k = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    const size_t last = picked.end[j];
+    if (last - k == 4) {  // the usual number, without a loop
+      const int64_t *o = offset + k, o0 = o[0], o1 = o[1], o2 = o[2], o3 = o[3];
+      const T *w = weight + k, w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
+#pragma GCC unroll 4
+      for (int p = 0; p < planes; ++p) {
+        const T* x = in + p * in_size;
+        out[p * out_size + j] = (w0 * x[o0] + w1 * x[o1]) + (w2 * x[o2] + w3 * x[o3]);
+      }
+    } else {
+      for (int p = 0; p < planes; ++p) {
+        T sum = 0;
+        for (size_t i = k; i < last; ++i) sum += weight[i] * in[p * in_size + offset[i]];
+        out[p * out_size + j] = sum;
+      }
+    }
+    k = last;
+  }
 }
 
 DType wide(DType t) { return t == DType::Float64 ? t : DType::Float32; }
@@ -213,15 +229,13 @@ Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation, in
       for (int64_t i = begin; i < end; ++i) {
         const int64_t batch = i / blocks, first = i % blocks * kBlock, n = std::min(kBlock, s.out_size - first);
         s.template pick<false>(at + (batch * s.out_size + first) * spatial, n, picked);
-        for (int64_t c = 0; c < s.channels; ++c) {
-          const T* plane = from + (batch * s.channels + c) * s.in_size;
-          T* result = to + (batch * s.channels + c) * s.out_size + first;
-          const int64_t* offset = picked.offset.data();
-          const T* weight = picked.weight.data();
-          size_t k = 0;
-          for (int64_t j = 0; j < n; k = picked.end[j++])
-            result[j] = weighed(plane, offset + k, weight + k, picked.end[j] - k);
-        }
+        const T* in = from + batch * s.channels * s.in_size;
+        T* result = to + batch * s.channels * s.out_size + first;
+        int64_t c = 0;
+        for (; c + 4 <= s.channels; c += 4)
+          sample_planes<4>(picked, n, in + c * s.in_size, s.in_size, result + c * s.out_size, s.out_size);
+        for (; c < s.channels; ++c)
+          sample_planes<1>(picked, n, in + c * s.in_size, s.in_size, result + c * s.out_size, s.out_size);
       }
     });
   });

@@ -99,13 +99,19 @@ T fold_complex_lanes(const T* x, int64_t n) {
 // The same of elements at(0), at(1), ... that lie apart, in the same order: long sums are as exact in any layout.
 template <class Fold, class T, class At>
 T fold_apart(int64_t n, const At& at) {
-  constexpr int L = kLanes<T>;
+  constexpr int L = kLanes<T>, P = L < 16 ? L : 16;  // as many lanes at a time as there are registers
   T lane[L];
-  for (int l = 0; l < L; ++l) lane[l] = at(l);
-  int64_t i = L;
-  for (; i + L <= n; i += L)
-    for (int l = 0; l < L; ++l) lane[l] = Fold::join(lane[l], at(i + l));
-  for (int l = 0; i < n; ++i, ++l) lane[l] = Fold::join(lane[l], at(i));
+  const int64_t whole = n / L * L;
+  for (int first = 0; first < L; first += P) {
+    T some[P];
+#pragma GCC unroll 16
+    for (int l = 0; l < P; ++l) some[l] = at(first + l);
+    for (int64_t i = L; i < whole; i += L)
+#pragma GCC unroll 16
+      for (int l = 0; l < P; ++l) some[l] = Fold::join(some[l], at(i + first + l));
+    for (int l = 0; l < P; ++l) lane[first + l] = some[l];
+  }
+  for (int64_t i = whole; i < n; ++i) lane[i - whole] = Fold::join(lane[i - whole], at(i));
   for (int w = L / 2; w > 0; w /= 2)
     for (int l = 0; l < w; ++l) lane[l] = Fold::join(lane[l], lane[l + w]);
   return lane[0];
