@@ -10,6 +10,7 @@
 #include "define/autocast.h"
 #include "dispatch/checks.h"
 #include "dispatch/observe.h"
+#include "dispatch/route.h"
 #include "ops/register.h"
 
 namespace fc {
@@ -26,6 +27,7 @@ void initialise() {
     install_autocast_layer();
     install_device_layer();
     install_observe_layers();
+    install_route_layer();
   });
 }
 

@@ -170,8 +170,8 @@ def test_one_id_joins_call_kernel_and_backward(torch):
         pytest.skip("observers are Facula's")
     seen = []
 
-    def see(where, phase, op, call_id, forward_id):
-        seen.append((where, phase, str(op), call_id, forward_id))
+    def see(event):
+        seen.append((event.kind, event.phase, str(event.op), event.call_id, event.forward_id))
         torch.ones(1) + 1  # what an observer calls is not observed
     x = torch.ones(3, requires_grad=True)
     with torch.dispatch.observe(see):

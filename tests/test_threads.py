@@ -279,28 +279,41 @@ def test_layers_and_observers_beside_calls(torch):
 
 
 @pytest.mark.usefixtures("facula_only")
-def test_observers_left_in_a_wrong_order(torch):
+def test_observers_left_in_any_order_and_on_any_thread(torch):
     program(torch, """
         from facula.dispatch import observe
-        x = torch.ones(3)
-        a, b, c = (observe(lambda *_: None) for _ in range(3))
-        a.__enter__(); b.__enter__()
-        for act in (lambda: a.__exit__(None, None, None), lambda: b.__enter__()):
-            try: act(); raise SystemExit("no error")
-            except RuntimeError: pass
-        del a
+        x, seen = torch.ones(3), {name: [] for name in "abc"}
+        a, b, c = (observe(seen[name].append, "call") for name in "abc")
+        a.start(); b.start(); c.start()
+        try: b.start(); raise SystemExit("no error")
+        except RuntimeError as e: assert "watching already" in str(e)
+        a.stop()
+        a.stop()
+        x + 1
+        t = threading.Thread(target=b.stop); t.start(); t.join()
+        x + 1
+        del c
         gc.collect()
         x + 1
-        b.__exit__(None, None, None)
-        x + 1
-        errors = []
-        def elsewhere():
-            try: c.__exit__(None, None, None)
-            except RuntimeError as e: errors.append(e)
-        c.__enter__()
-        t = threading.Thread(target=elsewhere); t.start(); t.join()
-        assert errors
-        x + 1
+        assert [len(seen[name]) for name in "abc"] == [0, 2, 4]
+    """)
+
+
+@pytest.mark.usefixtures("facula_only")
+def test_observers_of_the_process_come_and_go_beside_calls(torch):
+    program(torch, """
+        from facula.dispatch import observe, route
+        big, x = torch.ones(5000), leaf(5000)
+        def observed():
+            seen = []
+            with observe(seen.append, "all", process=True):
+                (x * 2).sum().backward()
+            assert {e.kind for e in seen} >= {"call", "kernel", "launch", "allocate", "range"}
+        def routed():
+            with route(lambda op, args, kwargs, go_on: go_on(*args, **kwargs), process=True): big + 1
+        def replaced(): x.data = torch.ones(5000)
+        def call(): big + 1; (x * 3).sum().backward()
+        together(observed, observed, routed, replaced, call, call)
     """)
 
 

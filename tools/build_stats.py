@@ -41,6 +41,7 @@ BUDGETS = {
     "python_add": ("torch.add of two 1-element tensors from Python", "us", 0.35, 0.2),
     "python_add_grad": ("the same with autograd recording", "us", 0.7, 0.4),
     "cpp_add": ("operator call from C++", "ns", 150, 60),
+    "observe_on": ("what an observer of all events that does nothing adds to a call", "ns", 300, 150),
     "observe_off": ("instructions of a call that the idle profiling layer adds", "%", 1, 0),
 }
 KERNEL = "src/backends/cpu/isa"  # any file here is "one CPU kernel"
@@ -245,6 +246,7 @@ def cpp_calls(tree, found):
     tree.run("cmake", "--build", str(tree.build), "--target", "facula_call_cost")
     program = str(tree.build / "facula_call_cost")
     found["cpp_add"] = min(float(tree.run(program, "time")) for _ in range(5))
+    found["observe_on"] = min(float(tree.run(program, "observed")) for _ in range(5)) - found["cpp_add"]
     if not shutil.which("valgrind"):
         return
 

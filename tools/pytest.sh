@@ -8,7 +8,7 @@ build=$1 python=$2
 shift 2
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=thread' "$build/CMakeCache.txt"; then
   set -- -q tests/test_threads.py tests/test_autograd.py tests/test_front.py tests/test_overrides.py tests/test_library.py \
-    tests/test_random.py tests/backends/test_backward.py tests/backends/test_streams.py
+    tests/test_observe.py tests/test_random.py tests/backends/test_backward.py tests/backends/test_streams.py
 fi
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.txt"; then
   set -- --ignore tests/build --ignore tests/fx --ignore tests/machine --ignore tests/nn/test_classes.py --ignore tests/optim/test_schedulers.py --ignore tests/optim/test_optimizers.py \

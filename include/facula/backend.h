@@ -39,6 +39,7 @@ typedef struct fc_context {
   char* message;       /* on failure: the reason, zero-terminated */
   size_t message_size; /* bytes at `message`, at least 256 */
   void* host_data;     /* the host's; leave it alone */
+  uint64_t device_ns;  /* out: nanoseconds the device worked for this call, simulated or real; 0: it cannot tell yet */
 } fc_context;
 
 /* --- what the host gives */

@@ -38,6 +38,7 @@ class Storage : public RefCounted {
   Block exchange(Block block);
 
  private:
+  void tell_free() const noexcept;
   Block block_;
   size_t bytes_;
   Allocator* allocator_;

@@ -36,7 +36,7 @@ class AutogradMetaBase {
 };
 
 using LayerSet = uint32_t;                      // bits of dispatch/layers.h
-inline constexpr LayerSet kNotOnCpu = 1u << 1;  // layer::Devices, which a tensor's device sets
+inline constexpr LayerSet kNotOnCpu = 1u << 2;  // layer::Devices, which a tensor's device sets
 
 class TensorImpl final : public RefCounted {
  public:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers added at run time: functions that see every operator call of the threads that switch them on.
+"""Layers added at run time: functions that see every operator call of the threads that switch them on. Observers, which
+only look (`observe`), and routes, which answer in a kernel's place (`route`).
 
     def log(op, args, kwargs, go_on):
         print(op)
@@ -38,13 +39,40 @@ class Layer:
             self._bit = 0
 
 
-def observe(function):
-    """Calls function(where, phase, op, call_id, forward_id) around every operator call of this thread.
+def observe(function, events=("call", "kernel"), *, process=False, children=False):
+    """Tells function(event) what happens, from start() to stop() or for a `with` block.
 
-    where is "call" or "kernel", phase "begin" or "end". A call and its kernel have the same call_id; the calls of
-    its backward have it as forward_id.
+    events: some of "call", "kernel", "range", "launch", "copy", "fill", "library", "allocate", "free", or "all". It sees
+    the calling thread and those that work for it (backward); with process=True every thread. With children=True it goes
+    on in forked processes. Several observers may watch at once, and may be stopped in any order and on any thread. What
+    the function calls is not observed. An exception in it goes to sys.unraisablehook; the call goes on.
+
+    An event has kind, phase ("begin", "end", "once"), op, name, text, args, kwargs, result, failed, error, path, call_id,
+    parent_id, forward_id, thread, device, source, stream, bytes, device_ns, time_ns, address, storage and product.
+    args, kwargs and result can be read while the event is told, and keep what was read. docs/architecture.md says more.
     """
-    return _C._ObserveScope(function)
+    chosen = _C._event_kinds if events == "all" else (events,) if isinstance(events, str) else tuple(events)
+    unknown = [name for name in chosen if name not in _C._event_kinds]
+    if unknown or not chosen:
+        raise ValueError(f"observe: events are some of {', '.join(_C._event_kinds)}, or 'all'; got {events!r}")
+    if not callable(function):
+        raise TypeError(f"observe: expected a function of one event, got {type(function).__name__}")
+    return _C._Watch(function, sum(1 << _C._event_kinds.index(name) for name in set(chosen)), process, children)
+
+
+@contextlib.contextmanager
+def route(function, *, process=False):
+    """Asks function(op, args, kwargs, go_on) for the result of every kernel of this thread (or of the process).
+
+    It returns what the call shall give, go_on(*args, **kwargs) for what the kernel gives, or NotImplemented to stand
+    aside. It is asked below autograd, so gradients are those of the operator's own rule, and composite operators come as
+    their parts; what a kernel or the function itself calls is not asked again. Of several routes the newest is asked.
+    """
+    registration = _C._start_route(function, process)
+    try:
+        yield
+    finally:
+        _C._stop_route(registration)
 
 
 @contextlib.contextmanager

@@ -15,8 +15,9 @@ void bind_dlpack(nanobind::module_& m);
 void bind_backends(nanobind::module_& m);  // loading, fallback counts, single family calls
 void bind_shared_memory(nanobind::module_& m);
 void bind_dispatch(nanobind::module_& m);  // operators by name, layers
-void bind_files(nanobind::module_& m);     // archives, maps, safetensors
-void bind_pickle(nanobind::module_& m);    // reading and writing pickles
+void bind_observe(nanobind::module_& m);
+void bind_files(nanobind::module_& m);   // archives, maps, safetensors
+void bind_pickle(nanobind::module_& m);  // reading and writing pickles
 
 namespace py {
 void add_override_functions(PyObject* module);
@@ -25,6 +26,7 @@ void add_module_functions(PyObject* module);
 void push_saved_tensors_hooks(PyObject* pack, PyObject* unpack);  // autograd.cpp, for modes.cpp
 // Calls what a program gave, from C++ that may run on any thread: the error that it throws holds Python's.
 nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, const nanobind::dict& kwargs = {});
+void tell_what_waits() noexcept;  // observe.cpp: to observers in Python, what happened inside of a use
 // Owns a Python object, may end on any thread and gives the object up under the interpreter's lock: inside of a use
 // when that ends. The place in the list of what waits for that is made with the holder, since an end cannot fail.
 class PyHolder {

@@ -14,25 +14,30 @@
 #include "casters.h"
 #include "define/autocast.h"
 #include "define/rule.h"
+#include "dispatch.h"
 #include "dispatch/family_table.h"
-#include "dispatch/observe.h"
 #include "dispatch/operator.h"
+#include "dispatch/route.h"
 #include "dispatch/snapshot.h"
 
 namespace nb = nanobind;
 
 namespace fc {
-namespace {
 
-nb::object steal(PyObject* o) { return nb::steal(py::check(o)); }
-
-// The one Python object of an operator; operators live for ever, so do these.
-nb::object operator_object(const Operator& op) {
+// They live for ever, like operators.
+nb::object py::operator_object(const Operator& op) {
   static nb::dict& made = *new nb::dict;
   nb::object key = nb::cast(reinterpret_cast<size_t>(&op));
   if (!made.contains(key)) made[key] = nb::cast(const_cast<Operator*>(&op), nb::rv_policy::reference);
   return made[key];
 }
+
+namespace {
+
+using py::operator_object;
+using py::python_call;
+
+nb::object steal(PyObject* o) { return nb::steal(py::check(o)); }
 
 nb::list arguments(const std::vector<Parameter>& parameters) {  // they live as long as their operator: for ever
   nb::list out;
@@ -49,7 +54,9 @@ bool same_value(const Arg& a, const Value& v) {
   return to_string(a) == to_string(v.arg());
 }
 
-std::pair<nb::tuple, nb::dict> python_call(const Operator& op, const Arg* args) {
+}  // namespace
+
+std::pair<nb::tuple, nb::dict> py::python_call(const Operator& op, const Arg* args) {
   const auto& params = op.schema().parameters;
   size_t n = params.size(), last = 0;
   for (size_t i = 0; i < n; ++i)
@@ -70,6 +77,8 @@ std::pair<nb::tuple, nb::dict> python_call(const Operator& op, const Arg* args) 
   }
   return {nb::tuple(positional), keywords};
 }
+
+namespace {
 
 // `who` gave the results, for messages.
 Value from_python(nb::handle h, const Type& type, const Operator& op, std::string_view who) {
@@ -226,15 +235,39 @@ struct Continuation {
   }
 };
 
+// What f(op, args, kwargs, go_on) answers.
+nb::object ask(nb::handle f, const Operator& op, LayerSet below, const Arg* args, LayerSet exclude) {
+  auto [positional, keywords] = python_call(op, args);
+  const Continuation go_on{&op, below, exclude};
+  return py::call_python(f, nb::make_tuple(operator_object(op), positional, keywords, nb::cast(go_on)));
+}
+
 void python_layer(void* context, const Operator& op, LayerSet below, const Arg* args, Value* results) {
   py::TakeGil gil;
-  auto [positional, keywords] = python_call(op, args);
   const auto& layer = *static_cast<PythonLayer*>(context);
-  Continuation go_on{&op, below, thread_state().exclude};
+  const LayerSet exclude = thread_state().exclude;
   ExcludeLayers not_itself(layer.bit);  // what the function computes for itself is none of its business
-  nb::object r = py::call_python(layer.f, nb::make_tuple(operator_object(op), positional, keywords, nb::cast(go_on)));
-  store_results(op, r, results, layer.who);
+  store_results(op, ask(layer.f, op, below, args, exclude), results, layer.who);
 }
+
+class PythonRouter final : public Router {
+ public:
+  explicit PythonRouter(nb::object f) : f_(std::move(f)) {}
+  void route(const Operator& op, LayerSet below, const Arg* args, Value* results) override {
+    {
+      py::TakeGil gil;
+      nb::object r = ask(f_.get(), op, below, args, thread_state().exclude);
+      if (!r.is(nb::handle(Py_NotImplemented))) {
+        store_results(op, r, results, "the route");
+        return;
+      }
+    }
+    redispatch(op, below, args, results);
+  }
+
+ private:
+  py::PyHolder f_;
+};
 
 thread_local PyObject* mode_list = nullptr;  // this thread's modes, innermost last
 PyObject* name_torch_dispatch = nullptr;
@@ -303,60 +336,6 @@ void python_modes_layer(void*, const Operator& op, LayerSet below, const Arg* ar
               "'; all __torch_dispatch__ handlers returned NotImplemented");
   store_results(op, r, results, "__torch_dispatch__");
 }
-
-// --- observers in Python
-class PythonObserver final : public Observer {
- public:
-  explicit PythonObserver(nb::object f) : f_(std::move(f)) {}
-  ~PythonObserver() = default;
-  void see(const Observation& o) noexcept override {
-    py::TakeGil gil(std::nothrow);
-    if (!gil) return;
-    ExcludeLayers unwatched(layer::Observe | layer::ObserveKernel);  // it may call operators
-    PyObject* op = operator_object(o.op).ptr();                      // lives for ever
-    py::in_interpreter([&] {
-      PyObject *type, *value, *trace;
-      PyErr_Fetch(&type, &value, &trace);  // a call that failed ends with its error set
-      PyObject* r = PyObject_CallFunction(f_.ptr(), "ssOKK", o.where == Observation::Call ? "call" : "kernel",
-                                          o.begin ? "begin" : "end", op, static_cast<unsigned long long>(o.call_id),
-                                          static_cast<unsigned long long>(o.forward_id));
-      if (!r) PyErr_WriteUnraisable(f_.ptr());
-      Py_XDECREF(r);
-      PyErr_Restore(type, value, trace);
-    });
-  }
-
- private:
-  nb::object f_;
-};
-// Ends on the thread where it began, and inner ones before outer ones: threads and outer scopes hold bare pointers.
-class PythonObserveScope {
- public:
-  explicit PythonObserveScope(nb::object f) : parts_(new Parts{PythonObserver(std::move(f)), {}}) {}
-  PythonObserveScope(const PythonObserveScope&) = delete;
-  PythonObserveScope& operator=(const PythonObserveScope&) = delete;
-  ~PythonObserveScope() {
-    if (is_innermost() || !parts_->scope) delete parts_;
-    // otherwise it was dropped while it watches: what points to it must stay
-  }
-  void start() {
-    FC_CHECK(!parts_->scope, "observe: this scope has been entered already");
-    parts_->scope.emplace(parts_->observer);
-  }
-  void stop() {
-    FC_CHECK(!parts_->scope || is_innermost(),
-             "observe: scopes are left on the thread that entered them, inner ones first");
-    parts_->scope.reset();
-  }
-
- private:
-  struct Parts {
-    PythonObserver observer;
-    std::optional<ObserveScope> scope;
-  };
-  bool is_innermost() const { return parts_->scope && thread_state().observer == &parts_->observer; }
-  Parts* parts_;
-};
 
 }  // namespace
 
@@ -547,10 +526,10 @@ void bind_dispatch(nb::module_& m) {
       .def(nb::init<>())
       .def("__enter__", [](BelowAutograd& b) { b.guard.emplace(layer::Autograd); })
       .def("__exit__", [](BelowAutograd& b, nb::args) { b.guard.reset(); });
-  nb::class_<PythonObserveScope>(m, "_ObserveScope")
-      .def(nb::init<nb::object>())
-      .def("__enter__", &PythonObserveScope::start)
-      .def("__exit__", [](PythonObserveScope& s, nb::args) { s.stop(); });
+  m.def("_start_route", [](nb::object f, bool process) {
+    return start_routing(make_ref<PythonRouter>(std::move(f)), process ? Watch::Process : Watch::Thread);
+  });
+  m.def("_stop_route", [](uint64_t registration) { stop_routing(registration); });
   m.def("_include_layers", [](LayerSet bits, bool on) {
     LayerSet& include = thread_state().include;
     include = on ? include | bits : include & ~bits;

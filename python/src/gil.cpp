@@ -31,6 +31,7 @@ void give_up(PyHolder::Held* h) noexcept {
 }
 
 void drop_what_waits() {
+  tell_what_waits();
   while (waiting.held || waiting.tensors) {  // what is dropped may run Python code, which drops more
     Waiting now = std::exchange(waiting, {});
     while (now.held) give_up(std::exchange(now.held, now.held->next));

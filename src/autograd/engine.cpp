@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/use.h"
 #include "define/calls.h"
+#include "dispatch/observe.h"
 #include "dispatch/snapshot.h"
 
 namespace fc::autograd {
@@ -301,6 +302,10 @@ class Task {
       explicit Forward(uint64_t id) : before(std::exchange(thread_state().forward_id, id)) {}
       ~Forward() { thread_state().forward_id = before; }
     } forward(node.call_id);
+    std::string name;
+    if (watched(EventKind::Range)) [[unlikely]]
+      name = node.name();
+    RangeScope range(name, "backward");
     try {
       out = node.apply(std::move(in));
     } catch (...) {

@@ -8,6 +8,7 @@
 
 #include "core/device.h"
 #include "core/error.h"
+#include "core/watch.h"
 
 namespace fc {
 namespace {
@@ -40,20 +41,30 @@ struct AssertionError : Error {
 Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator, bool read_only)
     : block_(block), bytes_(bytes), allocator_(allocator), id_(new_id()), device_(device), read_only_(read_only) {}
 
-Storage::~Storage() {
+// Flat: the deleting destructor, which is what runs, shall contain it.
+[[gnu::flatten]] Storage::~Storage() {
+  if (watched(EventKind::Free)) [[unlikely]]
+    tell_free();
   if (block_.free) block_.free(block_.data, bytes_, block_.context);
+}
+
+[[gnu::noinline]] void Storage::tell_free() const noexcept {  // of memory that was told of when it was taken
+  if (allocator_ && block_.data) memory_hook(EventKind::Free, *this);
 }
 
 void Storage::resize(size_t bytes) {
   FC_CHECK(resizable(), "Trying to resize storage that is not resizable");
   Block fresh = allocator_->allocate(bytes, device_);
   if (size_t keep = std::min(bytes, bytes_)) copy_bytes(fresh.data, device_, block_.data, device_, keep);
+  if (watched(EventKind::Free)) tell_free();
   if (block_.free) block_.free(block_.data, bytes_, block_.context);
   block_ = fresh;
   bytes_ = bytes;
+  if (block_.data && watched(EventKind::Allocate)) memory_hook(EventKind::Allocate, *this);
 }
 
 Block Storage::exchange(Block block) {
+  if (watched(EventKind::Free)) tell_free();
   std::swap(block, block_);
   allocator_ = nullptr;
   return block;
@@ -65,14 +76,17 @@ Ref<Storage> allocate_storage(size_t bytes, Device device) {
   if (!a) raise_no_backend(device);
   const Block block = a->allocate(bytes, device);
   try {
-    return make_ref<Storage>(block, bytes, device, a);
+    Ref<Storage> s = make_ref<Storage>(block, bytes, device, a);
+    if (watched(EventKind::Allocate) && block.data) [[unlikely]]
+      memory_hook(EventKind::Allocate, *s);
+    return s;
   } catch (...) {
     if (block.free) block.free(block.data, bytes, block.context);
     throw;
   }
 }
 
-void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
+static void copy_unseen(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
   if (dst_device.is_cpu() && src_device.is_cpu()) {
     std::memcpy(dst, src, bytes);
     return;
@@ -87,6 +101,16 @@ void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device
   FC_CHECK(fn, "no backend can copy from ", src_device, " to ", dst_device);
   fn(dst, dst_device, src, src_device, bytes);
 }
+
+void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
+  if (watched(EventKind::Copy)) [[unlikely]]
+    copy_hook(copy_unseen, dst, dst_device, src, src_device, bytes);
+  else copy_unseen(dst, dst_device, src, src_device, bytes);
+}
+
+uint32_t watched_kinds = 0;
+void (*memory_hook)(EventKind, const Storage&) noexcept = nullptr;
+void (*copy_hook)(CopyBytesFn, void*, Device, const void*, Device, size_t) = nullptr;
 
 void set_copy_bytes(int device_type, CopyBytesFn fn) { copy_functions[device_type] = fn; }
 

@@ -66,6 +66,7 @@ void count_fallback(const Operator& op, int device_type) {
     ++c.counts[{&op, device_type}];
     if (mode == FallbackMode::Warn) first_warning = c.warned.insert({&op, device_type}).second;
   }
+  thread_state().path = Path::Fallback;
   std::string_view name = device_type_name(device_type);
   FC_CHECK_AS(NotImplementedError, mode != FallbackMode::Error, "The operator '", op.name(),
               "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off");
@@ -99,6 +100,7 @@ void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* res
     }
   }
   op.run_kernel(cpu_args.data(), results);
+  thread_state().path = Path::Fallback;
 
   // Mutated arguments: the CPU copy's content (and size, for out=) goes back into the caller's tensor.
   auto write_back = [&](const Tensor& mine, const Tensor& theirs) {

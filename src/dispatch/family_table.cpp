@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "dispatch/observe.h"
+
 namespace fc {
 namespace {
 
@@ -75,7 +77,7 @@ bool device_supports(const Families& f, fc_family family, const void* call) {
   void run_family(Device device, const fc_##name& call) {                  \
     const Families& f = families(device.type);                             \
     if (!device_supports(f, FC_FAMILY_##NAME, &call)) throw Unsupported{}; \
-    f.name(f.context, call);                                               \
+    launch(device, FC_FAMILY_##NAME, f.name, f.context, call);             \
   }
 FC_RUN(copy, COPY)
 FC_RUN(matmul, MATMUL)

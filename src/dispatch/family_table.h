@@ -39,6 +39,9 @@ void run_family(Device device, const fc_scatter& call);
 void run_family(Device device, const fc_scan& call);
 void run_family(Device device, const fc_sort& call);
 
+std::string_view family_name(fc_family family);                       // "map"
+std::string_view opcode_name(fc_family family, const void* request);  // "add"; empty where a family does one thing
+
 struct MapOpcode {
   const char* name;
   uint8_t inputs, params;

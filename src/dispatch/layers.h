@@ -10,26 +10,37 @@ namespace fc {
 class Operator;
 class Arg;
 class Value;
-class Observer;
 
 namespace layer {
 enum : LayerSet {
   ObserveKernel = 1u << 0,  // next to the kernel: kernel log, value flow (observe.h)
+  Route = 1u << 1,          // may answer in the kernel's place (route.h)
   Devices = kNotOnCpu,      // all tensors are on one device; set on tensors that are not on the CPU (checks.h)
-  ViewInPlace = 1u << 2,    // may it be written; version bumps, view bases; set on operators whose schema aliases
-  Autograd = 1u << 3,       // set on tensors that require a gradient
-  Trace = 1u << 4,          // kept for recording graphs: nothing handles it, so it is passed
-  Autocast = 1u << 5,
-  User0 = 1u << 6,  // four slots for layers added at run time
-  User1 = 1u << 7,
-  User2 = 1u << 8,
-  User3 = 1u << 9,
-  Python = 1u << 10,   // tensor subclasses and Python modes
-  Observe = 1u << 11,  // profilers, chart (observe.h)
+  ViewInPlace = 1u << 3,    // may it be written; version bumps, view bases; set on operators whose schema aliases
+  Autograd = 1u << 4,       // set on tensors that require a gradient
+  Trace = 1u << 5,          // kept for recording graphs: nothing handles it, so it is passed
+  Autocast = 1u << 6,
+  User0 = 1u << 7,  // four slots for layers added at run time
+  User1 = 1u << 8,
+  User2 = 1u << 9,
+  User3 = 1u << 10,
+  Python = 1u << 11,   // tensor subclasses and Python modes
+  Observe = 1u << 12,  // profilers, chart (observe.h)
 };
-inline constexpr LayerSet kAll = (1u << 12) - 1;
+inline constexpr LayerSet kAll = (1u << 13) - 1;
+inline constexpr LayerSet kObserve = Observe | ObserveKernel;  // they change nothing
 inline constexpr LayerSet below(LayerSet bit) { return bit - 1; }
 }  // namespace layer
+
+// How a call was answered.
+enum class Path : uint8_t {
+  Layer,          // by a layer, in the kernel's place
+  Kernel,         // by a kernel of the device's own
+  Family,         // by a kernel for all devices, through the device's families
+  Decomposition,  // in other operators, on the same device
+  Fallback,       // by the CPU's kernel
+  Composite,      // in other operators, each a call of its own
+};
 
 // Everything a thread carries that changes what calls do. Worker threads get a copy of their creator's.
 struct ThreadState {
@@ -42,13 +53,20 @@ struct ThreadState {
   bool in_backward = false;                     // inside of the backward engine
   Device default_device;                        // where factories make tensors unless they are told
   int8_t autocast_dtype[kMaxDeviceTypes] = {};  // DType + 1; 0: off
-  Observer* observer = nullptr;                 // sees every call while the Observe layers are on
+  Path path = Path::Layer;                      // of the last kernel; what observed calls report
+  uint64_t watch_group = 0;                     // whose observers and routes apply; 0: those of all threads only
   uint64_t call_id = 0;                         // of the innermost observed call
+  uint64_t parent_id = 0;                       // of the observed call around that one
   uint64_t forward_id = 0;                      // in backward: call_id of the forward call it is the derivative of
+  uint64_t device_ns = 0;                       // what devices said calls of this thread took, added up
 };
 // Reached without a call: the one thread-local read on the path of every operator.
 extern constinit thread_local ThreadState tls_state [[gnu::tls_model("initial-exec")]];
 inline ThreadState& thread_state() { return tls_state; }
+// Layers that are on for every thread: those of observers and routes. Every operator carries them with its own, so
+// calls read nothing more.
+LayerSet process_layers();
+void set_process_layers(LayerSet bits, bool on);
 
 // Sets the whole state for a scope. Workers take over more: dispatch/snapshot.h.
 class StateScope {

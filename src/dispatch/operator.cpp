@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/operator.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -15,6 +17,7 @@ namespace {
 
 LayerHandler handlers[32];
 uint64_t last_call_id = 0;
+LayerSet process_set = 0;  // changes with the registry's lock held
 
 struct Registry {
   std::mutex mutex;
@@ -28,6 +31,22 @@ Registry& registry() {
 }
 
 }  // namespace
+
+LayerSet process_layers() { return __atomic_load_n(&process_set, __ATOMIC_RELAXED); }
+void set_process_layers(LayerSet bits, bool on) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  __atomic_store_n(&process_set, on ? process_set | bits : process_set & ~bits, __ATOMIC_RELAXED);
+  for (Operator& op : r.operators) __atomic_store_n(&op.layers_, op.own_layers_ | process_set, __ATOMIC_RELAXED);
+}
+void Operator::set_own_layers(LayerSet layers) {
+  std::lock_guard lock(registry().mutex);
+  own_layers_ = layers;
+  __atomic_store_n(&layers_, own_layers_ | process_set, __ATOMIC_RELAXED);
+}
+void hold_registry_at_forks() {
+  pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); }, [] { registry().mutex.unlock(); });
+}
 
 constinit thread_local ThreadState tls_state [[gnu::tls_model("initial-exec")]];
 uint64_t new_call_id() { return __atomic_add_fetch(&last_call_id, 1, __ATOMIC_RELAXED); }
@@ -83,13 +102,16 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
     LayerSet bit = std::bit_floor(set);
     const LayerHandler h = handlers[std::countr_zero(bit)];  // a copy: a layer may be removed by what it runs
     set &= layer::below(bit);
-    // A composite operator without a derivative of its own expands, and its parts are recorded.
-    if (op.composite() && bit <= layer::Trace && !(bit == layer::Autograd && op.autograd())) {
+    // A composite operator without a derivative of its own expands, and its parts are recorded. Next to the kernel it
+    // does so unless it has one, so that being watched changes nothing.
+    if (op.composite() && bit <= layer::Trace && !(bit == layer::Autograd && op.autograd()) &&
+        (bit > layer::Route || op.planned_path(args) == Path::Composite)) {
       op.composite().fn(op.composite().context, op, args, results);
+      thread_state().path = Path::Composite;
       return;
     }
     if (h.fn) {
-      if (bit >= layer::User0 && bit <= layer::User3) [[unlikely]]
+      if ((bit >= layer::User0 && bit <= layer::User3) || bit == layer::Route) [[unlikely]]
         run_user_layer(h, op, set, args, results);
       else h.fn(h.context, op, set, args, results);
       return;
@@ -111,7 +133,7 @@ Operator::Operator(Schema schema)
   is_out = schema_.is_out();
   is_in_place = schema_.is_in_place();
   is_view = schema_.is_view();
-  if (is_out || is_in_place || is_view) layers_ = layer::ViewInPlace;
+  if (is_out || is_in_place || is_view) own_layers_ = layers_ = layer::ViewInPlace;
   for (const Parameter& r : schema_.returns)
     if (is_view && r.alias.set) viewed_arg_ = static_cast<size_t>(schema_.find_alias(r.alias.set));
 }
@@ -167,12 +189,12 @@ void Operator::set_decomposition(Kernel k) { decomposition_ = checked(k); }
 
 void Operator::set_composite(Kernel k) {
   composite_ = checked(k);
-  layers_ &= layer::Autograd;  // its parts are looked at one by one
+  set_own_layers(own_layers_ & layer::Autograd);  // its parts are looked at one by one
 }
 
 void Operator::set_autograd(Kernel k) {
   autograd_ = checked(k);
-  layers_ |= layer::Autograd;
+  set_own_layers(own_layers_ | layer::Autograd);
 }
 
 int Operator::pick_device(const Arg* args) const {
@@ -189,6 +211,13 @@ int Operator::pick_device(const Arg* args) const {
   if (device_arg_ >= 0 && args[device_arg_].tag() == Tag::Device) device = args[device_arg_].device().type;
   if (device < 0) device = device_arg_ >= 0 ? static_cast<int>(default_device().type) : static_cast<int>(Device::CPU);
   return device;
+}
+
+Path Operator::planned_path(const Arg* args) const {
+  if (own_kernels_ && kernels_[pick_device(args)]) return Path::Kernel;
+  if (all_devices_) return Path::Family;
+  if (composite_) return Path::Composite;
+  return decomposition_ ? Path::Decomposition : Path::Fallback;
 }
 
 int64_t Operator::count_flops(const Arg* args) const {
@@ -237,6 +266,7 @@ bool Operator::try_decomposition(const Arg* args, Value* results) const {
   if (!decomposition_) return false;
   try {
     decomposition_.fn(decomposition_.context, *this, args, results);
+    thread_state().path = Path::Decomposition;
     return true;
   } catch (const Unsupported&) { return false; }
 }
@@ -244,11 +274,13 @@ bool Operator::try_decomposition(const Arg* args, Value* results) const {
 void Operator::run_without_kernel(int device, const Arg* args, Value* results) const {
   if (composite_ && !all_devices_) {
     composite_.fn(composite_.context, *this, args, results);
+    thread_state().path = Path::Composite;
     return;
   }
   ExcludeLayers inside(layer::ViewInPlace);
   if (all_devices_) {  // a plugin's kernel that declined comes here
     all_devices_.fn(all_devices_.context, *this, args, results);
+    if (thread_state().path == Path::Kernel) thread_state().path = Path::Family;  // unless it went further
     return;
   }
   if (try_decomposition(args, results)) return;
@@ -275,6 +307,7 @@ Operator& define(std::string_view text) {
   }
   std::string base = schema.base_name();
   Operator& op = r.operators.emplace_back(std::move(schema));
+  op.layers_ |= process_set;
   r.by_name.emplace(std::move(name), &op);
   r.by_base[base].push_back(&op);
   return op;

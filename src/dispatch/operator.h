@@ -76,7 +76,7 @@ class Operator {
 
   // Runs the call through the layers. args: num_args() entries; results: num_results() empty slots.
   void call(const Arg* args, Value* results) const {
-    LayerSet set = layers_ | thread_state().include | argument_layers(args);
+    LayerSet set = __atomic_load_n(&layers_, __ATOMIC_RELAXED) | thread_state().include | argument_layers(args);
     set &= ~thread_state().exclude;
     if (set == 0) [[likely]]
       run_kernel(args, results);
@@ -109,6 +109,7 @@ class Operator {
   std::span<const uint8_t> written_args() const { return written_args_; }
   size_t viewed_arg() const { return viewed_arg_; }  // of a view operator: what its results are views of
   int pick_device(const Arg* args) const;            // the device type whose kernel runs
+  Path planned_path(const Arg* args) const;          // what run_kernel will try first
   const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
 
   // --- registration (not on the call path). Throws if the kernel is a function of other types than the schema's.
@@ -140,8 +141,11 @@ class Operator {
   bool is_in_place = false, is_out = false, is_view = false;
 
  private:
+  friend void set_process_layers(LayerSet bits, bool on);
+  friend Operator& define(std::string_view schema);
   static LayerSet list_layers(const Arg& a);
   const Kernel& checked(const Kernel& k) const;
+  void set_own_layers(LayerSet layers);
 
   Schema schema_;
   std::string full_name_;
@@ -150,7 +154,8 @@ class Operator {
   std::vector<uint8_t> written_args_;  // those of them that the schema marks with !
   size_t viewed_arg_ = 0;
   int device_arg_ = -1;
-  LayerSet layers_ = 0;
+  LayerSet own_layers_ = 0;
+  LayerSet layers_ = 0;  // its own and the process's
   Kernel kernels_[kMaxDeviceTypes];
   bool own_kernels_ = false;  // some device has one
   Kernel composite_, all_devices_, decomposition_, autograd_;
@@ -165,6 +170,7 @@ const Operator& get_operator(std::string_view full_name, size_t args,
 // All overloads of a base name ("aten::add"), in order of definition.
 std::vector<Operator*> overloads(std::string_view base_name);
 std::vector<Operator*> all_operators();
+void hold_registry_at_forks();  // once, at start-up: the child inherits no lock that another thread held
 
 // --- fallback to the CPU, for devices without a kernel
 enum class FallbackMode : uint8_t { Count, Warn, Error };

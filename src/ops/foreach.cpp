@@ -51,8 +51,8 @@ size_t check_lists(const Operator& op, const Arg* args) {
 // Nothing looks at the calls below, and nothing is recorded.
 bool nobody_looks(const Operator& op, const Arg* args) {
   const ThreadState& s = thread_state();
-  const LayerSet ignored = s.exclude | (s.grad_mode ? LayerSet{0} : LayerSet{layer::Autograd});
-  return ((s.include | op.argument_layers(args)) & ~ignored) == 0 && !s.inference_mode;
+  const LayerSet ignored = s.exclude | layer::kObserve | (s.grad_mode ? LayerSet{0} : LayerSet{layer::Autograd});
+  return ((s.include | process_layers() | op.argument_layers(args)) & ~ignored) == 0 && !s.inference_mode;
 }
 
 // Whether the tensors of every item are rows of one floating type on the CPU.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "define/row.h"
+#include "dispatch/observe.h"
 #include "facula/opcodes/base.h"
 
 namespace fc {
@@ -307,13 +308,15 @@ bool try_map(const MapRequest& r, Tensor& result) {
   }
   if (nothing || result.numel() == 0) return true;
   bind(c.out, result, strides[FC_MAX_INPUTS]);
-  f.map(f.context, c);
+  launch(device, FC_FAMILY_MAP, f.map, f.context, c);
   return true;
 }
 
 Tensor run_pointwise(const MapRequest& r) {
   Tensor result;
-  if (!try_map(r, result) && !decompose_map(r, result)) throw Unsupported{};
+  if (try_map(r, result)) return result;
+  if (!decompose_map(r, result)) throw Unsupported{};
+  thread_state().path = Path::Decomposition;
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include "plan/reduce.h"
 
 #include "define/calls.h"
+#include "dispatch/observe.h"
 
 namespace fc {
 
@@ -87,7 +88,11 @@ bool try_reduce(const ReduceRequest& r, Tensor& result) {
       if (r.dims >> d & 1) c.dim = d;
   c.out.dtype = static_cast<int32_t>(r.result);
   const Families& f = families(device.type);
-  if (!device.is_meta() && !device_supports(f, FC_FAMILY_REDUCE, &c)) return decompose_reduce(r, result);
+  if (!device.is_meta() && !device_supports(f, FC_FAMILY_REDUCE, &c)) {
+    if (!decompose_reduce(r, result)) return false;
+    thread_state().path = Path::Decomposition;
+    return true;
+  }
 
   Dims sizes = reduced_sizes(shape, r.dims, r.keepdim);
   if (r.values) result = empty_tensor(sizes, r.result, device);
@@ -106,7 +111,7 @@ bool try_reduce(const ReduceRequest& r, Tensor& result) {
   if (r.values) bind(c.out, result, out_strides, r.keepdim);
   if (r.indices) bind(c.indices, *r.indices, index_strides, r.keepdim);
   if (r.shift) bind(c.shift, *r.shift, shift_strides, true);
-  f.reduce(f.context, c);
+  launch(device, FC_FAMILY_REDUCE, f.reduce, f.context, c);
   return true;
 }
 

@@ -38,23 +38,23 @@ struct Counts {
 
 struct CountingObserver final : Observer {
   Counts counts;
-  void see(const Observation& o) noexcept override {
-    if (o.begin) ++(o.where == Observation::Call ? counts.calls : counts.kernels);
+  void see(const Event& e) noexcept override {
+    if (e.phase == Event::Begin) ++(e.kind == EventKind::Call ? counts.calls : counts.kernels);
   }
 };
 
 template <class F>
 Counts counts(const F& f) {
-  CountingObserver observer;
+  auto observer = make_ref<CountingObserver>();
   const uint64_t nodes = autograd::peek_sequence();
   const int64_t storages = cpu_memory_stats().allocations;
   {
     ObserveScope scope(observer);
     f();
   }
-  observer.counts.nodes = static_cast<int64_t>(autograd::peek_sequence() - nodes);
-  observer.counts.storages = cpu_memory_stats().allocations - storages;
-  return observer.counts;
+  observer->counts.nodes = static_cast<int64_t>(autograd::peek_sequence() - nodes);
+  observer->counts.storages = cpu_memory_stats().allocations - storages;
+  return observer->counts;
 }
 
 class Count : public ::testing::Test {

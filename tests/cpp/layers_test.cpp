@@ -10,7 +10,6 @@
 #include "define/row.h"
 #include "dispatch/call.h"
 #include "dispatch/family_table.h"
-#include "dispatch/observe.h"
 #include "runtime.h"
 
 namespace fc {
@@ -58,66 +57,6 @@ TEST_F(LayersTest, FourSlotsAndNoMore) {
   for (LayerSet& b : bits) b = add_user_layer({count_and_double_neg, nullptr, "test"});
   EXPECT_THROW(add_user_layer({count_and_double_neg, nullptr, "fifth"}), Error);
   for (LayerSet b : bits) remove_user_layer(b);
-}
-
-struct Log final : Observer {
-  struct Row {
-    Observation::Where where;
-    bool begin;
-    std::string op;
-    uint64_t call_id, forward_id;
-  };
-  std::vector<Row> rows;
-  void see(const Observation& o) noexcept override {
-    rows.push_back({o.where, o.begin, o.op.name(), o.call_id, o.forward_id});
-  }
-  const Row* find(const char* op, Observation::Where where) const {
-    for (const Row& r : rows)
-      if (r.op == op && r.where == where) return &r;
-    return nullptr;
-  }
-};
-
-TEST_F(LayersTest, OneIdJoinsCallKernelAndBackward) {
-  autograd::set_requires_grad(x_, true);
-  Log log;
-  Tensor y;
-  {
-    ObserveScope scope(log);
-    y = call<"aten::sin", Tensor>(x_);
-  }
-  ASSERT_EQ(log.rows.size(), 4u);  // call, kernel, and their ends
-  const uint64_t id = log.rows[0].call_id;
-  for (const Log::Row& r : log.rows) {
-    EXPECT_EQ(r.op, "aten::sin");
-    EXPECT_EQ(r.call_id, id);
-    EXPECT_EQ(r.forward_id, 0u);
-  }
-  EXPECT_EQ(log.rows[1].where, Observation::Kernel);
-  EXPECT_TRUE(log.rows[1].begin);
-  EXPECT_FALSE(log.rows[3].begin);
-  EXPECT_EQ(autograd::grad_fn(y)->call_id, id);
-  log.rows.clear();
-  {
-    ObserveScope scope(log);
-    autograd::backward(y, ones_like(y));
-  }
-  const auto* cos = log.find("aten::cos", Observation::Kernel);  // sin's derivative
-  ASSERT_TRUE(cos);
-  EXPECT_EQ(cos->forward_id, id);
-  EXPECT_NE(cos->call_id, id);
-}
-
-TEST_F(LayersTest, ACallThatFailsEndsToo) {
-  Log log;
-  {
-    ObserveScope scope(log);
-    EXPECT_THROW(add(x_, full(Dims{2}, 1.0, DType::Float32, {})), Error);
-  }
-  int open = 0;
-  for (const Log::Row& r : log.rows) open += r.begin ? 1 : -1;
-  EXPECT_EQ(open, 0);
-  EXPECT_EQ(thread_state().call_id, 0u);
 }
 
 TEST_F(LayersTest, WorkersTakeOverLayersAndGiveThemBack) {

@@ -11,6 +11,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "dispatch/call.h"
+#include "dispatch/observe.h"
 
 namespace fc::cpu {
 
@@ -61,6 +62,10 @@ void lapack(const char* op, A*... args) {
 // Calls f.operator()<T>() with the C++ type of a floating or complex dtype.
 template <class F>
 void with_lapack_type(const char* op, DType dtype, const F& f) {
+  EventScope told(EventKind::Library, [&](Event& e) {
+    e.name = "LAPACK";
+    e.text = op;
+  });
   switch (dtype) {
     case DType::Float32: return f.template operator()<float>();
     case DType::Float64: return f.template operator()<double>();

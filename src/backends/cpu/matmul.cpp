@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <optional>
 
 #include "backends/cpu/blas_choice.h"
 #include "backends/cpu/cut.h"
@@ -11,6 +12,7 @@
 #include "backends/cpu/product.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
+#include "dispatch/observe.h"
 
 namespace fc::cpu {
 namespace {
@@ -166,6 +168,15 @@ Who choose(const Choice& choice, const fc_matmul& c, DType type) {
   return {false, any && any->multiplies(type) ? any : nullptr};
 }
 
+const char* gemm_name(DType t) {
+  switch (t) {
+    case DType::Float32: return "sgemm";
+    case DType::Float64: return "dgemm";
+    case DType::Complex64: return "cgemm";
+    default: return "zgemm";
+  }
+}
+
 void library_product(Who who, bool force, DType type, fc_matmul c) {
   const auto item = static_cast<int64_t>(item_size(type));
   Sides s(c);
@@ -222,6 +233,13 @@ void library_product(Who who, bool force, DType type, fc_matmul c) {
   if (cut.how == Cut::Blocks && !force && cut.rows * cut.columns < kSmall / c.k) who = {};
   const bool whole = worth_library_threads(c.batch, c.m, c.n, c.k, team);
   if (who.blas) who.blas->use_threads(whole ? team : 1);
+  std::optional<EventScope> told;
+  if (who.onednn || who.blas)
+    told.emplace(EventKind::Library, [&](Event& e) {
+      e.name = who.onednn ? "dnnl_sgemm" : gemm_name(type);
+      if (who.blas) e.text = who.blas->path();
+      e.m = c.m, e.n = c.n, e.k = c.k, e.batch = c.batch;
+    });
   if (whole || cut.how == Cut::Serial) {
     LibraryThreads threads(!whole);
     for (int64_t i = 0; i < c.batch; ++i) run(i, 0, c.m, 0, c.n);

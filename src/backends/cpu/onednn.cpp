@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/instruction_set.h"
 #include "core/threads.h"
+#include "dispatch/observe.h"
 #endif
 
 namespace fc::cpu {
@@ -393,6 +394,10 @@ bool onednn_half_product(const fc_matmul& c) {
     dnn.memory_set_data_handle(p.operands[i], const_cast<void*>(data[i]));
     args[i] = {names[i], p.operands[i]};
   }
+  EventScope told(EventKind::Library, [&](Event& e) {
+    e.name = "dnnl_matmul";
+    e.m = c.m, e.n = c.n, e.k = c.k, e.batch = c.batch;
+  });
   auto status = dnn.primitive_execute(p.primitive, this_stream(), 3, args);
   FC_CHECK(status == dnnl_success, "matmul: oneDNN's product failed with status ", static_cast<int>(status));
   return true;
@@ -433,6 +438,13 @@ bool onednn_convolve(const OneDnnConvolution& c) {
     dnn.memory_set_data_handle(p.scratch, scratch.data());
     args[count++] = {DNNL_ARG_SCRATCHPAD, p.scratch};
   }
+  std::string shapes;
+  EventScope told(EventKind::Library, [&](Event& e) {
+    constexpr const char* passes[] = {"forward", "backward data", "backward weights"};
+    shapes = str(passes[c.pass], " ", c.x.sizes(), " by ", c.w.sizes(), " groups ", c.groups);
+    e.name = "dnnl_convolution";
+    e.text = shapes;
+  });
   auto status = dnn.primitive_execute(p.primitive, this_stream(), count, args);
   FC_CHECK(status == dnnl_success, "convolution: oneDNN failed with status ", static_cast<int>(status));
   for (int i = 0; i < Primitive::Count; ++i)

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <iterator>
 
 #include "backends/plugin/backend.h"
 #include "dispatch/operator.h"
@@ -164,10 +163,6 @@ void copy(void* context, const fc_copy& c) {
             "fill_bytes");
 }
 
-constexpr const char* scan_names[] = {"sum", "prod", "max", "min", "logsumexp"};
-static_assert(std::size(scan_names) == FC_SCAN_LOGSUMEXP + 1);
-constexpr const char* scatter_names[] = {"set", "add", "mul", "max", "min"};
-
 const void* result_of(const fc_map& c) { return c.out.data; }
 const void* result_of(const fc_reduce& c) { return c.out.data ? c.out.data : c.indices.data; }
 const void* result_of(const fc_matmul& c) { return c.c; }
@@ -175,23 +170,17 @@ const void* result_of(const fc_gather& c) { return c.out.data; }
 const void* result_of(const fc_scatter& c) { return c.out.data; }
 const void* result_of(const fc_scan& c) { return c.out.data; }
 const void* result_of(const fc_sort& c) { return c.out.data; }
-std::string name_of(const fc_map& c) { return str("map ", map_opcode(c.opcode).name); }
-std::string name_of(const fc_reduce& c) { return str("reduce ", reduce_opcode(c.opcode).name); }
-std::string name_of(const fc_matmul&) { return "matmul"; }
-std::string name_of(const fc_gather&) { return "gather"; }
-std::string name_of(const fc_scatter& c) { return str("scatter ", scatter_names[c.opcode]); }
-std::string name_of(const fc_scan& c) { return str("scan ", scan_names[c.opcode]); }
-std::string name_of(const fc_sort&) { return "sort"; }
-
-template <class Call, int (*fc_backend::*function)(void*, fc_context*, const Call*)>
+template <fc_family family, class Call, int (*fc_backend::*function)(void*, fc_context*, const Call*)>
 void run(void* context, const Call& c) {
   if constexpr (requires { c.shape; })
     if (elements(c.ndim, c.shape) == 0) return;
   auto& b = *static_cast<Backend*>(context);
   CallScope s(b, b.allocator.device_of(result_of(c)));
   int status = (b.c.*function)(b.c.self, &s.context, &c);
-  if (status != FC_OK) [[unlikely]]
-    s.fail(status, name_of(c));
+  if (status != FC_OK) [[unlikely]] {
+    const std::string_view opcode = opcode_name(family, &c);
+    s.fail(status, str(family_name(family), opcode.empty() ? "" : " ", opcode));
+  }
 }
 
 }  // namespace
@@ -214,9 +203,6 @@ bool Backend::QuerySame::operator()(const fc_query& a, const fc_query& b) const 
 }
 
 namespace {
-constexpr const char* family_names[] = {"copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort"};
-static_assert(std::size(family_names) == FC_FAMILY_COUNT);
-
 bool has_function(const fc_backend& c, int family) {
   switch (family) {
     case FC_FAMILY_COPY: return c.family_copy;
@@ -245,7 +231,7 @@ bool Backend::claims(const fc_query& q) {
     answer = false;
   }
   if (first)
-    warn(str("backend '", name, "' claims calls of the family ", family_names[q.family],
+    warn(str("backend '", name, "' claims calls of the family ", family_name(static_cast<fc_family>(q.family)),
              ", but has no function for it: they go to the CPU"));
   std::lock_guard lock(mutex_);
   answers_.emplace(q, answer);
@@ -257,13 +243,13 @@ void install_families(Backend& b) noexcept {
   f.context = &b;
   f.supports = supports;
   f.copy = copy;
-  f.map = run<fc_map, &fc_backend::map>;
-  f.reduce = run<fc_reduce, &fc_backend::reduce>;
-  f.matmul = run<fc_matmul, &fc_backend::matmul>;
-  f.gather = run<fc_gather, &fc_backend::gather>;
-  f.scatter = run<fc_scatter, &fc_backend::scatter>;
-  f.scan = run<fc_scan, &fc_backend::scan>;
-  f.sort = run<fc_sort, &fc_backend::sort>;
+  f.map = run<FC_FAMILY_MAP, fc_map, &fc_backend::map>;
+  f.reduce = run<FC_FAMILY_REDUCE, fc_reduce, &fc_backend::reduce>;
+  f.matmul = run<FC_FAMILY_MATMUL, fc_matmul, &fc_backend::matmul>;
+  f.gather = run<FC_FAMILY_GATHER, fc_gather, &fc_backend::gather>;
+  f.scatter = run<FC_FAMILY_SCATTER, fc_scatter, &fc_backend::scatter>;
+  f.scan = run<FC_FAMILY_SCAN, fc_scan, &fc_backend::scan>;
+  f.sort = run<FC_FAMILY_SORT, fc_sort, &fc_backend::sort>;
   set_families(b.device_type, f);
 }
 

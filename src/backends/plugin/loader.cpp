@@ -11,6 +11,7 @@
 #include "backends/plugin/library_file.h"
 #include "core/config.h"
 #include "core/storage.h"
+#include "dispatch/observe.h"
 #include "dispatch/snapshot.h"
 
 namespace fc {
@@ -97,12 +98,13 @@ void* host_workspace(fc_context* context, size_t bytes) {
 }  // namespace
 
 CallScope::CallScope(Backend& backend, int device)
-    : context{sizeof context, device, stream_of(backend.device_type, device), message_, sizeof message_, this},
+    : context{sizeof context, device, stream_of(backend.device_type, device), message_, sizeof message_, this, 0},
       backend_(backend) {
   message_[0] = 0;
 }
 
 CallScope::~CallScope() {
+  thread_state().device_ns += context.device_ns;
   for (auto& [data, bytes] : workspace_) backend_.allocator.release(data, bytes);
 }
 
@@ -331,6 +333,7 @@ void destroy_stream(Device device, void* stream) {
 }
 
 void hand_streams_to_workers() {
+  set_stream_source(current_stream);
   using Streams = std::vector<CurrentStream>;
   add_thread_local_part({
       .capture = []() -> void* { return streams.empty() ? nullptr : new Streams(streams); },

@@ -5,6 +5,7 @@
 
 #include "backends/plugin/backend.h"
 #include "dispatch/family_table.h"
+#include "dispatch/observe.h"
 
 namespace fc::plugin {
 namespace {
@@ -105,6 +106,8 @@ bool make_results(const Operator& op, Device device, const Arg* args, Value* res
   return true;
 }
 
+uint64_t bytes_of(const Tensor& t) { return t.defined() ? static_cast<uint64_t>(t.numel()) * item_size(t.dtype()) : 0; }
+
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& path = *static_cast<const FastPath*>(context);
   Backend& b = path.backend;
@@ -124,6 +127,16 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     Arguments c_args(args, op.num_args());
     std::vector<fc_tensor> c_results;
     for (size_t r = 0; r < op.num_results(); ++r) c_results.push_back(c_args.tensor(results[r].tensor()));
+    EventScope told(EventKind::Launch, [&](Event& e) {
+      e.name = path.name;
+      e.where = device;
+      for (size_t i = 0; i < op.num_args(); ++i) {
+        if (args[i].is_tensor()) e.bytes += bytes_of(args[i].tensor());
+        if (args[i].is_tensor_list())
+          for (const Tensor& t : args[i].tensors()) e.bytes += bytes_of(t);
+      }
+      for (size_t r = 0; r < op.num_results(); ++r) e.bytes += bytes_of(results[r].tensor());
+    });
     CallScope s(b, device.index);
     int status =
         b.c.run_operator(b.c.self, &s.context, path.name.c_str(), c_args.data(), static_cast<int32_t>(op.num_args()),
