@@ -36,6 +36,18 @@ def test_every_block_of_the_page(tmp_path, page, source):
             assert said in done.stdout
 
 
+def test_the_tour_of_profiling(tmp_path):
+    for number, (kind, text) in enumerate(blocks("profiling.md")):
+        if kind == "sh":
+            command = ["sh", "-e", "-c", text.replace("facula profile", f"{sys.executable} -m facula profile")]
+        else:
+            (tmp_path / f"block{number}.py").write_text(text)
+            command = [sys.executable, "-m", "facula", "run", f"block{number}.py"]
+        done = subprocess.run(command, cwd=tmp_path, check=True, timeout=300, text=True, stdout=subprocess.PIPE)
+        for said in re.findall(r"# prints: (.*)", text):
+            assert said in done.stdout
+
+
 # What uses the new row beside its own file: the list of opcodes, and the formula for one type.
 USES = {
     "unary": '#include "kernels/formulas/unary.h"\nfloat used = fc::scalar::{name}::apply(1.0f, static_cast<float*>(nullptr));',

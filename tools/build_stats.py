@@ -42,6 +42,7 @@ BUDGETS = {
     "python_add_grad": ("the same with autograd recording", "us", 0.7, 0.4),
     "cpp_add": ("operator call from C++", "ns", 150, 60),
     "observe_on": ("what an observer of all events that does nothing adds to a call", "ns", 300, 150),
+    "profile_on": ("what the profiler adds to a call", "ns", 1000, 400),
     "observe_off": ("instructions of a call that the idle profiling layer adds", "%", 1, 0),
 }
 KERNEL = "src/backends/cpu/isa"  # any file here is "one CPU kernel"
@@ -247,6 +248,7 @@ def cpp_calls(tree, found):
     program = str(tree.build / "facula_call_cost")
     found["cpp_add"] = min(float(tree.run(program, "time")) for _ in range(5))
     found["observe_on"] = min(float(tree.run(program, "observed")) for _ in range(5)) - found["cpp_add"]
+    found["profile_on"] = min(float(tree.run(program, "profiled")) for _ in range(5)) - found["cpp_add"]
     if not shutil.which("valgrind"):
         return
 

@@ -2,6 +2,7 @@
 // What one operator call costs from C++: aten::add of two one-element tensors.
 //   facula_call_cost time          nanoseconds per call, best of 500 runs
 //   facula_call_cost observed      the same with an observer of all events that does nothing
+//   facula_call_cost profiled      the same with the profiler on
 //   facula_call_cost never N       N calls, no observer was ever there     (counted by callgrind)
 //   facula_call_cost off N         N calls after an observer came and went
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "define/calls.h"
 #include "dispatch/call.h"
 #include "dispatch/observe.h"
+#include "observe/recorder.h"
 #include "runtime.h"
 
 using namespace fc;
@@ -38,7 +40,10 @@ int main(int argc, char** argv) {
   }
   std::optional<ObserveScope> on;
   if (!std::strcmp(mode, "observed")) on.emplace(make_ref<Empty>(), WatchOptions{.kinds = kAllKinds});
-  if (std::strcmp(mode, "time") != 0 && !on) {
+  const auto recorder = make_ref<observe::Recorder>(observe::RecorderOptions{});
+  const bool profiled = !std::strcmp(mode, "profiled");
+  if (profiled) recorder->start();
+  if (std::strcmp(mode, "time") != 0 && !on && !profiled) {
     add_many(a, b, n);
     return 0;
   }
@@ -49,5 +54,6 @@ int main(int argc, char** argv) {
     std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
     best = std::min(best, spent.count() / static_cast<double>(n));
   }
+  recorder->stop();
   std::printf("%.1f\n", best);
 }

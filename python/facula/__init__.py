@@ -82,6 +82,7 @@ _LATER = (
     "multiprocessing",
     "onnx",
     "optim",
+    "profiler",
     "safetensors",
     "testing",
     "torch_version",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`,
-`facula profile --so LIBRARY script.py …`."""
+`facula profile script.py …`, `facula profile --so LIBRARY script.py …`."""
 
 import argparse
 import sys
@@ -58,8 +58,11 @@ def blas(args) -> int:
 
 def profile(args) -> int:
     from facula import library_profile
+    from facula.profiler import _command
 
-    return library_profile.main(args)
+    # A program that is not Python has no operators to see: it is asked which libraries.
+    libraries = args.so or args.read or not args.program or (not args.module and _command.is_native(args.program))
+    return library_profile.main(args) if libraries else _command.run(args)
 
 
 def env(args) -> int:
@@ -100,14 +103,19 @@ def main(argv=None) -> int:
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program").required = False
     p.set_defaults(do=run)
 
-    p = commands.add_parser("profile", help="where the time of shared libraries goes, and who calls them", usage="facula profile --so LIBRARY[,LIBRARY ...] [--rate HZ] [--output FOLDER] [--top N] [-m] PROGRAM [ARGUMENT ...]")
-    p.add_argument("--so", metavar="LIBRARIES", help="libraries to look at: libopenblas.so, a path, several with commas, or all")
-    p.add_argument("--rate", type=int, default=1000, help="samples per second of a thread's CPU time (1000)")
-    p.add_argument("--output", "-o", metavar="FOLDER", default="facula-profile", help="where the flame graph and the data go (facula-profile)")
+    p = commands.add_parser("profile", help="where the time of a program goes: its operators, or with --so its shared libraries and who calls them",
+                            usage="facula profile [--so LIBRARY[,LIBRARY ...]] [OPTION ...] [-m] PROGRAM [ARGUMENT ...]")  # fmt: skip
     p.add_argument("--top", type=int, default=30, help="rows of each table (30)")
-    p.add_argument("--read", metavar="FILE", help="print a <soname>.profile that the C library wrote under LD_PROFILE; --so names the library's file")
+    from facula.profiler import _command
+
+    _command.add_arguments(p.add_argument_group("operators"))
+    g = p.add_argument_group("libraries")
+    g.add_argument("--so", metavar="LIBRARIES", help="libraries to look at: libopenblas.so, a path, several with commas, or all")
+    g.add_argument("--rate", type=int, default=1000, help="samples per second of a thread's CPU time (1000)")
+    g.add_argument("--output", "-o", metavar="FOLDER", default="facula-profile", help="where the flame graph and the data go (facula-profile)")
+    g.add_argument("--read", metavar="FILE", help="print a <soname>.profile that the C library wrote under LD_PROFILE; --so names the library's file")
     p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
-    p.add_argument("program", nargs="?", help="a Python script, a module's name with -m, or any other program")
+    p.add_argument("program", nargs="?", help="a Python script, a module's name with -m, or with --so any other program")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program")
     p.set_defaults(do=profile)
 

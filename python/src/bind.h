@@ -16,6 +16,7 @@ void bind_backends(nanobind::module_& m);  // loading, fallback counts, single f
 void bind_shared_memory(nanobind::module_& m);
 void bind_dispatch(nanobind::module_& m);  // operators by name, layers
 void bind_observe(nanobind::module_& m);
+void bind_profiler(nanobind::module_& m);
 void bind_files(nanobind::module_& m);   // archives, maps, safetensors
 void bind_pickle(nanobind::module_& m);  // reading and writing pickles
 

@@ -14,7 +14,7 @@ __all__ = [
     "gradgradcheck", "detect_anomaly", "set_detect_anomaly", "graph", "GradcheckError", "functional",
 ]  # fmt: skip
 
-__getattr__ = _missing.missing("facula.autograd", later=("functional",))
+__getattr__ = _missing.missing("facula.autograd", later=("functional", "profiler"))
 grad_mode = _modes
 anomaly_mode = _modes
 

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where time, memory and arithmetic go: `with torch.profiler.profile() as p: …`, then `p.key_averages().table()`."""
+
+from facula.profiler._events import DeviceType, EventList, FunctionEvent, FunctionEventAvg
+from facula.profiler._profile import (ProfilerAction, ProfilerActivity, profile, record_function, schedule, supported_activities,
+                                      tensorboard_trace_handler)  # fmt: skip
+
+__all__ = ["DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
+           "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]  # fmt: skip
+
+
+def kineto_available():
+    """False: the recorder is Facula's own."""
+    return False

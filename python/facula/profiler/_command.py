@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`facula profile program.py`: where a program's time goes, without a change to it."""
+
+import csv
+import io
+import json
+import os
+import sys
+
+
+def add_arguments(parser):
+    parser.add_argument("--sort", default="self_cpu_time_total", metavar="COLUMN", help="of the table: self_cpu_time_total (default), cpu_time_total, count, flops, bytes …")
+    parser.add_argument("--shapes", action="store_true", help="one row per operator and shapes of its arguments")
+    parser.add_argument("--memory", action="store_true", help="what is allocated and freed")
+    parser.add_argument("--stacks", action="store_true", help="one row per operator and line of the program")
+    parser.add_argument("--modules", action="store_true", help="a table of nn.Modules too")
+    parser.add_argument("--trace", metavar="FILE", help="write the trace for Perfetto or chrome://tracing (.gz is compressed)")
+    parser.add_argument("--csv", metavar="FILE", help="write the table's rows as data")
+    parser.add_argument("--jsonl", metavar="FILE", help="write every call as a line of JSON")
+    parser.add_argument("--html", metavar="FILE", help="write one page with timeline, tables, flame graph and memory")
+
+
+def is_native(path):
+    """Whether it is a program that the system runs by itself."""
+    try:
+        with open(path, "rb") as f:
+            return f.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
+def _own_frames(stack):
+    """The innermost line of the program itself."""
+    import facula
+
+    home = os.path.dirname(os.path.abspath(facula.__file__))
+    return next((line for line in stack if not line.startswith(home)), stack[0] if stack else "")
+
+
+def peaks():
+    """What the machine can do, measured now: GFLOP/s of a float32 product, GB/s of a copy."""
+    import time
+
+    import facula as torch
+
+    def best(f):
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            f()
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    with torch.no_grad():
+        a, b = torch.ones(768, 768), torch.ones(1 << 24)
+        c = torch.empty_like(b)
+        return 2 * 768**3 / best(lambda: a @ a) / 1e9, 2 * b.numel() * 4 / best(lambda: c.copy_(b)) / 1e9
+
+
+def rows_of(profile):
+    """Averages as plain data, with arithmetic and traffic per second."""
+    out = []
+    for e in profile.key_averages():
+        seconds = e.self_cpu_time_total / 1e6
+        out.append({"name": e.key, "calls": e.count, "self_us": round(e.self_cpu_time_total, 3), "total_us": round(e.cpu_time_total, 3), "memory": e.cpu_memory_usage,
+                    "self_memory": e.self_cpu_memory_usage, "flops": e.flops, "bytes": e.bytes, "gflops": round(e.flops / seconds / 1e9, 3) if seconds and e.flops else 0,
+                    "gbytes": round(e.bytes / seconds / 1e9, 3) if seconds and e.bytes else 0, "device_us": round(e.device_time_total, 3), "kind": e.kind})  # fmt: skip
+    return out
+
+
+def run(args) -> int:
+    from facula import _as_torch
+    from facula.profiler import _report
+    from facula.profiler._events import _SORT_KEYS
+    from facula.profiler._profile import _write, profile
+
+    if args.sort not in _SORT_KEYS:
+        print(f"facula profile: cannot sort by {args.sort!r}: expected one of {', '.join(_SORT_KEYS)}", file=sys.stderr)
+        return 2
+    for path in filter(None, (args.trace, args.csv, args.jsonl, args.html)):
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.access(folder, os.W_OK):
+            print(f"facula profile: cannot write {path}: no such folder, or no permission to write to it", file=sys.stderr)
+            return 2
+    p = profile(record_shapes=args.shapes or bool(args.jsonl), profile_memory=args.memory or bool(args.html), with_stack=args.stacks, with_modules=args.modules,
+                with_flops=True)  # fmt: skip
+    pid, status = os.getpid(), 0
+    p.start()
+    try:
+        status = _as_torch.run(args.module, args.program, args.arguments)
+    except SystemExit as e:
+        if os.getpid() != pid:
+            raise
+        status = e.code if isinstance(e.code, int) else 0 if e.code is None else (print(e.code, file=sys.stderr), 1)[1]
+    finally:
+        if os.getpid() == pid:
+            p.stop()
+    averages = p.key_averages(group_by_input_shape=args.shapes, group_by_stack_n=8 if args.stacks else 0)
+    for e in averages:
+        e.stack = [_own_frames(e.stack)] if e.stack else []
+    print(averages.table(sort_by=args.sort, row_limit=args.top), end="")
+    if args.modules:
+        print(p.module_averages().table(sort_by="cpu_time_total", row_limit=args.top, header="nn.Modules"), end="")
+    print(_report.roofline_text(rows_of(p), peaks()), end="")
+    if args.trace:
+        p.export_chrome_trace(args.trace)
+    if args.csv:
+        table = rows_of(p)
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=list(table[0]) if table else ["name"])
+        writer.writeheader()
+        writer.writerows(table)
+        _write(args.csv, text.getvalue())
+    if args.jsonl:
+        _write(args.jsonl, "".join(json.dumps({"name": e.name, "overload": e.overload_name, "id": e.id, "parent": e.parent_id, "forward": e.forward_id, "thread": e.thread,
+                                               "start_us": round(e.time_range.start, 3), "us": round(e.cpu_time_total, 3), "self_us": round(e.self_cpu_time_total, 3),
+                                               "path": e.path, "failed": e.failed, "device": e.device, "shapes": e.input_shapes, "flops": e.flops or 0, "bytes": e.bytes,
+                                               "memory": e.cpu_memory_usage}) + "\n" for e in p.events()))  # fmt: skip
+    if args.html:
+        _write(args.html, _report.page(p, rows_of(p), os.path.basename(args.program)))
+    return status

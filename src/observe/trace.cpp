@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows as Chrome's trace format, with the categories and argument names of PyTorch's traces, so that tools made for
+// those read them too. Times are microseconds with three digits behind the point. Launches of other devices are rows of
+// a process of their own, as long as the device says it worked.
+#include <unistd.h>
+
+#include <charconv>
+#include <map>
+
+#include "core/device.h"
+#include "observe/recorder.h"
+
+namespace fc::observe {
+namespace {
+
+class Text {
+ public:
+  Text(WriteFn write, void* context) : write_(write), context_(context) { buffer.reserve(kFull + 4096); }
+  void flush() {
+    write_(context_, buffer.data(), buffer.size());
+    buffer.clear();
+  }
+  void flush_if_full() {
+    if (buffer.size() > kFull) flush();
+  }
+  Text& operator<<(std::string_view s) {
+    buffer += s;
+    return *this;
+  }
+  Text& operator<<(char c) {
+    buffer += c;
+    return *this;
+  }
+  template <class N>
+  requires std::is_integral_v<N> Text& operator<<(N n) {
+    char digits[24];
+    buffer.append(digits, std::to_chars(digits, digits + sizeof digits, n).ptr);
+    return *this;
+  }
+  void time(uint64_t ns) {
+    *this << ns / 1000;
+    const auto rest = static_cast<unsigned>(ns % 1000);
+    const char digits[] = {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
+                           static_cast<char>('0' + rest % 10)};
+    buffer.append(digits, 4);
+  }
+  void quoted(std::string_view s) {
+    buffer += '"';
+    for (const char c : s) {
+      if (c == '"' || c == '\\') (buffer += '\\') += c;
+      else if (static_cast<unsigned char>(c) >= 0x20) buffer += c;
+      else {
+        constexpr char hex[] = "0123456789abcdef";
+        buffer += "\\u00";
+        buffer += hex[c >> 4];
+        buffer += hex[c & 15];
+      }
+    }
+    buffer += '"';
+  }
+  std::string buffer;
+
+ private:
+  static constexpr size_t kFull = 1 << 20;
+  WriteFn write_;
+  void* context_;
+};
+
+std::string_view category(const Row& r) {
+  switch (r.kind) {
+    case EventKind::Call: return "cpu_op";
+    case EventKind::Range: return r.text && *r.text == "backward" ? "cpu_op" : "user_annotation";
+    case EventKind::Copy: return "gpu_memcpy";
+    case EventKind::Fill: return "gpu_memset";
+    case EventKind::Library: return "library";
+    default: return "kernel";
+  }
+}
+
+class Trace {
+ public:
+  Trace(const Recorder& r, std::string (*stack_text)(uint32_t), WriteFn write, void* context)
+      : r_(r), stack_text_(stack_text), out_(write, context), pid_(getpid()) {}
+
+  void write(std::string_view metadata) {
+    out_ << "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", ";
+    if (!metadata.empty()) out_ << metadata << ", ";
+    out_ << "\"traceEvents\": [\n";
+    find_forward();
+    for (auto& log : r_.logs()) {
+      name("thread_name", pid_, log->thread, log->thread == static_cast<uint64_t>(pid_) ? "main thread" : "thread");
+      for (size_t i = 0; i < log->rows.size(); ++i) row(*log, log->rows[i]);
+    }
+    memory();
+    name("process_name", pid_, 0, "facula");
+    for (auto& [device, number] : devices_) name("process_name", number, 0, device);
+    // Every event but this one is followed by a comma.
+    out_ << "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Record Window End\", \"pid\": " << pid_
+         << ", \"tid\": 0, \"ts\": ";
+    out_.time(r_.stopped());
+    out_ << "}\n]}\n";
+    out_.flush();
+  }
+
+ private:
+  struct Place {
+    uint64_t thread, start;
+  };
+
+  void find_forward() {  // the calls that some node of backward belongs to
+    for (auto& log : r_.logs())
+      for (size_t i = 0; i < log->rows.size(); ++i)
+        if (const Row& r = log->rows[i]; r.kind == EventKind::Range && r.forward) forward_.try_emplace(r.forward);
+    if (forward_.empty()) return;
+    for (auto& log : r_.logs())
+      for (size_t i = 0; i < log->rows.size(); ++i) {
+        const Row& r = log->rows[i];
+        if (r.kind != EventKind::Call) continue;
+        if (auto it = forward_.find(r.id); it != forward_.end()) it->second = {log->thread, r.start};
+      }
+  }
+
+  void name(std::string_view what, int64_t pid, uint64_t tid, std::string_view given) {
+    out_ << "{\"ph\": \"M\", \"name\": \"" << what << "\", \"pid\": " << pid << ", \"tid\": " << tid
+         << ", \"args\": {\"name\": ";
+    out_.quoted(given);
+    out_ << "}},\n";
+  }
+
+  int64_t process_of(Device d) {  // devices get numbers of their own, from 1 on
+    std::string text = str(d);
+    auto [it, fresh] = devices_.try_emplace(std::move(text), 0);
+    if (fresh) it->second = static_cast<int64_t>(devices_.size());
+    return it->second;
+  }
+
+  void head(std::string_view phase, std::string_view cat, int64_t pid, uint64_t tid, uint64_t ts) {
+    out_ << "{\"ph\": \"" << phase << "\", \"cat\": \"" << cat << "\", \"pid\": " << pid << ", \"tid\": " << tid
+         << ", \"ts\": ";
+    out_.time(ts);
+  }
+
+  void row(const Log& log, const Row& r) {
+    const Device device = r.where.is_cpu() ? r.from : r.where;
+    const bool elsewhere = r.kind != EventKind::Call && r.kind != EventKind::Range && !device.is_cpu();
+    head("X", category(r), elsewhere ? process_of(device) : pid_, elsewhere ? 0 : log.thread, r.start);
+    out_ << ", \"dur\": ";
+    out_.time(elsewhere && r.device_ns ? r.device_ns : r.end - r.start);
+    out_ << ", \"name\": ";
+    out_.quoted(r.shown_name());
+    out_ << ", \"args\": {\"External id\": " << r.id;
+    if (r.parent) out_ << ", \"Parent id\": " << r.parent;
+    if (r.forward) out_ << ", \"Forward id\": " << r.forward;
+    if (r.op) {
+      if (!r.op->schema().overload.empty()) {
+        out_ << ", \"Overload\": ";
+        out_.quoted(r.op->schema().overload);
+      }
+      if (r.path != Path::Family && r.path != Path::Kernel) out_ << ", \"Path\": \"" << to_string(r.path) << '"';
+    } else if (r.text) {
+      out_ << ", \"About\": ";
+      out_.quoted(*r.text);
+    }
+    if (r.failed) out_ << ", \"Failed\": true";
+    if (r.bytes) out_ << ", \"Bytes\": " << r.bytes;
+    if (r.flops) out_ << ", \"Flops\": " << r.flops;
+    if (r.device_ns && !elsewhere) {
+      out_ << ", \"Device time (us)\": ";
+      out_.time(r.device_ns);
+    }
+    if (r.detail) {
+      constexpr std::pair<const char*, Detail> details[] = {{"Input Dims", Detail::Shapes},
+                                                            {"Input Strides", Detail::Strides},
+                                                            {"Input type", Detail::Types},
+                                                            {"Concrete Inputs", Detail::Values}};
+      for (auto& [key, what] : details) {
+        out_ << ", \"" << key << "\": ";
+        write_detail(out_.buffer, log, r, what);
+      }
+    }
+    if (r.stack && stack_text_) {
+      out_ << ", \"Call stack\": ";
+      out_.quoted(stack_text_(r.stack));
+    }
+    out_ << "}},\n";
+    if (r.kind == EventKind::Range && r.forward) flow(log, r);
+    out_.flush_if_full();
+  }
+
+  void flow(const Log& log, const Row& backward) {
+    const Place& forward = forward_.at(backward.forward);
+    if (!forward.start) return;
+    head("s", "fwdbwd", pid_, forward.thread, forward.start);
+    out_ << ", \"name\": \"fwdbwd\", \"id\": " << backward.id << "},\n";
+    head("f", "fwdbwd", pid_, log.thread, backward.start);
+    out_ << ", \"name\": \"fwdbwd\", \"id\": " << backward.id << ", \"bp\": \"e\"},\n";
+  }
+
+  void memory() {
+    std::map<std::string, int64_t> totals;
+    for (auto& log : r_.logs())
+      for (size_t i = 0; i < log->memory.size(); ++i) {
+        const MemoryRow& m = log->memory[i];
+        const int64_t total = totals[str(m.where)] += m.bytes;
+        head("i", "cpu_instant_event", pid_, log->thread, m.time);
+        out_ << ", \"s\": \"t\", \"name\": \"[memory]\", \"args\": {\"Total Allocated\": " << total
+             << ", \"Bytes\": " << m.bytes << ", \"Addr\": " << m.address << ", \"Device Type\": " << int{m.where.type}
+             << ", \"Device Id\": " << int{m.where.index} << ", \"External id\": " << m.call << "}},\n";
+        out_.flush_if_full();
+      }
+  }
+
+  const Recorder& r_;
+  std::string (*stack_text_)(uint32_t);
+  Text out_;
+  int64_t pid_;
+  std::unordered_map<uint64_t, Place> forward_;
+  std::map<std::string, int64_t> devices_;
+};
+
+}  // namespace
+
+void write_trace(const Recorder& r, std::string_view metadata, std::string (*stack_text)(uint32_t), WriteFn write,
+                 void* context) {
+  Trace(r, stack_text, write, context).write(metadata);
+}
+
+}  // namespace fc::observe
