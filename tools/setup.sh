@@ -31,9 +31,9 @@ complete=1
 missing=()
 for need in "${needs[@]}"; do
   what=${need%%:*} package=${need##*:}
-  case $what in  # a header may be the environment's own, which conda fills
+  case $what in  # a header or library may be the environment's own, which conda fills
     /*) compgen -G "$what" > /dev/null || [ -e "$environment/include/${what##*/include/}" ] \
-      || [ -e "$environment/include/${what##*/}" ] || missing+=("$package") ;;
+      || [ -e "$environment/include/${what##*/}" ] || [ -e "$environment/lib/${what##*/}" ] || missing+=("$package") ;;
     *) command -v "$what" > /dev/null || missing+=("$package") ;;
   esac
 done
