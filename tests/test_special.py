@@ -99,6 +99,14 @@ def test_values(torch, name, args, want):
     assert math.isclose(got, want, rel_tol=LOOSE.get(name, 2e-13), abs_tol=1e-15)
 
 
+def test_degrees_are_converted_to_integers(torch):
+    x = torch.tensor([0.3, 0.3, 0.3])
+    for name in torch.special.__all__:
+        if "polynomial" in name:
+            f = getattr(torch.special, name)
+            assert torch.equal(f(x, torch.tensor([-0.5, -1.0, 2.9])), f(x, torch.tensor([0.0, -2.0, 2.0]))), name
+
+
 def test_quantiles_are_inverse(torch):
     p = torch.tensor([1e-300, 1e-50, 1e-15, 2e-15, 1e-8, 0.02, 0.3, 0.5, 0.9, 1 - 1e-12], dtype=torch.float64)
     assert torch.allclose(torch.special.log_ndtr(torch.special.ndtri(p)), p.log(), rtol=1e-12, atol=1e-12)

@@ -316,7 +316,7 @@ FC_FUNCTION_OF_NUMBERS double chebyshev(int kind, double x, double n) {
   }
 }
 FC_FUNCTION_OF_NUMBERS double orthogonal(int kind, double x, double degree) {
-  const double n = target::floor(degree);
+  const double n = target::trunc(degree);  // as a conversion to an integer
   if (!(n >= 0)) return 0;
   if (n == 0) return 1;
   if (x != x) return x;
