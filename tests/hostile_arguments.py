@@ -17,6 +17,8 @@ def survives_all(name, calls, make):
             except ORDINARY:
                 pass
             except BaseException as error:
+                if isinstance(error, AssertionError) and "Torch not compiled with CUDA enabled" in str(error):
+                    continue  # a number is a device, too
                 raise AssertionError(f"{call} raised {type(error).__name__}: {error}") from error
     fine(name, run, seconds=120)
 

@@ -74,7 +74,7 @@ class Runner:
             return None
         if not call.text.startswith("torch.ops.") and isinstance(error, AttributeError) and self.of_an_argument(text, call):
             return None
-        if (name, type(error)) in AS_PYTORCH:
+        if (name, type(error)) in AS_PYTORCH or isinstance(error, AssertionError) and "Torch not compiled with CUDA enabled" in text:
             return None
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "facula" in f.filename]
         where = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].name}" if frames else name
