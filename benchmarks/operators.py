@@ -250,14 +250,14 @@ class Timer:
         """
         clock, depth, begun, spent, total = self.clock, 0, 0.0, 0.0, 0.0
 
-        def see(where, phase, op, call, forward):
+        def see(event):
             nonlocal depth, begun, spent, total
             now = clock()
-            if where == "kernel" and phase == "end":
+            if event.phase == "end":
                 depth -= 1
                 if depth == 0:
                     total += now - begun - spent
-            elif where == "kernel":
+            else:
                 depth += 1
                 if depth == 1:
                     spent, begun = 0.0, clock()
@@ -268,7 +268,7 @@ class Timer:
         times = []
         for _ in range(3):
             total = 0.0
-            with self.torch.dispatch.observe(see):
+            with self.torch.dispatch.observe(see, "kernel"):
                 self.loop(1, clock)
             times.append(total)
         return min(times)
