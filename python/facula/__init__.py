@@ -74,6 +74,7 @@ _LATER = (
     "distributions",
     "func",
     "fx",
+    "hammerblade",
     "hub",
     "jit",
     "machine",

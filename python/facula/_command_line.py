@@ -30,12 +30,12 @@ class Progress:
 
 
 def write_file(path, text):
-    """Puts text into a file, by way of another one beside it: a reader or a crash never meets half of it."""
+    """Puts text, or pieces of it, into a file, by way of another one beside it: a reader or a crash never meets half of it."""
     path = os.fspath(path)
     handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as f:
-            f.write(text)
+            f.writelines([text] if isinstance(text, str) else text)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(beside, 0o666 & ~mask)  # as open() would have made it

@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel log: every kernel that runs, once, in call order, with its arguments before and after in their true types.
+
+    with torch.profiler.kernel_log.KernelLog() as log:
+        model(x)
+    log.save("calls.klog")          # `facula replay calls.klog --call 3` runs one of them again
+    print(log.json())               # the layout of the HammerBlade port
+
+`enable`, `disable`, `clear`, `json` and `save` do the same for one log of the process. docs/profiling.md has the format.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import fnmatch
+import itertools
+import json as _json
+import math
+import os
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from facula import _C, dispatch
+from facula._command_line import write_file
+
+FORMAT, VERSION = "facula kernel log", 1
+LIMIT = 256 << 20  # bytes of tensors that a log holds, unless told
+
+
+def type_name(dtype: Any) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
+def _state(generator: Any) -> str:
+    state = generator.get_state()
+    return base64.b64encode(ctypes.string_at(state.data_ptr(), state.numel())).decode()
+
+
+class _Snapshot:
+    """Values as plain data, and the memory of their tensors: one entry per storage, of it the part that is looked at."""
+
+    def __init__(self, values: Any, before: "_Snapshot | None" = None):
+        self._ranges: dict[int, list[Any]] = {}  # storage: [number, a tensor on it, first byte, end]
+        self.tensors: list[tuple[int, dict[str, Any]]] = []
+        self.value = self._plain(values)
+        for storage, described in self.tensors:  # offsets count from the first byte that is kept
+            number, _, first, _ = self._ranges[storage]
+            described["storage"] = number
+            described["offset"] -= first // getattr(_C, described["dtype"]).itemsize
+        known = {entry["id"]: i for i, entry in enumerate(before.storages)} if before else {}
+        self.storages: list[dict[str, Any]] = []
+        for storage, (_, tensor, first, end) in self._ranges.items():
+            entry = {"id": storage, "device": str(tensor.device), "address": tensor._storage_ptr() + first, "first": first, "bytes": end - first, "data": _memory(tensor, first, end)}
+            old = known.get(storage)
+            if before and old is not None and all(before.storages[old][key] == entry[key] for key in ("first", "bytes", "data")):
+                entry["data"], entry["same"] = None, old  # untouched
+            self.storages.append(entry)
+
+    def size(self) -> int:
+        return sum(len(entry["data"] or b"") for entry in self.storages)
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, _C.TensorBase):
+            return self._tensor(value)
+        if isinstance(value, dict):
+            return {key: self._plain(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._plain(item) for item in value]
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": str(value)}
+        if isinstance(value, complex):
+            return {"complex": [str(value.real), str(value.imag)]}
+        for kind in ("dtype", "device", "layout", "memory_format"):
+            if isinstance(value, getattr(_C, kind)):
+                return {kind: str(value) if kind == "device" else type_name(value)}
+        if isinstance(value, _C.Generator):
+            return {"generator": str(value.device), "state": _state(value)}
+        return {"opaque": type(value).__name__}
+
+    def _tensor(self, t: Any) -> dict[str, Any]:
+        sizes, strides, item = list(t.shape), list(t.stride()), t.dtype.itemsize
+        first = t.storage_offset() * item
+        last = sum((n - 1) * step for n, step in zip(sizes, strides)) if all(sizes) else -1
+        storage, end = t._storage_id(), min(first + (last + 1) * item, t._storage_bytes())
+        first -= first % 16  # so that elements of every type begin at whole offsets
+        known = self._ranges.setdefault(storage, [len(self._ranges), t, first, end])
+        known[2], known[3] = min(known[2], first), max(known[3], end)
+        described = {"dtype": type_name(t.dtype), "sizes": sizes, "strides": strides, "offset": t.storage_offset()}
+        self.tensors.append((storage, described))
+        return {"tensor": described}
+
+
+def _memory(tensor: Any, first: int, end: int) -> bytes | None:
+    """The bytes of a tensor's storage; None if there are none to read (a meta tensor)."""
+    if tensor.device.type == "meta":
+        return None
+    if end <= first:
+        return b""
+    if tensor.device.type == "cpu":
+        return ctypes.string_at(tensor._storage_ptr() + first, end - first)
+    copy = _C._storage_tensor(tensor)[first:end].cpu()
+    return ctypes.string_at(copy.data_ptr(), end - first)
+
+
+def _arguments(event: Any) -> dict[str, Any]:
+    """All of them, with those that were left to their defaults."""
+    args, kwargs = list(event.args), dict(event.kwargs)
+    for parameter in event.op._schema.arguments[len(args) :]:
+        if not parameter.kwarg_only and parameter.name not in kwargs:
+            args.append(parameter.default_value)
+        elif parameter.kwarg_only:
+            kwargs.setdefault(parameter.name, parameter.default_value)
+    return {"args": args, "kwargs": kwargs}
+
+
+def tensors_of(value: Any) -> Iterator[dict[str, Any]]:
+    """Every tensor in plain data, in order."""
+    if isinstance(value, dict):
+        if "tensor" in value:
+            yield value["tensor"]
+        else:
+            for item in value.values():
+                yield from tensors_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from tensors_of(item)
+
+
+class KernelLog:
+    """Keeps what every kernel of the process is given and gives, from start() to stop() or for a `with` block.
+
+    kernels: only those whose operator's name fits one of these patterns ("aten::mm", "aten::*conv*"). limit: bytes of
+    tensors that are kept; calls after that are counted in `dropped`.
+    """
+
+    def __init__(self, kernels: Iterable[str] | str | None = None, limit: int = LIMIT):
+        if limit < 0:
+            raise ValueError(f"KernelLog: limit is a number of bytes, got {limit}")
+        self.kernels = (kernels,) if isinstance(kernels, str) else tuple(kernels) if kernels is not None else None
+        self.limit = limit
+        self._watch: Any = None  # only while it looks: an observer holds its function
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets what was kept; goes on if it was going on."""
+        with self._lock:
+            self._calls: list[dict[str, Any]] = []
+            self._open: dict[tuple[int, int], dict[str, Any]] = {}
+            self._size = self.dropped = 0
+            self._number = itertools.count(1)
+
+    def start(self) -> None:
+        if self._watch is not None:
+            raise RuntimeError("KernelLog: it has been started already; stop() it before it is started again")
+        self._watch = dispatch.observe(self._see, "kernel", process=True)
+        self._watch.start()
+
+    def stop(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
+
+    def __enter__(self) -> "KernelLog":
+        self.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.stop()
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """What was kept, in the order in which the calls began; those that have not ended are left out."""
+        with self._lock:
+            return sorted((c for c in self._calls if "after" in c or "error" in c), key=lambda c: c["call"])
+
+    def _see(self, event: Any) -> None:
+        if self.kernels is not None and not any(fnmatch.fnmatchcase(event.name, pattern) for pattern in self.kernels):
+            return
+        key = (event.thread, event.call_id)
+        if event.phase == "begin":
+            if self._size >= self.limit:
+                with self._lock:
+                    self.dropped += 1
+                    first = self.dropped == 1
+                if first:
+                    warnings.warn(f"kernel log: {self.limit} bytes of tensors are kept, calls from here on are only counted; limit= allows more, kernels= keeps fewer kernels", stacklevel=2)
+                return
+            before = _Snapshot(_arguments(event))
+            call: dict[str, Any] = {"kernel": event.name, "id": event.call_id, "parent": event.parent_id, "forward": event.forward_id, "thread": event.thread, "before": before}
+            if event.op.is_random and event.device.type == "cpu" and event.kwargs.get("generator") is None:
+                call["random"] = _state(_C.default_generator)
+            with self._lock:
+                call["call"] = next(self._number)
+                self._calls.append(call)
+                self._open[key] = call
+                self._size += before.size()
+            return
+        with self._lock:
+            call = self._open.pop(key, {})
+        if not call:
+            return  # it began before the log, or was dropped
+        call["device"], call["path"] = str(event.device), event.path
+        if event.failed:
+            call["error"] = event.error
+            return
+        after = _Snapshot({**_arguments(event), "result": event.result}, call["before"])
+        with self._lock:
+            self._size += after.size()
+        call["after"] = after
+
+    def json(self) -> str:
+        """The port's layout: {"kernel": [argument, …]} as the kernel left them, results first; "null" if nothing was kept.
+
+        The second call of a kernel is "kernel#2", and so on.
+        """
+        return in_port_layout(_as_data(call) for call in self.calls)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything to a file, which appears whole or not at all."""
+        calls = self.calls
+        head = {"format": FORMAT, "version": VERSION, "calls": len(calls), "dropped": self.dropped}
+        try:
+            write_file(path, itertools.chain([_json.dumps(head) + "\n"], (_json.dumps(_encoded(call)) + "\n" for call in calls)))
+        except OSError as error:
+            raise OSError(error.errno, f"kernel log: cannot write {os.fspath(path)!r}: {error.strerror}") from None
+
+
+def _as_data(call: dict[str, Any]) -> dict[str, Any]:
+    """A call as a file has it, memory as bytes: what was not touched is shared with what was before."""
+    out = dict(call)
+    for when in ("before", "after"):
+        if isinstance(call.get(when), _Snapshot):
+            out[when] = {**call[when].value, "storages": [{k: v for k, v in entry.items() if k != "id"} for entry in call[when].storages]}
+    return out
+
+
+def _encoded(call: dict[str, Any]) -> dict[str, Any]:
+    data = _as_data(call)
+    for when in ("before", "after"):
+        for entry in data.get(when, {}).get("storages", ()):
+            if entry["data"] is not None:
+                entry["data"] = base64.b64encode(entry["data"]).decode()
+    return data
+
+
+def memory_of(call: dict[str, Any], when: str, number: int) -> bytes | None:
+    """What a storage of a call held "before" or "after"."""
+    entry = call[when]["storages"][number]
+    return call["before"]["storages"][entry["same"]]["data"] if "same" in entry else entry["data"]
+
+
+def load(path: str | os.PathLike[str], only: int | None = None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The head of a file and its calls, or of these the one with a number."""
+    name = os.fspath(path)
+    calls = []
+    try:
+        with open(path, encoding="utf-8") as f:
+            head = _head(f.readline(1 << 16), name)
+            count = 0
+            for count, line in enumerate(f, 1):
+                if only is None or only == count:
+                    calls.append(_decoded(_json.loads(line)))
+    except (UnicodeDecodeError, _json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        if str(error).startswith("kernel log:"):
+            raise
+        raise ValueError(f"kernel log: {name!r} is damaged: {error}") from None
+    if count != head["calls"]:
+        raise ValueError(f"kernel log: {name!r} is cut off: it has {count} of {head['calls']} calls")
+    return head, calls
+
+
+def _head(line: str, name: str) -> dict[str, Any]:
+    try:
+        head = _json.loads(line)
+    except _json.JSONDecodeError:
+        head = None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise ValueError(f"kernel log: {name!r} is no kernel log; KernelLog.save writes one")
+    if head.get("version") != VERSION:
+        raise ValueError(f"kernel log: {name!r} has version {head.get('version')}, this Facula reads version {VERSION}; record it again, or read it with the Facula that wrote it")
+    if not isinstance(head.get("calls"), int):
+        raise ValueError(f"kernel log: {name!r} is damaged: its head has no number of calls")
+    return head
+
+
+def _decoded(call: dict[str, Any]) -> dict[str, Any]:
+    for when in ("before", "after"):
+        for entry in call.get(when, {}).get("storages", ()):
+            if entry["data"] is not None:
+                entry["data"] = base64.b64decode(entry["data"], validate=True)
+                if len(entry["data"]) != entry["bytes"]:
+                    raise ValueError(f"call {call['call']} has {len(entry['data'])} bytes where {entry['bytes']} are announced")
+    return call
+
+
+def numbers(data: bytes, dtype: str) -> list[Any]:
+    """Bytes as numbers of a type; a complex number is [real, imaginary], what JSON has no number for is None."""
+    import facula
+
+    kind = getattr(_C, dtype)
+    whole = len(data) // kind.itemsize * kind.itemsize
+    values = facula.frombuffer(bytearray(data[:whole]), dtype=kind).tolist() if whole else []
+    finite = lambda x: x if not isinstance(x, float) or math.isfinite(x) else None  # noqa: E731
+    return [[finite(v.real), finite(v.imag)] if isinstance(v, complex) else finite(v) for v in values]
+
+
+def in_port_layout(calls: Iterable[dict[str, Any]]) -> str:
+    out: dict[str, list[Any]] = {}
+    for call in calls:
+        when = "after" if "after" in call else "before"
+        given = [*call[when]["args"], *call[when]["kwargs"].values()]
+        made = call[when].get("result")
+        results = [] if made is None else made if isinstance(made, list) else [made]
+        shown: list[Any] = []
+        for value in itertools.chain((r for r in results if r not in given), given):
+            shown.extend(_port_values(call, when, value))
+        name, n = call["kernel"], 2
+        while name in out:
+            name, n = f"{call['kernel']}#{n}", n + 1
+        out[name] = shown
+    return _json.dumps(out or None, indent=4, sort_keys=True)
+
+
+def _port_values(call: dict[str, Any], when: str, value: Any) -> Iterator[Any]:
+    """An argument as the port shows it: tensors, vectors of numbers, numbers; nothing else (it leaves out void*)."""
+    if isinstance(value, dict):
+        for t in tensors_of(value):
+            entry = call[when]["storages"][t["storage"]]
+            item = getattr(_C, t["dtype"]).itemsize
+            yield {"N": math.prod(t["sizes"]), "data_ptr": entry["address"] + t["offset"] * item, "dims": len(t["sizes"]), "sizes": t["sizes"],
+                   "storage": numbers(memory_of(call, when, t["storage"]) or b"", t["dtype"]), "storage_head": entry["address"], "strides": t["strides"]}  # fmt: skip
+    elif isinstance(value, list):
+        if all(isinstance(item, (bool, int, float)) for item in value):
+            yield {"N": len(value), "data": value}
+        else:
+            for item in value:
+                yield from _port_values(call, when, item)
+    elif isinstance(value, (bool, int, float)):
+        yield value
+
+
+# --- one log of the process
+_log: KernelLog | None = None
+_enabled_in = 0  # the process that it is on in
+
+
+def enable(kernels: Iterable[str] | str | None = None, limit: int = LIMIT) -> None:
+    """Starts to keep what kernels are given and give, on every thread; what was kept before stays unless other kernels or another limit are asked for."""
+    global _log, _enabled_in
+    disable()
+    wanted = KernelLog(kernels, limit)
+    if _log is None or (_log.kernels, _log.limit) != (wanted.kernels, wanted.limit):
+        _log = wanted
+    _log.start()
+    _enabled_in = os.getpid()
+
+
+def disable() -> None:
+    """Stops; what was kept can be read."""
+    global _enabled_in
+    if _log is not None:
+        _log.stop()
+    _enabled_in = 0
+
+
+def is_enabled() -> bool:
+    return _enabled_in == os.getpid()  # nobody looks in the child of a fork
+
+
+def clear() -> None:
+    """Forgets what was kept."""
+    if _log is not None:
+        _log.clear()
+
+
+def json() -> str:
+    """What was kept, in the port's layout (KernelLog.json)."""
+    return _log.json() if _log is not None else "null"
+
+
+def save(path: str | os.PathLike[str]) -> None:
+    """Writes what was kept to a file (KernelLog.save)."""
+    (_log or KernelLog()).save(path)
+
+
+def _new_locks() -> None:
+    if _log is not None:
+        _log._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_new_locks)
