@@ -414,6 +414,17 @@ void bind_dispatch(nb::module_& m) {
       .def_prop_ro("is_out", [](const Operator& op) { return op.is_out; })
       .def_prop_ro("is_composite", [](const Operator& op) { return static_cast<bool>(op.composite()); })
       .def_prop_ro("is_random", [](const Operator& op) { return op.random; })
+      .def("_path_on",  // how a type of device would answer it, by what is registered for it
+           [](const Operator& op, const std::string& device) {
+             const int type = find_device_type(device);
+             FC_CHECK(type >= 0, "unknown device type '", device, "'");
+             Path path = op.decomposition() ? Path::Decomposition : Path::Fallback;
+             if (op.composite()) path = Path::Composite;
+             if (op.all_devices()) path = Path::Family;
+             if (op.kernel(type)) path = Path::Kernel;
+             const std::string_view text = to_string(path);
+             return nb::str(text.data(), text.size());
+           })
       .def_prop_ro("is_map", [](const Operator& op) { return op.map.opcode >= 0; })  // element by element
       .def("_expand",
            [](const Operator& op, nb::args args, nb::kwargs kwargs) {  // a composite in the operators it is written in

@@ -8,6 +8,7 @@
 
 #include "bind.h"
 #include "files/atomic_file.h"
+#include "observe/call_tree.h"
 #include "observe/recorder.h"
 
 namespace nb = nanobind;
@@ -149,6 +150,42 @@ void write_trace(const Recorder& r, const std::string& path, const std::string& 
   file.commit();
 }
 
+using observe::CallTree;
+
+nb::list nodes(const CallTree& s) {
+  nb::list out;
+  for (const observe::TreeNode& n : s.nodes)
+    out.append(nb::make_tuple(n.parent,
+                              text(n.op     ? n.op->name()
+                                   : n.name ? *n.name
+                                            : std::string()),
+                              text(to_string(n.kind)), device(n.where), n.time, n.inside, n.device_ns, n.count,
+                              n.told));
+  return out;
+}
+
+nb::list own_calls(const CallTree& s, const nb::set& names) {  // of operators of these names
+  nb::list out;
+  for (const observe::OwnCall& c : s.calls)
+    if (nb::str name = text(c.op->name()); names.contains(name))
+      out.append(nb::make_tuple(name, c.start, c.where.is_cpu()));
+  return out;
+}
+
+nb::list own_call_counts(const CallTree& s) {
+  std::map<std::tuple<const Operator*, Path, bool, uint32_t>, int64_t> counts;
+  for (const observe::OwnCall& c : s.calls) ++counts[{c.op, c.path, c.where.is_cpu(), c.families}];
+  nb::list out;
+  for (auto& [key, count] : counts) {
+    const auto& [op, path, on_cpu, bits] = key;
+    nb::list families;
+    for (size_t i = 0; i < s.families.size(); ++i)
+      if (bits >> i & 1) families.append(text(s.families[i]));
+    out.append(nb::make_tuple(text(op->name()), text(to_string(path)), on_cpu, families, count));
+  }
+  return out;
+}
+
 struct PythonRecorder {
   Ref<Recorder> r;
   ~PythonRecorder() { r->stop(); }
@@ -158,6 +195,10 @@ struct PythonRecorder {
 
 void bind_profiler(nb::module_& m) {
   observe::stack_source = current_stack;
+  nb::class_<CallTree>(m, "_CallTree")
+      .def("nodes", &nodes)
+      .def("calls", &own_calls)
+      .def("call_counts", &own_call_counts);
   nb::class_<PythonRecorder>(m, "_Recorder")
       .def(
           "__init__",
@@ -182,6 +223,7 @@ void bind_profiler(nb::module_& m) {
                           bool overload) { return averages(*p.r, shapes, depth, overload); })
       .def("rows", [](const PythonRecorder& p) { return rows(*p.r); })
       .def("memory", [](const PythonRecorder& p) { return memory_rows(*p.r); })
+      .def("call_tree", [](const PythonRecorder& p) { return observe::add_up(*p.r); })
       .def("write_trace", [](const PythonRecorder& p, const std::string& path, const std::string& metadata) {
         write_trace(*p.r, path, metadata);
       });
