@@ -224,3 +224,28 @@ def test_a_route_that_answers_wrongly(torch):
     with torch.dispatch.route(lambda op, args, kwargs, go_on: 1 / 0):
         with pytest.raises(ZeroDivisionError):
             torch.ones(2).neg()
+
+
+def test_what_an_observer_calls_does_not_change_the_path(torch):
+    paths = []
+
+    def see(event):
+        torch.linalg.svd(torch.ones(2, 2)), torch.ones(2, device="null").exp().cpu()
+        if event.phase == "end":
+            paths.append((event.kind, event.path))
+
+    x = torch.ones(2)
+    with torch.dispatch.observe(see):
+        x.exp()
+    assert paths == [("kernel", "family"), ("call", "family")]
+
+
+def test_the_device_of_what_a_call_makes(torch):
+    seen = []
+    torch.set_default_device("null")
+    try:
+        with torch.dispatch.observe(lambda e: seen.append((e.name, e.phase, e.device.type)), "call"):
+            torch.randn(3)
+    finally:
+        torch.set_default_device(None)
+    assert seen[0] == ("aten::randn", "begin", "cpu") and seen[-1] == ("aten::randn", "end", "null")

@@ -116,18 +116,20 @@ class Reading {
 };
 
 void tell(const Event& e) noexcept {
-  const ThreadState& s = thread_state();
+  ThreadState& s = thread_state();
   // What an observer does is not observed.
   if (s.exclude & layer::Observe || thread_ended || (reader_here && reader_here->reads)) return;
   Reading reading;
   if (!reading.list()) return;
   const List& list = *reading.list();
   const ExcludeLayers silent(layer::kObserve);
+  const Path path = s.path;  // of the call that is told, not of what observers call
   auto tell_one = [&](const Entry& o) {
     if (o.kinds >> static_cast<int>(e.kind) & 1 && (o.group == 0 || o.group == s.watch_group)) o.observer->see(e);
   };
   if (e.phase != Event::End) std::ranges::for_each(list, tell_one);
   else std::for_each(list.rbegin(), list.rend(), tell_one);  // so that each sees what is between its own two
+  s.path = path;
 }
 
 void set_ids(Event& e) {
@@ -339,6 +341,8 @@ Device Event::device() const {
       for (const Tensor& t : a.tensors()) look(t);
     else if (a.tag() == Tag::Device) return a.device();
   }
+  for (const Value& v : values())  // one that makes a tensor where the thread's default device is
+    if (v.is_tensor()) look(v.tensor());
   return found;
 }
 

@@ -284,6 +284,7 @@ void Recorder::end(Log& log, const Event& e, uint64_t now) {
   r.path = e.path;
   r.failed = e.failed;
   r.device_ns = e.device_ns;
+  if (e.op && r.where.is_cpu()) r.where = e.device();  // that of its results is known now
   if (options_.flops && e.op && !e.failed) r.bytes = tensor_bytes(e);
   finish(log, now);
 }
