@@ -35,7 +35,7 @@ add_library(facula_operators INTERFACE)
 set_target_properties(facula_operators PROPERTIES EXPORT_NAME operators)
 target_link_libraries(facula_operators INTERFACE facula)
 install(TARGETS facula_operators EXPORT FaculaTargets INCLUDES DESTINATION ${internal_to})
-set(internal_headers define/calls.h define/row.h dispatch/call.h dispatch/observe.h dispatch/route.h)
+set(internal_headers core/generator.h define/calls.h define/row.h dispatch/call.h dispatch/observe.h dispatch/route.h)
 set(seen "")
 while(internal_headers)   # and what they include
   list(POP_FRONT internal_headers header)

@@ -39,7 +39,7 @@ def test_every_block_of_the_page(tmp_path, page, source):
 def test_the_tour_of_profiling(tmp_path):
     for number, (kind, text) in enumerate(blocks("profiling.md")):
         if kind == "sh":
-            command = ["sh", "-e", "-c", text.replace("facula profile", f"{sys.executable} -m facula profile")]
+            command = ["sh", "-e", "-c", re.sub(r"\bfacula (?=coverage|profile|replay)", f"{sys.executable} -m facula ", text)]
         else:
             (tmp_path / f"block{number}.py").write_text(text)
             command = [sys.executable, "-m", "facula", "run", f"block{number}.py"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`,
-`facula profile script.py …`, `facula profile --so LIBRARY script.py …`."""
+`facula profile script.py …`, `facula profile --so LIBRARY script.py …`, `facula coverage script.py --device D`, `facula replay LOG`."""
 
 import argparse
 import sys
@@ -65,6 +65,18 @@ def profile(args) -> int:
     return library_profile.main(args) if libraries else _command.run(args)
 
 
+def coverage(args) -> int:
+    from facula.profiler import coverage
+
+    return coverage.main(args.arguments)
+
+
+def replay(args) -> int:
+    from facula.profiler import _replay
+
+    return _replay.run(args)
+
+
 def env(args) -> int:
     import shlex
 
@@ -118,6 +130,17 @@ def main(argv=None) -> int:
     p.add_argument("program", nargs="?", help="a Python script, a module's name with -m, or with --so any other program")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program")
     p.set_defaults(do=profile)
+
+    p = commands.add_parser("coverage", help="which operators a program needs, and which of them a device has", add_help=False, prefix_chars="\0")  # options are its own
+    p.add_argument("arguments", nargs=argparse.REMAINDER)
+    p.set_defaults(do=coverage)
+
+    p = commands.add_parser("replay", help="run one call of a kernel log again, on any device, or write it as a C++ program")
+    p.add_argument("log", metavar="LOG", help="a file that torch.profiler.kernel_log wrote; alone: its calls are listed")
+    p.add_argument("--call", type=int, metavar="N", help="run this one again and compare with what was recorded")
+    p.add_argument("--device", metavar="D", help="where, instead of where it was recorded: a device's name, or the path of a backend's .so")
+    p.add_argument("--cpp", metavar="FILE", help="write the call as a C++ program instead")
+    p.set_defaults(do=replay)
 
     p = commands.add_parser("env", help="the variables under which plain python, gdb and pytest do the same: eval \"$(facula env)\"")
     p.set_defaults(do=env)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where time, memory and arithmetic go: `with torch.profiler.profile() as p: …`, then `p.key_averages().table()`."""
 
-from facula.profiler import kernel_log
+from facula.profiler import coverage, kernel_log
 from facula.profiler._events import DeviceType, EventList, FunctionEvent, FunctionEventAvg
 from facula.profiler._profile import (ProfilerAction, ProfilerActivity, profile, record_function, schedule, supported_activities,
                                       tensorboard_trace_handler)  # fmt: skip
 
-__all__ = ["DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "ProfilerAction", "ProfilerActivity", "kernel_log", "kineto_available", "profile",
+__all__ = ["DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "ProfilerAction", "ProfilerActivity", "coverage", "kernel_log", "kineto_available", "profile",
            "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]  # fmt: skip
 
 

@@ -68,8 +68,33 @@ def rows_of(profile):
     return out
 
 
-def run(args) -> int:
+def can_write(command, *paths):
+    """Whether files can be made there; says so if not, before the program has run for nothing."""
+    for path in filter(None, paths):
+        if not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
+            print(f"facula {command}: cannot write {path}: no such folder, or no permission to write to it", file=sys.stderr)
+            return False
+    return True
+
+
+def run_program(args, watch) -> int:
+    """Runs it between watch.start() and watch.stop(), in this process only; its exit status."""
     from facula import _as_torch
+
+    pid = os.getpid()
+    watch.start()
+    try:
+        return _as_torch.run(args.module, args.program, args.arguments)
+    except SystemExit as e:
+        if os.getpid() != pid:
+            raise
+        return e.code if isinstance(e.code, int) else 0 if e.code is None else (print(e.code, file=sys.stderr), 1)[1]
+    finally:
+        if os.getpid() == pid:
+            watch.stop()
+
+
+def run(args) -> int:
     from facula.profiler import _report
     from facula.profiler._events import _SORT_KEYS
     from facula.profiler._profile import _write, profile
@@ -77,24 +102,11 @@ def run(args) -> int:
     if args.sort not in _SORT_KEYS:
         print(f"facula profile: cannot sort by {args.sort!r}: expected one of {', '.join(_SORT_KEYS)}", file=sys.stderr)
         return 2
-    for path in filter(None, (args.trace, args.csv, args.jsonl, args.html)):
-        folder = os.path.dirname(os.path.abspath(path))
-        if not os.access(folder, os.W_OK):
-            print(f"facula profile: cannot write {path}: no such folder, or no permission to write to it", file=sys.stderr)
-            return 2
+    if not can_write("profile", args.trace, args.csv, args.jsonl, args.html):
+        return 2
     p = profile(record_shapes=args.shapes or bool(args.jsonl), profile_memory=args.memory or bool(args.html), with_stack=args.stacks, with_modules=args.modules,
                 with_flops=True)  # fmt: skip
-    pid, status = os.getpid(), 0
-    p.start()
-    try:
-        status = _as_torch.run(args.module, args.program, args.arguments)
-    except SystemExit as e:
-        if os.getpid() != pid:
-            raise
-        status = e.code if isinstance(e.code, int) else 0 if e.code is None else (print(e.code, file=sys.stderr), 1)[1]
-    finally:
-        if os.getpid() == pid:
-            p.stop()
+    status = run_program(args, p)
     averages = p.key_averages(group_by_input_shape=args.shapes, group_by_stack_n=8 if args.stacks else 0)
     for e in averages:
         e.stack = [_own_frames(e.stack)] if e.stack else []

@@ -20,13 +20,14 @@ import math
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from facula import _C, dispatch
 from facula._command_line import write_file
 
 FORMAT, VERSION = "facula kernel log", 1
+UNSET = ("aten::empty", "aten::new_empty", "aten::_empty", "aten::resize_")  # kernels that give memory as it is
 LIMIT = 256 << 20  # bytes of tensors that a log holds, unless told
 
 
@@ -42,7 +43,7 @@ def _state(generator: Any) -> str:
 class _Snapshot:
     """Values as plain data, and the memory of their tensors: one entry per storage, of it the part that is looked at."""
 
-    def __init__(self, values: Any, before: "_Snapshot | None" = None):
+    def __init__(self, values: Any, before: _Snapshot | None = None):
         self._ranges: dict[int, list[Any]] = {}  # storage: [number, a tensor on it, first byte, end]
         self.tensors: list[tuple[int, dict[str, Any]]] = []
         self.value = self._plain(values)
@@ -166,7 +167,7 @@ class KernelLog:
         if watch is not None:
             watch.stop()
 
-    def __enter__(self) -> "KernelLog":
+    def __enter__(self) -> KernelLog:
         self.start()
         return self
 
@@ -255,6 +256,12 @@ def memory_of(call: dict[str, Any], when: str, number: int) -> bytes | None:
     return call["before"]["storages"][entry["same"]]["data"] if "same" in entry else entry["data"]
 
 
+def moved(call: dict[str, Any], device: str | None) -> Callable[[str], str]:
+    """Where tensors go when a call is made on another device: those that were on its own device go along."""
+    home = call["device"].partition(":")[0]
+    return lambda recorded: device if device is not None and recorded.partition(":")[0] == home else recorded
+
+
 def load(path: str | os.PathLike[str], only: int | None = None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The head of a file and its calls, or of these the one with a number."""
     name = os.fspath(path)
@@ -266,7 +273,7 @@ def load(path: str | os.PathLike[str], only: int | None = None) -> tuple[dict[st
             for count, line in enumerate(f, 1):
                 if only is None or only == count:
                     calls.append(_decoded(_json.loads(line)))
-    except (UnicodeDecodeError, _json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         if str(error).startswith("kernel log:"):
             raise
         raise ValueError(f"kernel log: {name!r} is damaged: {error}") from None
@@ -296,7 +303,21 @@ def _decoded(call: dict[str, Any]) -> dict[str, Any]:
                 entry["data"] = base64.b64decode(entry["data"], validate=True)
                 if len(entry["data"]) != entry["bytes"]:
                     raise ValueError(f"call {call['call']} has {len(entry['data'])} bytes where {entry['bytes']} are announced")
+        for t in tensors_of([content for key, content in call.get(when, {}).items() if key != "storages"]):
+            _check_geometry(call, when, t)
     return call
+
+
+def _check_geometry(call: dict[str, Any], when: str, t: dict[str, Any]) -> None:
+    """A file may say anything: elements outside of the memory that it holds must not be read."""
+    geometry = [t["offset"], *t["sizes"], *t["strides"]]
+    data = memory_of(call, when, t["storage"])
+    item = getattr(_C, t["dtype"]).itemsize
+    ok = len(t["sizes"]) == len(t["strides"]) and t["storage"] >= 0 and all(isinstance(n, int) and n >= 0 for n in geometry)
+    if ok and data is not None and all(t["sizes"]):
+        ok = (t["offset"] + sum((n - 1) * step for n, step in zip(t["sizes"], t["strides"])) + 1) * item <= len(data)
+    if not ok:
+        raise ValueError(f"call {call['call']} has a tensor of size {t['sizes']}, strides {t['strides']} and offset {t['offset']} that is not inside of its memory")
 
 
 def numbers(data: bytes, dtype: str) -> list[Any]:

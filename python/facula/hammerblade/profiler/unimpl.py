@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that the program used on the CPU and that the device does not have."""
 
-from facula import _C, backends
 from facula.hammerblade.profiler import _region, route
+from facula.profiler.coverage import foretold
 
 
 def counts() -> dict[str, int]:
@@ -13,12 +13,9 @@ def counts() -> dict[str, int]:
     """
     region = _region.last()
     device = route.target_device().partition(":")[0]
-    offered = {family for b in backends.backends() if b["name"] == device for family in b["families"]}
     found: dict[str, int] = {}
     for operator, path, on_cpu, families, count in region.calls.call_counts():
-        if on_cpu:
-            path = _C._find_operator(operator)._path_on(device)
-        if path == "fallback" or (path == "family" and on_cpu and not offered.issuperset(families)):
+        if (foretold(operator, families, device) if on_cpu else path) == "fallback":
             name = operator.partition(".")[0]
             found[name] = found.get(name, 0) + count
     return dict(sorted(found.items()))
