@@ -58,14 +58,16 @@ class Adder {
   }
 
   size_t child(size_t parent, const Row& row) {
-    const auto key = std::tuple(parent, row.op, row.op ? nullptr : row.name, row.kind, row.where.type, row.where.index);
+    // Where it runs: a copy from a device is that device's.
+    const Device where = row.kind == EventKind::Copy && row.where.is_cpu() ? row.from : row.where;
+    const auto key = std::tuple(parent, row.op, row.op ? nullptr : row.name, row.kind, where.type, where.index);
     auto [it, fresh] = known_.try_emplace(key, out_.nodes.size());
     if (fresh) {
       TreeNode& node = out_.nodes.emplace_back();
       node.op = row.op;
       node.name = row.name;
       node.kind = row.kind;
-      node.where = row.where;
+      node.where = where;
       node.parent = parent;
     }
     return it->second;

@@ -7,6 +7,7 @@ import pathlib
 import re
 import sys
 import textwrap
+import threading
 import types
 import warnings
 
@@ -297,8 +298,9 @@ def test_calls_are_chosen_by_operator_occurrence_and_shape(example):
     assert went({"signature": "aten::add", "shapes": [[None, 3]]}) == [("aten::add.Tensor", 0), ("aten::add.Scalar", 1)]
     assert went({"signature": "aten::add", "shapes": [[4], [4]]}) == [("aten::add.Tensor", 0)]
     assert went({"signature": MUL}) == [("aten::mul.Scalar", 0)]
-    with pytest.warns(UserWarning, match="no call was made for 1 of its entries: aten::mm"):
+    with pytest.warns(UserWarning, match="no call was made for 1 of its entries: aten::mm") as told:
         assert went({"signature": "aten::mm"}) == []
+    assert told[0].filename == __file__
 
 
 def test_the_route_of_the_page(example, capsys, monkeypatch):
@@ -346,6 +348,16 @@ def test_modes_change_no_result_of_a_right_device(example, mode):
     ]  # fmt: skip -- the third is backward's, of two gradients
     assert all((m.cpu_ms is None) == (mode == "replace" and m.operator != "aten::t") for m in measured)
     assert all((m.largest_difference == 0) == (mode == "check") for m in measured)
+
+
+def test_other_threads_are_not_routed(example):
+    with route.routing([{"signature": "aten::add", "offload": True, "occurrence": "all"}]) as measured:
+        other = threading.Thread(target=lambda: [M + M for _ in range(50)])  # not this thread's, so not routed
+        other.start()
+        for _ in range(50):
+            M + M
+        other.join()
+    assert [m.occurrence for m in measured] == list(range(50))
 
 
 def test_replace_gives_what_the_device_computes_and_check_finds_it(example, monkeypatch):
@@ -445,6 +457,26 @@ def test_what_a_device_lacks(example):
     rows = unimpl.fancy_print().splitlines()
     assert rows[1] == " Native kernels that are used but not implemented for example:" and rows[0] == rows[2] == "=" * 74
     assert rows[3] == f"{'Function':180}   Times" and rows[4] == f"{'aten::sort':180}   2"
+
+
+def test_fallback_in_the_ports_words(example):
+    assert profiler.fallback.is_enabled()
+    profiler.fallback.disable()
+    assert not profiler.fallback.is_enabled()
+    with pytest.raises(NotImplementedError):
+        torch.sort(MAT1.to(example))
+    profiler.fallback.enable()
+    torch.sort(MAT1.to(example))
+
+
+def test_copies_in_both_directions_are_the_devices(example):
+    there = M.to(example)
+    with profiler.region():
+        there.cpu()
+    assert "@BSG_API_CALL@__memcpy" in exec_time.raw_stack()
+    with profiler.region():
+        M.to(example)
+    assert "@BSG_API_CALL@__memcpy" in exec_time.raw_stack()
 
 
 def test_it_is_found_under_torchs_name(tmp_path):

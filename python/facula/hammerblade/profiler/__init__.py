@@ -11,9 +11,9 @@
 
 import contextlib
 
-from facula.hammerblade.profiler import _region, chart, exec_time, route, unimpl
+from facula.hammerblade.profiler import _region, chart, exec_time, fallback, route, unimpl
 
-__all__ = ["enable", "disable", "is_in_ROI", "region", "stats", "total_time_in_ROI", "per_op_time_in_ROI", "chart", "exec_time", "route", "unimpl"]
+__all__ = ["enable", "disable", "is_in_ROI", "region", "stats", "total_time_in_ROI", "per_op_time_in_ROI", "chart", "exec_time", "fallback", "route", "unimpl"]
 
 _SECTIONS = {
     "ExecTime": ("Kernel execution time:", exec_time.fancy_print),

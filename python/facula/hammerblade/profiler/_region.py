@@ -13,6 +13,14 @@ from facula.hammerblade.profiler import _signatures
 NO_SIMULATED_TIME = "no simulated time: no device of this region tells its own, so these times are measured"
 
 
+def warn(message: str) -> None:
+    """Warns of the program's line that called into this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("facula.hammerblade.", "contextlib")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
 def _label(name: str, kind: str, device: str) -> str:
     """What the port calls a row of the recorder."""
     if kind == "call":
@@ -90,7 +98,7 @@ def open_region() -> None:
     """Starts to record this thread, and those that work for it."""
     global _recorder, _last
     if is_open():
-        warnings.warn("torch.hammerblade.profiler: a region was open and is dropped; disable() closes one before the next", stacklevel=3)
+        warn("torch.hammerblade.profiler: a region was open and is dropped; disable() closes one before the next")
     fresh = _C._Recorder(kernels=True, process=False)
     with _lock:
         before, _recorder = _recorder, fresh

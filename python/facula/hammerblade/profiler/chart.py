@@ -9,10 +9,9 @@
 import json as _json
 import threading
 import time
-import warnings
 
 from facula.hammerblade.profiler import _signatures
-from facula.hammerblade.profiler._region import Region
+from facula.hammerblade.profiler._region import Region, warn
 
 _lock = threading.Lock()
 _beacons: list["_Beacon"] = []
@@ -35,7 +34,7 @@ def add(signature: str) -> None:
         raise TypeError(f"chart.add: expected an operator's name or signature, got {type(signature).__name__}")
     named = _signatures.find(signature)
     if named is None:
-        warnings.warn(f"chart.add: {_signatures.unknown(signature)}. Nothing is recorded for it", stacklevel=2)
+        warn(f"chart.add: {_signatures.unknown(signature)}. Nothing is recorded for it")
         return
     with _lock:
         if not any(b.named.text == signature and b.until is None for b in _beacons):

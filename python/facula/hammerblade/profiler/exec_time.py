@@ -5,8 +5,6 @@ Times are measured. With trimming, what a device did counts as the time that the
 by its clock); where no device tells any, the output says so.
 """
 
-import warnings
-
 from facula.hammerblade.profiler import _region
 
 
@@ -90,5 +88,5 @@ def exec_time_dict(trimming: bool = False) -> dict[str, float]:
     """Microseconds of every operator that the program calls, of the rest ("aten::other") and the whole ("aten::ROI")."""
     rows, region = _rows(trimming)
     if note := region.trimming_note(trimming):
-        warnings.warn(f"torch.hammerblade.profiler: {note}", stacklevel=3)
+        _region.warn(f"torch.hammerblade.profiler: {note}")
     return dict(rows)

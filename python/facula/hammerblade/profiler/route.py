@@ -23,7 +23,6 @@ import json as _json
 import os
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -45,14 +44,29 @@ class _Entry:
         self.occurrence = members.get("occurrence")
         self.used = False
 
-    def group(self) -> tuple:
-        """Entries that count the same calls."""
-        named = self.named
-        operators = (named.exact, named.wrapped, named.on_cpu) if named else self.signature
-        return operators, _json.dumps(self.shapes)
+
+class _Group:
+    """Entries that are about the same calls, which they count together."""
+
+    def __init__(self, named: _signatures.Named, shapes: list | None):
+        self.named, self.shapes = named, shapes
+        self.count = 0  # calls until now
+        self.listed = 0  # entries that are about the next call each
+        self.by_number: dict[int, tuple[int, _Entry]] = {}  # the call's number: place in the list, entry
+        self.every: tuple[int, _Entry] | None = None
+
+    def add(self, place: int, entry: _Entry) -> None:
+        if entry.occurrence == "all" or (entry.occurrence is None and entry.shapes is not None):
+            self.every = self.every or (place, entry)
+            return
+        number = entry.occurrence
+        if number is None:
+            number = self.listed
+            self.listed += 1
+        self.by_number.setdefault(number, (place, entry))
 
     def about(self, operator: str, on_cpu: bool, shapes: list[list[int]]) -> bool:
-        return self.named is not None and self.named.covers(operator, on_cpu) and (self.shapes is None or _shapes_fit(self.shapes, shapes))
+        return self.named.covers(operator, on_cpu) and (self.shapes is None or _shapes_fit(self.shapes, shapes))
 
 
 def _shapes_fit(wanted: list, found: list[list[int]]) -> bool:
@@ -85,33 +99,28 @@ class _Route:
 
     def rewind(self) -> None:
         """From the first call on."""
-        self.counts: dict[tuple, int] = {}
-        numbers: dict[tuple, int] = {}
-        self.chosen: list[int | None] = []  # of each entry: which of its calls; None: all
-        for entry in self.entries:
+        groups: dict[tuple, _Group] = {}
+        for place, entry in enumerate(self.entries):
             entry.used = False
-            if entry.occurrence is None and entry.shapes is None:
-                number = numbers.get(entry.group(), 0)
-                numbers[entry.group()] = number + 1
-                self.chosen.append(number)
-            else:
-                self.chosen.append(entry.occurrence if isinstance(entry.occurrence, int) else None)
+            if entry.named:
+                key = (entry.named[1:], _json.dumps(entry.shapes))
+                groups.setdefault(key, _Group(entry.named, entry.shapes)).add(place, entry)
+        self.groups = list(groups.values())
 
     def pick(self, operator: str, on_cpu: bool, shapes: list[list[int]]) -> tuple[_Entry, int] | None:
-        """The entry that decides about a call, which it counts."""
+        """The entry that decides about a call, which is counted, and the call's number."""
+        found: list[tuple[int, _Entry, int]] = []
         with self.lock:
-            about = [(e, number) for e, number in zip(self.entries, self.chosen, strict=True) if e.about(operator, on_cpu, shapes)]
-            now = {}
-            for entry, _ in about:
-                group = entry.group()
-                if group not in now:
-                    now[group] = self.counts.get(group, 0)
-                    self.counts[group] = now[group] + 1
-            for entry, number in about:
-                if number is None or number == now[entry.group()]:
-                    entry.used = True
-                    return entry, now[entry.group()]
-        return None
+            for group in self.groups:
+                if group.about(operator, on_cpu, shapes):
+                    number = group.count
+                    group.count += 1
+                    found += [(*entry, number) for entry in (group.by_number.get(number), group.every) if entry]
+            if not found:
+                return None
+            _, entry, number = min(found, key=lambda f: f[0])
+            entry.used = True
+            return entry, number
 
     def answer(self, op, args, kwargs, go_on):
         """What torch.dispatch.route asks."""
@@ -221,7 +230,9 @@ def _taken_over(op, call, moved, theirs):
 
 
 # --- what is read
-def _checked(entry: Any, where: str, stacklevel: int) -> _Entry:
+def _checked(entry: Any, where: str, known: dict[str, _signatures.Named | None]) -> _Entry:
+    """An entry; `known` keeps what its signature means, so that each is looked up, and warned about, once."""
+
     def refuse(reason):
         raise ValueError(f"route, {where}: {reason}; an example of a route: {_EXAMPLE}")
 
@@ -244,23 +255,30 @@ def _checked(entry: Any, where: str, stacklevel: int) -> _Entry:
 
     if shapes is not None and not (isinstance(shapes, list | tuple) and all(is_shape(s) for s in shapes)):
         refuse(f'"shapes" is a list of shapes, such as [[2, 3], null], got {shapes!r}')
-    named = _signatures.find(entry["signature"])
-    if named is None:
-        warnings.warn(f"route, {where}: {_signatures.unknown(entry['signature'])}. It is about no call", stacklevel=stacklevel)
-    elif entry["offload"] and all(_C._find_operator(o).is_composite for o in named.exact):
-        warnings.warn(f"route, {where}: {entry['signature']!r} is made of other operators, which are called and routed one by one; chart them", stacklevel=stacklevel)
-    return _Entry(dict(entry), named)
+    signature = entry["signature"]
+    if signature not in known:
+        named = known[signature] = _signatures.find(signature)
+        if named is None:
+            _region.warn(f"route, {where}: {_signatures.unknown(signature)}. It is about no call")
+        elif entry["offload"] and all(_C._find_operator(o).is_composite for o in named.exact):
+            _region.warn(f"route, {where}: {signature!r} is made of other operators, which are called and routed one by one; chart them")
+    return _Entry(dict(entry), known[signature])
 
 
 def _json_name(value: Any) -> str:
     return {dict: "an object", list: "a list", str: "text", type(None): "null", int: "a number", float: "a number"}.get(type(value), type(value).__name__)
 
 
-def _parsed(text: str, stacklevel: int) -> list[_Entry]:
+def _parsed(text: str) -> list[_Entry]:
     """The entries of JSON text; errors name the line."""
 
+    counted = lines = 0  # until where, and how many
+
     def line(at: int) -> str:
-        return f"line {text.count(chr(10), 0, at) + 1}"
+        nonlocal counted, lines
+        lines += text.count("\n", counted, at)
+        counted = max(counted, at)
+        return f"line {lines + 1}"
 
     def skip(at: int) -> int:
         while at < len(text) and text[at] in " \t\r\n":
@@ -268,6 +286,7 @@ def _parsed(text: str, stacklevel: int) -> list[_Entry]:
         return at
 
     decoder = _json.JSONDecoder()
+    known: dict[str, _signatures.Named | None] = {}
     at = skip(0)
     if text[at : at + 1] != "[":
         raise ValueError(f"route, {line(at)}: expected a list in brackets; an example of a route: {_EXAMPLE}")
@@ -280,7 +299,7 @@ def _parsed(text: str, stacklevel: int) -> list[_Entry]:
             raise ValueError(f"route, line {error.lineno}: {error.msg[0].lower()}{error.msg[1:]}") from None
         except RecursionError:
             raise ValueError(f"route, {line(at)}: nested too deeply") from None
-        entries.append(_checked(entry, line(at), stacklevel + 1))
+        entries.append(_checked(entry, line(at), known))
         at = skip(end)
         if text[at : at + 1] == "]":
             break
@@ -292,14 +311,15 @@ def _parsed(text: str, stacklevel: int) -> list[_Entry]:
     return entries
 
 
-def _entries(data: Any, stacklevel: int) -> list[_Entry]:
+def _entries(data: Any) -> list[_Entry]:
     if isinstance(data, bytes | bytearray):
         data = data.decode()
     if isinstance(data, str):
-        return _parsed(data, stacklevel + 1)
+        return _parsed(data)
     if not isinstance(data, list | tuple):
         raise ValueError(f"route: expected a list of entries or their JSON text, got {type(data).__name__}; an example: {_EXAMPLE}")
-    return [_checked(entry, f"entry {i}", stacklevel + 1) for i, entry in enumerate(data)]
+    known: dict[str, _signatures.Named | None] = {}
+    return [_checked(entry, f"entry {i}", known) for i, entry in enumerate(data)]
 
 
 # --- the route of this process
@@ -312,14 +332,14 @@ def set_route_from_json(data: Any) -> None:
     """Sets the route: entries as json.loads gives them, or JSON text. The calls are counted anew."""
     global _now
     _refuse_while_acting("set_route_from_json")
-    _now = _with(_entries(data, 2), _now.mode, _now.device)
+    _now = _with(_entries(data), _now.mode, _now.device)
 
 
 def add(signature: str, offload: bool, **more: Any) -> None:
     """Adds one entry at the end of the route; occurrence= and shapes= as in the list."""
     global _now
     _refuse_while_acting("add")
-    entry = _checked({"signature": signature, "offload": offload, **more}, f"entry {len(_now.entries)}", 3)
+    entry = _checked({"signature": signature, "offload": offload, **more}, f"entry {len(_now.entries)}", {})
     _now = _with([*_now.entries, entry], _now.mode, _now.device)
 
 
@@ -393,7 +413,7 @@ def disable() -> None:
         return
     acting.close()
     if missed := [e.signature for e in _now.entries if e.offload and e.named and not e.used]:
-        warnings.warn(f"route: no call was made for {len(missed)} of its entries: {', '.join(missed[:5])}{' …' if len(missed) > 5 else ''}", stacklevel=3)
+        _region.warn(f"route: no call was made for {len(missed)} of its entries: {', '.join(missed[:5])}{' …' if len(missed) > 5 else ''}")
 
 
 @contextlib.contextmanager
@@ -401,7 +421,7 @@ def routing(data: Any, mode: str = "measure", device: str | None = None, *, rtol
     """A route for a scope, without a region; gives the list of measurements, which fills. The route before it comes back."""
     global _now
     _refuse_while_acting("routing")
-    before, made = _now, _with(_entries(data, 4), "measure", device)
+    before, made = _now, _with(_entries(data), "measure", device)
     _now = made
     try:
         set_mode(mode, rtol=rtol, atol=atol)
