@@ -23,7 +23,8 @@ class Adder {
   struct Frame {
     const Row* row;
     size_t node;
-    bool own;  // only composites and ranges around what is inside
+    bool own;     // only composites and ranges around what is inside
+    size_t call;  // the innermost of CallTree::calls, plus one; 0: none
   };
 
   void add(const Log& log) {
@@ -35,17 +36,21 @@ class Adder {
     for (const Row* row : rows) {
       while (!around.empty() && (around.back().row->end < row->end || around.back().row->end <= row->start))
         around.pop_back();
-      const Frame outer = around.empty() ? Frame{nullptr, 0, true} : around.back();
+      const Frame outer = around.empty() ? Frame{nullptr, 0, true, 0} : around.back();
       around.push_back(enter(*row, outer));
     }
   }
 
   Frame enter(const Row& row, const Frame& outer) {
-    const bool call = row.kind == EventKind::Call;
-    if (call && outer.own) out_.calls.push_back({row.op, row.start, row.path, row.where});
-    if (row.kind == EventKind::Range && !row.name->starts_with('@')) return {&row, outer.node, outer.own};
-    if (row.kind == EventKind::Launch && row.where.is_cpu() && !out_.calls.empty())
-      out_.calls.back().families |= family_bit(row.shown_name());
+    const bool is_call = row.kind == EventKind::Call;
+    size_t call = outer.call;
+    if (is_call && outer.own) {
+      out_.calls.push_back({row.op, row.start, row.path, row.where});
+      call = out_.calls.size();
+    }
+    if (row.kind == EventKind::Range && !row.name->starts_with('@')) return {&row, outer.node, outer.own, call};
+    if (row.kind == EventKind::Launch && row.where.is_cpu() && call)
+      out_.calls[call - 1].families |= family_bit(row.shown_name());
     const size_t at = child(outer.node, row);
     TreeNode& node = out_.nodes[at];
     const uint64_t took = row.end - row.start;
@@ -54,7 +59,7 @@ class Adder {
     ++node.count;
     node.told += row.device_ns > 0;
     out_.nodes[outer.node].inside += took;
-    return {&row, at, outer.own && call && row.path == Path::Composite};
+    return {&row, at, outer.own && is_call && row.path == Path::Composite, call};
   }
 
   size_t child(size_t parent, const Row& row) {
