@@ -97,9 +97,10 @@ def test_only_some_kernels_and_a_limit(torch):
     x = torch.ones(1000)
     log = logged(torch, lambda: [x.exp(), x.log(), x.sin()], kernels=["aten::e*", "aten::sin"])
     assert [c["kernel"] for c in log.calls] == ["aten::exp", "aten::sin"]
-    with pytest.warns(UserWarning, match="6000 bytes of tensors are kept, calls from here on are only counted"):
-        log = logged(torch, lambda: [x.exp() for _ in range(5)], limit=6000)
-    assert (len(log.calls), log.dropped) == (1, 4)
+    with pytest.warns(UserWarning, match="calls whose tensors do not fit into 12500 bytes with those before are only counted"):
+        log = logged(torch, lambda: [x.exp(), x.exp(), torch.ones(10).neg(), x.exp()], limit=12500)
+    assert [c["kernel"] for c in log.calls] == ["aten::exp", "aten::ones", "aten::fill_.Scalar", "aten::neg"]
+    assert [c["call"] for c in log.calls] == [1, 2, 3, 4] and log.dropped == 2
     with pytest.raises(ValueError, match="limit is a number of bytes, got -1"):
         torch.profiler.kernel_log.KernelLog(limit=-1)
     with log, pytest.raises(RuntimeError, match="started already"):

@@ -117,3 +117,15 @@ def test_what_cannot_be_done(arguments, message, capfd):
     except SystemExit as e:
         status = e.code
     assert status == 2 and message in capfd.readouterr().err
+
+
+def test_the_ports_unimpl_says_the_same(example, capfd):
+    profiler = torch.hammerblade.profiler
+    profiler.route.set_device(example)
+    try:
+        profiler.enable()
+        work("cpu")
+        profiler.disable()
+        assert profiler.unimpl.counts() == {"aten::_linalg_svd": 1, "aten::cumsum": 2}
+    finally:
+        profiler.route.set_device(None)

@@ -88,6 +88,8 @@ def test_the_list_and_what_cannot_be_done(recorded, capsys):
     call = json.loads(lines[-1])
     for change, message in (
         (lambda: call["before"]["args"][0]["tensor"].update(sizes=[1 << 40, 3]), "is not inside of its memory"),
+        (lambda: call.update(device="gone:0"), "the call was recorded on gone:0, which is not here; --device names another one"),
+        (lambda: call.pop("after"), "a call lacks an end"),
         (lambda: call.update(kernel="aten::no_such"), "the operator aten::no_such does not exist here"),
     ):
         call = json.loads(lines[-1])

@@ -159,7 +159,7 @@ def _listing(head: dict[str, Any], calls: list[dict[str, Any]]) -> str:
         shapes = " ".join(f"{t['dtype']}{t['sizes']}".replace(" ", "") for t in kernel_log.tensors_of([call["before"]["args"], call["before"]["kwargs"]]))
         lines.append(f"{call['call']:6}  {call['kernel']:32} {call['device']:10} {call['path']:13} {shapes}{'  failed: ' + call['error'] if 'error' in call else ''}".rstrip())
     if head.get("dropped"):
-        lines.append(f"({head['dropped']} calls after these were not kept)")
+        lines.append(f"({head['dropped']} calls did not fit and were not kept)")
     return "\n".join(lines) + "\n"
 
 
@@ -180,8 +180,12 @@ def run(args: Any) -> int:
         device = args.device
         if device is not None and device.endswith(".so"):
             device = backends.load_backend(device)
-        if device is not None:
-            _C.device(device)
+        try:
+            _C.device(device or calls[0]["device"])
+        except RuntimeError as error:
+            if device is not None:
+                raise
+            raise ValueError(f"the call was recorded on {calls[0]['device']}, which is not here; --device names another one, or the library of this one ({error})") from None
         if args.cpp:
             write_file(args.cpp, _replay_cpp.program(calls[0], args.log, device))
             print(f"{args.cpp}: c++ -std=c++20 -g {args.cpp} $(facula info --cflags) -o replay")

@@ -219,8 +219,12 @@ def run(args: Any) -> int:
         facula.set_default_device(args.device)
     status = run_program(args, coverage)
     print(coverage.table(args.top), end="")
-    if args.json:
-        write_file(args.json, json.dumps(coverage.data(), indent=1) + "\n")
-    if args.csv:
-        write_file(args.csv, coverage.csv())
+    try:
+        if args.json:
+            write_file(args.json, json.dumps(coverage.data(), indent=1) + "\n")
+        if args.csv:
+            write_file(args.csv, coverage.csv())
+    except OSError as error:  # a full disk
+        print(f"facula coverage: cannot write {error.filename or 'the data'}: {error.strerror}", file=sys.stderr)
+        return status or 1
     return status

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import base64
+import collections
 import ctypes
 import fnmatch
 import itertools
@@ -20,6 +21,7 @@ import math
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -29,6 +31,7 @@ from facula._command_line import write_file
 FORMAT, VERSION = "facula kernel log", 1
 UNSET = ("aten::empty", "aten::new_empty", "aten::_empty", "aten::resize_")  # kernels that give memory as it is
 LIMIT = 256 << 20  # bytes of tensors that a log holds, unless told
+_logs: weakref.WeakSet[KernelLog] = weakref.WeakSet()
 
 
 def type_name(dtype: Any) -> str:
@@ -40,10 +43,14 @@ def _state(generator: Any) -> str:
     return base64.b64encode(ctypes.string_at(state.data_ptr(), state.numel())).decode()
 
 
+class _Full(Exception):
+    """There is no room for a call's tensors."""
+
+
 class _Snapshot:
     """Values as plain data, and the memory of their tensors: one entry per storage, of it the part that is looked at."""
 
-    def __init__(self, values: Any, before: _Snapshot | None = None):
+    def __init__(self, values: Any, room: int, before: _Snapshot | None = None):
         self._ranges: dict[int, list[Any]] = {}  # storage: [number, a tensor on it, first byte, end]
         self.tensors: list[tuple[int, dict[str, Any]]] = []
         self.value = self._plain(values)
@@ -52,6 +59,8 @@ class _Snapshot:
             described["storage"] = number
             described["offset"] -= first // getattr(_C, described["dtype"]).itemsize
         known = {entry["id"]: i for i, entry in enumerate(before.storages)} if before else {}
+        if sum(end - first for storage, (_, _, first, end) in self._ranges.items() if storage not in known) > room:
+            raise _Full  # before that memory is copied
         self.storages: list[dict[str, Any]] = []
         for storage, (_, tensor, first, end) in self._ranges.items():
             entry = {"id": storage, "device": str(tensor.device), "address": tensor._storage_ptr() + first, "first": first, "bytes": end - first, "data": _memory(tensor, first, end)}
@@ -136,7 +145,7 @@ class KernelLog:
     """Keeps what every kernel of the process is given and gives, from start() to stop() or for a `with` block.
 
     kernels: only those whose operator's name fits one of these patterns ("aten::mm", "aten::*conv*"). limit: bytes of
-    tensors that are kept; calls after that are counted in `dropped`.
+    tensors that are kept; calls that do not fit are counted in `dropped`.
     """
 
     def __init__(self, kernels: Iterable[str] | str | None = None, limit: int = LIMIT):
@@ -146,6 +155,7 @@ class KernelLog:
         self.limit = limit
         self._watch: Any = None  # only while it looks: an observer holds its function
         self._lock = threading.Lock()
+        _logs.add(self)
         self.clear()
 
     def clear(self) -> None:
@@ -154,7 +164,6 @@ class KernelLog:
             self._calls: list[dict[str, Any]] = []
             self._open: dict[tuple[int, int], dict[str, Any]] = {}
             self._size = self.dropped = 0
-            self._number = itertools.count(1)
 
     def start(self) -> None:
         if self._watch is not None:
@@ -176,28 +185,24 @@ class KernelLog:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """What was kept, in the order in which the calls began; those that have not ended are left out."""
+        """What was kept, in the order in which the calls began, numbered from 1; those that have not ended are left out."""
         with self._lock:
-            return sorted((c for c in self._calls if "after" in c or "error" in c), key=lambda c: c["call"])
+            return [{"call": i, **c} for i, c in enumerate((c for c in self._calls if "after" in c or "error" in c), 1)]
 
     def _see(self, event: Any) -> None:
         if self.kernels is not None and not any(fnmatch.fnmatchcase(event.name, pattern) for pattern in self.kernels):
             return
         key = (event.thread, event.call_id)
         if event.phase == "begin":
-            if self._size >= self.limit:
-                with self._lock:
-                    self.dropped += 1
-                    first = self.dropped == 1
-                if first:
-                    warnings.warn(f"kernel log: {self.limit} bytes of tensors are kept, calls from here on are only counted; limit= allows more, kernels= keeps fewer kernels", stacklevel=2)
+            try:
+                before = _Snapshot(_arguments(event), self.limit - self._size)
+            except _Full:
+                self._drop()
                 return
-            before = _Snapshot(_arguments(event))
             call: dict[str, Any] = {"kernel": event.name, "id": event.call_id, "parent": event.parent_id, "forward": event.forward_id, "thread": event.thread, "before": before}
             if event.op.is_random and event.device.type == "cpu" and event.kwargs.get("generator") is None:
                 call["random"] = _state(_C.default_generator)
             with self._lock:
-                call["call"] = next(self._number)
                 self._calls.append(call)
                 self._open[key] = call
                 self._size += before.size()
@@ -210,10 +215,23 @@ class KernelLog:
         if event.failed:
             call["error"] = event.error
             return
-        after = _Snapshot({**_arguments(event), "result": event.result}, call["before"])
+        try:
+            after = _Snapshot({**_arguments(event), "result": event.result}, self.limit - self._size, call["before"])
+        except _Full:
+            self._drop(call)
+            return
         with self._lock:
             self._size += after.size()
         call["after"] = after
+
+    def _drop(self, call: dict[str, Any] | None = None) -> None:
+        with self._lock:
+            self.dropped += 1
+            first = self.dropped == 1
+            if call is not None:
+                self._size -= call.pop("before").size()  # without an end it is not listed
+        if first:
+            warnings.warn(f"kernel log: calls whose tensors do not fit into {self.limit} bytes with those before are only counted; limit= allows more, kernels= keeps fewer kernels", stacklevel=3)
 
     def json(self) -> str:
         """The port's layout: {"kernel": [argument, …]} as the kernel left them, results first; "null" if nothing was kept.
@@ -273,7 +291,7 @@ def load(path: str | os.PathLike[str], only: int | None = None) -> tuple[dict[st
             for count, line in enumerate(f, 1):
                 if only is None or only == count:
                     calls.append(_decoded(_json.loads(line)))
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
         if str(error).startswith("kernel log:"):
             raise
         raise ValueError(f"kernel log: {name!r} is damaged: {error}") from None
@@ -297,6 +315,9 @@ def _head(line: str, name: str) -> dict[str, Any]:
 
 
 def _decoded(call: dict[str, Any]) -> dict[str, Any]:
+    missing = {"call", "kernel", "device", "path", "before"} - call.keys()
+    if missing or ("after" in call) == ("error" in call):
+        raise ValueError(f"a call lacks {', '.join(sorted(missing)) or 'an end'}")
     for when in ("before", "after"):
         for entry in call.get(when, {}).get("storages", ()):
             if entry["data"] is not None:
@@ -333,6 +354,7 @@ def numbers(data: bytes, dtype: str) -> list[Any]:
 
 def in_port_layout(calls: Iterable[dict[str, Any]]) -> str:
     out: dict[str, list[Any]] = {}
+    times: collections.Counter[str] = collections.Counter()
     for call in calls:
         when = "after" if "after" in call else "before"
         given = [*call[when]["args"], *call[when]["kwargs"].values()]
@@ -341,10 +363,9 @@ def in_port_layout(calls: Iterable[dict[str, Any]]) -> str:
         shown: list[Any] = []
         for value in itertools.chain((r for r in results if r not in given), given):
             shown.extend(_port_values(call, when, value))
-        name, n = call["kernel"], 2
-        while name in out:
-            name, n = f"{call['kernel']}#{n}", n + 1
-        out[name] = shown
+        times[call["kernel"]] += 1
+        n = times[call["kernel"]]
+        out[call["kernel"] if n == 1 else f"{call['kernel']}#{n}"] = shown
     return _json.dumps(out or None, indent=4, sort_keys=True)
 
 
@@ -411,8 +432,8 @@ def save(path: str | os.PathLike[str]) -> None:
 
 
 def _new_locks() -> None:
-    if _log is not None:
-        _log._lock = threading.Lock()
+    for log in _logs:
+        log._lock = threading.Lock()  # another thread of the parent may have held it
 
 
 os.register_at_fork(after_in_child=_new_locks)
