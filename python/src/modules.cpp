@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes and calls of nn.Module. Parameters, buffers and submodules are not in an object's own dictionary, so Python
-// would make and drop an AttributeError before it calls Module.__getattr__, for each of them, in every forward. A call
-// of a module without hooks is one of its forward(), which costs less to find here than in Module.__call__.
+// Attributes and calls of nn.Module. Parameters, buffers and submodules are not in an object's own dictionary, so
+// Python would make and drop an AttributeError before it calls Module.__getattr__, for each of them, in every forward.
+// A call of a module without hooks is one of its forward(), which costs less to find here than in Module.__call__.
 #include "bind.h"
 
 namespace fc::py {

@@ -11,7 +11,7 @@ from fuzz_operators.values import Alias, Items, Literal, Tensor, helpers
 FIT = (RuntimeError, ValueError, TypeError, IndexError, OverflowError, BufferError)
 AS_PYTORCH = {  # what PyTorch raises there
     ("torch.nn.functional.embedding", AssertionError), ("torch.nn.functional.multi_head_attention_forward", AssertionError),
-    ("torch.save", AttributeError), ("torch.load", AttributeError), ("torch.save", FileNotFoundError), ("torch.load", FileNotFoundError),
+    ("torch.save", AttributeError), ("torch.load", AttributeError), ("torch.save", FileNotFoundError), ("torch.load", FileNotFoundError), ("torch.load", EOFError),
 }  # fmt: skip
 UNFIT_WORDS = re.compile(r"internal error|std::|vector::|basic_string|bad_alloc|should not happen|unknown error|map::at", re.I)
 
@@ -90,7 +90,7 @@ class Runner:
         names = dict(self.names)
         exec(helpers("".join(call.parts())), names)
         lacking = {type(eval(v.text, names)).__name__ for v in call.values() if isinstance(v, Literal)}
-        lacking |= {"list", "tuple", "List"} if any(isinstance(v, Items) for v in call.values()) else set()
+        lacking |= {"list", "tuple", "List", "Size"} if any(isinstance(v, Items) for v in call.values()) else set()
         subject = re.match(r"(?:'([^']+)' object|type object '[^']+'|'property' object) has no attribute", text)
         return subject and (not subject[1] or subject[1].rsplit(".", 1)[-1] in lacking)
 

@@ -30,7 +30,8 @@ __attribute__((noinline)) double spin_hot(double seconds) {
   return x;
 }
 
-// No unwinding table, registers pushed as generated code pushes them, the stack used below: only the loop's time counts.
+// No unwinding table, registers pushed as generated code pushes them, the stack used below: only the loop's time
+// counts.
 void blind_loop(int64_t rounds);
 asm(R"(
   .text

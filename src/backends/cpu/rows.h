@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row and column kernels of softmax, logsumexp, the normalisations and mse_loss, compiled once per instruction set (isa/rows.cpp),
-// for float32 and float64. "Rows" run along contiguous elements. "Columns" run along the outer of two axes: element (i,
-// j) lies at i * stride + j, j < m. Every sum has a fixed tree. Element pointers are of the table's type.
+// Row and column kernels of softmax, logsumexp, the normalisations and mse_loss, compiled once per instruction set
+// (isa/rows.cpp), for float32 and float64. "Rows" run along contiguous elements. "Columns" run along the outer of two
+// axes: element (i, j) lies at i * stride + j, j < m. Every sum has a fixed tree. Element pointers are of the table's
+// type.
 #pragma once
 #include <cstdint>
 

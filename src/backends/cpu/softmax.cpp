@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax, log_softmax and logsumexp: rows when the dimension is the last one, columns otherwise. Half types are widened first.
+// softmax, log_softmax and logsumexp: rows when the dimension is the last one, columns otherwise. Half types
+// are widened first.
 #include <algorithm>
 
 #include "backends/cpu/register.h"

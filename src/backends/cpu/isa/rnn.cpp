@@ -65,7 +65,8 @@ void pack(const void* weights, int64_t unit_stride, int64_t depth_stride, int64_
   }
 }
 
-// A row's units of a block, where they lie or, if the block is not full, in a copy of full width that `put_back` writes.
+// A row's units of a block, where they lie or, if the block is not full, in a copy of full width that `put_back`
+// writes.
 template <class T, int most>
 struct Units {
   static constexpr int width = kUnits<T>;
