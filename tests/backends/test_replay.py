@@ -101,7 +101,7 @@ def test_the_list_and_what_cannot_be_done(recorded, capsys):
 
 
 def test_a_program_in_cpp(recorded, tmp_path, capsys):
-    """One call with most kinds of arguments: a view, numbers, lists, a type, a generator."""
+    """On another device, with a view, a list, a flag and a type among its arguments."""
     compiler = shutil.which("c++") or shutil.which("g++")
     if not compiler:
         pytest.skip("no C++ compiler")
@@ -111,12 +111,12 @@ def test_a_program_in_cpp(recorded, tmp_path, capsys):
     path = recorded(lambda: torch.sum(x[:, :, 1:], [0, 2], keepdim=True, dtype=torch.float64))
     (call,) = (c for c in kernel_log.load(path)[1] if c["kernel"].startswith("aten::sum"))
     source, program = tmp_path / "replay.cpp", tmp_path / "replay"
-    assert main(["replay", path, "--call", str(call["call"]), "--cpp", str(source)]) == 0
+    assert main(["replay", path, "--call", str(call["call"]), "--device", library("example"), "--cpp", str(source)]) == 0
     assert main(["info", "--cflags"]) == 0
     flags = capsys.readouterr().out.splitlines()[-1].split()
     built = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", str(source), *flags, "-o", str(program)], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    done = subprocess.run([str(program)], capture_output=True, text=True)
+    done = subprocess.run([str(program), library("example")], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "result: identical\n"), done.stderr
 
 

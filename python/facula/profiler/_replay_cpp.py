@@ -16,27 +16,31 @@ LIMIT = 4 << 20  # bytes of tensors that a source may hold: compilers need a hun
 
 _HEAD = """// Call {number} of {log}: {kernel}, recorded on {device}.
 // c++ -std=c++20 -g {{this file}} $(facula info --cflags) -o replay && gdb ./replay
-// A device that is a library of its own is found through FACULA_BACKENDS=its path.
+// ./replay LIBRARY.so … loads the backends of other devices first.
 #include <facula/facula.h>
 
 #include <cstdio>
-#include <cstring>
+#include <string>
 #include <vector>
 
 #include "core/generator.h"
 #include "define/calls.h"
 
+namespace fc {{
+int load_backend(const std::string& path);  // backends/plugin/plugin.h
+}}
+
 namespace {{
 
 // A part of a storage, as it was.
-fc::Tensor memory(const char* bytes, int64_t n, const char* device) {{
+[[maybe_unused]] fc::Tensor memory(const char* bytes, int64_t n, const char* device) {{
   fc::Tensor t = fc::empty_tensor(fc::Dims{{n}}, fc::DType::UInt8, fc::parse_device(device));
   if (n) fc::copy_bytes(t.data(), t.device(), bytes, fc::Device{{}}, static_cast<size_t>(n));
   return t;
 }}
 
-fc::Tensor tensor(const fc::Tensor& memory, int dtype, std::vector<int64_t> sizes, std::vector<int64_t> strides,
-                  int64_t offset) {{
+[[maybe_unused]] fc::Tensor tensor(const fc::Tensor& memory, int dtype, std::vector<int64_t> sizes,
+                                   std::vector<int64_t> strides, int64_t offset) {{
   return fc::make_view(memory, sizes, strides, offset, static_cast<fc::DType>(dtype));
 }}
 
@@ -48,7 +52,7 @@ fc::Tensor tensor(const fc::Tensor& memory, int dtype, std::vector<int64_t> size
 
 int wrong = 0;
 
-void compare(const char* what, const fc::Tensor& actual, const fc::Tensor& expected) {{
+[[maybe_unused]] void compare(const char* what, const fc::Tensor& actual, const fc::Tensor& expected) {{
   const auto text = [&](const char* verdict) {{ std::printf("%s: %s\\n", what, verdict); }};
   if (actual.dtype() != expected.dtype() || !std::ranges::equal(actual.sizes(), expected.sizes())) {{
     ++wrong;
@@ -69,8 +73,9 @@ void compare(const char* what, const fc::Tensor& actual, const fc::Tensor& expec
 
 }}  // namespace
 
-int main() {{
+int main(int argc, char** argv) {{
   facula::tensor(0.0);  // starts Facula
+  for (int i = 1; i < argc; ++i) fc::load_backend(argv[i]);
 """
 
 
@@ -173,6 +178,9 @@ class _Program:
                 self.compare(f"{label}[{i}]", item, f"{actual}[{i}]")
         elif isinstance(expected, dict) and "tensor" in expected:
             self.lines.append(f"  compare({json.dumps(label)}, {actual}, {self.tensor('after', expected['tensor'])});")
+        elif actual.startswith("results"):
+            value = actual.removesuffix(".tensor()")
+            self.lines.append(f'  std::printf("%s: %s, recorded %s\\n", {json.dumps(label)}, fc::to_string({value}).c_str(), {json.dumps(json.dumps(expected))});')
 
 
 def program(call: dict[str, Any], log: str | os.PathLike[str], device: str | None = None) -> str:
