@@ -319,3 +319,30 @@ def test_a_node_that_saved_no_tensor_runs_again(torch):
     loss.backward()
     with pytest.raises(RuntimeError, match="a second time"):
         loss.backward()
+
+
+LAID_OUT = {
+    "linear": (lambda t: t.randn(16, 8), lambda t, w: t.nn.functional.linear(t.randn(4, 3, 8), w)),
+    "linear with bias": (lambda t: t.randn(16, 8), lambda t, w: t.nn.functional.linear(t.randn(4, 8), w, t.randn(16))),
+    "right operand": (lambda t: t.randn(8, 16), lambda t, w: t.randn(4, 8) @ w),
+    "left operand, transposed": (lambda t: t.randn(6, 5), lambda t, w: w.t() @ t.randn(6, 2)),
+    "copied": (lambda t: t.randn(6, 5), lambda t, w: w.t().contiguous() * 2),
+    "a leaf by columns": (lambda t: t.randn(6, 5).t(), lambda t, w: w * t.randn(5, 6)),
+    "channels last": (lambda t: t.randn(2, 3, 4, 5).to(memory_format=t.channels_last), lambda t, w: w * t.randn(2, 3, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_a_gradient_lies_as_its_leaf(torch, name):
+    make, run = LAID_OUT[name]
+    for create_graph in (False, True):
+        w = make(torch).requires_grad_()
+        run(torch, w).sum().backward(create_graph=create_graph)
+        assert w.grad.stride() == w.stride()
+        w.grad = None  # the graph of a gradient refers to its leaf
+
+
+def test_the_gradient_of_a_leaf_with_gaps_is_contiguous(torch):
+    w = torch.randn(6, 5)[:, ::2].requires_grad_()
+    (w.t() * 2).sum().backward()
+    assert w.grad.stride() == (3, 1)

@@ -105,6 +105,31 @@ assert (torch.ones(3) + 1).tolist() == [2, 2, 2]
     assert child.returncode == 0, errors
 
 
+@pytest.mark.parametrize("work", ["x @ x", "torch.nn.functional.linear(x, x, x[0])", "torch.conv2d(image, kernel)"])
+def test_signals_while_a_library_computes(work):
+    """A library's kernels may have their stack in the heap, where a signal's frame would destroy what lies beside it."""
+    program = f"""
+import signal, time
+import facula as torch
+x, image, kernel = torch.rand(700, 700), torch.rand(4, 16, 64, 64), torch.rand(32, 16, 3, 3)
+seen = 0
+def count(*_):
+    global seen
+    seen += 1
+signal.signal(signal.SIGALRM, count)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+end = time.monotonic() + 0.4
+while time.monotonic() < end:
+    y = {work}
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert seen > 3, seen
+print("whole")
+"""
+    child = start(program)
+    out, errors = child.communicate(timeout=120)
+    assert (child.returncode, out) == (0, "whole\n"), errors
+
+
 @pytest.mark.parametrize("work", ["y = x @ x", "y = (p @ p).sum(); y.backward(); p.grad = None"])
 def test_interrupt_inside_of_an_operator(work):
     """Ctrl-C is heard when the operator returns; nothing is broken by it."""

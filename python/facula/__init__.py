@@ -77,6 +77,7 @@ _LATER = (
     "hammerblade",
     "hub",
     "jit",
+    "library_profile",
     "machine",
     "mps",
     "mtia",

@@ -149,6 +149,7 @@ class OpNode final : public Node {
     }
     DType dtype(int arg, int item) override { return node.target(arg, item).dtype; }
     Device device(int arg, int item) override { return node.target(arg, item).device; }
+    bool transposed(int arg) override { return node.target(arg, 0).transposed; }
     int list_size(int arg) override {
       size_t list = 0;
       for (uint8_t i : node.op_.tensor_args()) {

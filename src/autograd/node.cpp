@@ -22,6 +22,8 @@ uint32_t Node::add_input(const Tensor& result) {
     m.sizes = result.sizes();
     m.dtype = result.dtype();
     m.device = result.device();
+    m.transposed = result.dim() == 2 && result.stride(0) == 1 && result.stride(1) == result.size(0) &&
+                   result.size(0) > 1 && result.size(1) > 1;
   }
   return static_cast<uint32_t>(inputs.size() - 1);
 }

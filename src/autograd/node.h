@@ -30,6 +30,7 @@ struct InputMeta {
   Dims sizes;
   DType dtype = DType::Undefined;
   Device device;
+  bool transposed = false;  // a matrix whose columns are contiguous: its gradient should be one
 };
 
 // A function on gradients, from Python or C++. An undefined result leaves the gradient as it is.

@@ -32,14 +32,27 @@ class AccumulateGrad final : public Node {
   }
 
  private:
+  // A gradient lies in memory as its leaf does, so that optimisers go through both in one order: by the leaf's strides,
+  // or contiguous where the leaf itself has gaps or overlaps.
+  static bool lies_as(const Tensor& leaf, const Tensor& g) {
+    if (!leaf.impl().is_dense()) return g.is_contiguous();
+    for (int64_t d = 0; d < leaf.dim(); ++d)
+      if (leaf.size(d) > 1 && g.stride(d) != leaf.stride(d)) return g.numel() == 0;
+    return true;
+  }
+  static Tensor copied_as(const Tensor& leaf, const Tensor& g) {
+    if (!leaf.impl().is_dense()) return clone(g, MemoryFormat::Contiguous);
+    return copy_(empty_strided_tensor(g.sizes(), leaf.strides(), g.dtype(), g.device()), g);
+  }
   static void add_to(GradSlot& slot, const Tensor& leaf, Tensor&& g) {
     std::lock_guard guard(slot.adding);
     Tensor before = slot.read();
     if (!before.defined()) {
       // Take the tensor over if nobody else sees it; otherwise copy, so that later additions stay ours.
-      bool ours = !grad_enabled() && g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1 &&
-                  (g.is_contiguous() == leaf.is_contiguous()) && g.impl().is_dense();
-      slot.write(ours ? std::move(g) : grad_enabled() ? clone(g) : clone(detach(g)));
+      const bool fits = lies_as(leaf, g);
+      const bool ours = !grad_enabled() && fits && g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1;
+      const Tensor from = ours || grad_enabled() ? std::move(g) : detach(g);
+      slot.write(ours ? from : fits ? clone(from) : copied_as(leaf, from));
     } else if (!grad_enabled()) {
       add_(before, g);
     } else {

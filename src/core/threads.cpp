@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/instruction_set.h"
+#include "core/signals.h"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -100,7 +101,10 @@ class Pool {
       std::lock_guard guard(mutex_);
       while (static_cast<int>(workers_.size()) < parts - 1) {
         int id = static_cast<int>(workers_.size()) + 1;
-        workers_.emplace_back([this, id] { work(id); });
+        workers_.emplace_back([this, id] {
+          hold_signals_on_worker();
+          work(id);
+        });
       }
       job_ = &job;
       parts_ = parts;
@@ -206,7 +210,10 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*,
   // Always the whole team, even for two parts: libgomp ends the threads that a smaller team leaves over and starts new
   // ones for the next larger team, which takes a hundred times as long as the barrier that idle threads cost.
 #pragma omp parallel num_threads(team)
-  for (int part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) job.run(part);
+  {
+    if (omp_get_thread_num() != 0) hold_signals_on_worker();
+    for (int part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) job.run(part);
+  }
 #else
   pool().run(job, parts);
 #endif

@@ -25,7 +25,8 @@ class Grad {
   virtual IntSpan sizes(int arg, int item = 0) = 0;  // of an input that needs a gradient, or of any in a list
   virtual DType dtype(int arg, int item = 0) = 0;
   virtual Device device(int arg, int item = 0) = 0;
-  virtual int list_size(int arg) = 0;  // tensors in a list argument
+  virtual bool transposed(int arg) = 0;  // a matrix whose columns are contiguous, as its gradient had better be
+  virtual int list_size(int arg) = 0;    // tensors in a list argument
   virtual void set(int arg, Tensor gradient, int item = 0) = 0;
 
  protected:

@@ -403,6 +403,10 @@ Tensor multi_dot(TensorSpan tensors) {
 
 // Derivatives of beta * self + alpha * a @ b; `flip` transposes the last two dimensions.
 Tensor flip_last(const Tensor& t) { return transpose(t, -2, -1); }
+// A product that lies in memory as argument `arg` does, whose gradient it is.
+Tensor mm_for(Grad& g, int arg, const Tensor& a, const Tensor& b) {
+  return g.transposed(arg) ? flip_last(mm(flip_last(b), flip_last(a))) : mm(a, b);
+}
 #define ALPHA (g.arg(4).scalar())
 #define BETA (g.arg(3).scalar())
 
@@ -468,8 +472,8 @@ constexpr OpDef defs[] = {
      .saves = "self:mat2 mat2:self",
      .grad =
          [](Grad& g) {
-           if (g.needs(0)) g.set(0, mm(G, flip_last(conj(g.in(1)))));
-           if (g.needs(1)) g.set(1, mm(flip_last(conj(g.in(0))), G));
+           if (g.needs(0)) g.set(0, mm_for(g, 0, G, flip_last(conj(g.in(1)))));
+           if (g.needs(1)) g.set(1, mm_for(g, 1, flip_last(conj(g.in(0))), G));
          },
      .out = true,
      .autocast = Autocast::Lower,
@@ -520,8 +524,8 @@ constexpr OpDef defs[] = {
      .grad =
          [](Grad& g) {
            if (g.needs(0)) g.set(0, scaled(G, BETA));
-           if (g.needs(1)) g.set(1, scaled(mm(G, flip_last(conj(g.in(2)))), ALPHA));
-           if (g.needs(2)) g.set(2, scaled(mm(flip_last(conj(g.in(1))), G), ALPHA));
+           if (g.needs(1)) g.set(1, scaled(mm_for(g, 1, G, flip_last(conj(g.in(2)))), ALPHA));
+           if (g.needs(2)) g.set(2, scaled(mm_for(g, 2, flip_last(conj(g.in(1))), G), ALPHA));
          },
      .in_place = true,
      .out = true,

@@ -62,6 +62,7 @@ int (*real_pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), 
 FC_THREAD_LOCAL Scratch* scratch;
 FC_THREAD_LOCAL uint64_t stack_end;  // 0: not known, then only the innermost frame is read
 FC_THREAD_LOCAL timer_t timer;
+FC_THREAD_LOCAL void* handler_stack;
 FC_THREAD_LOCAL bool timed, busy;
 
 uint64_t now() {
@@ -197,7 +198,31 @@ bool start_timer(clockid_t clock, pid_t thread, timer_t& made) {
   return timer_settime(made, 0, &every, nullptr) == 0;
 }
 
+// A stack of the handler's own: the thread's may be elsewhere (dnnl_sgemm's kernels use the heap as theirs).
+constexpr size_t kHandlerStack = 128 << 10;
+void give_stack() {
+  stack_t now = {};
+  if (sigaltstack(nullptr, &now) != 0 || !(now.ss_flags & SS_DISABLE)) return;  // the program has one
+  void* memory = mmap(nullptr, kHandlerStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  stack_t own = {};
+  own.ss_sp = memory;
+  own.ss_size = kHandlerStack;
+  if (sigaltstack(&own, nullptr) == 0) handler_stack = memory;
+  else munmap(memory, kHandlerStack);
+}
+void take_stack() {
+  stack_t now = {};
+  if (handler_stack && sigaltstack(nullptr, &now) == 0 && now.ss_sp == handler_stack) {
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    if (sigaltstack(&none, nullptr) == 0) munmap(handler_stack, kHandlerStack);
+  }
+  handler_stack = nullptr;
+}
+
 void start_on_this_thread() {
+  give_stack();
   timed = start_timer(CLOCK_THREAD_CPUTIME_ID, static_cast<pid_t>(syscall(SYS_gettid)), timer);
 }
 
@@ -207,6 +232,7 @@ void stop_on_this_thread(void*) {
   busy = true;  // a signal that is still on its way finds nothing to do
   if (scratch) munmap(scratch, sizeof(Scratch));
   scratch = nullptr;
+  take_stack();
 }
 
 struct Start {
@@ -253,7 +279,7 @@ __attribute__((constructor)) void start() {
   stack_end = reinterpret_cast<uint64_t>(__libc_stack_end) + 8;
   struct sigaction action = {};
   action.sa_sigaction = on_signal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(kSignal, &action, &programs_own);
   pthread_atfork(nullptr, nullptr, start_on_this_thread);

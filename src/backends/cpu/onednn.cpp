@@ -15,6 +15,7 @@
 #include "backends/cpu/library.h"
 #include "core/error.h"
 #include "core/instruction_set.h"
+#include "core/signals.h"
 #include "core/threads.h"
 #include "dispatch/observe.h"
 #endif
@@ -398,12 +399,14 @@ bool onednn_half_product(const fc_matmul& c) {
     e.name = "dnnl_matmul";
     e.m = c.m, e.n = c.n, e.k = c.k, e.batch = c.batch;
   });
+  HoldSignals hold;
   auto status = dnn.primitive_execute(p.primitive, this_stream(), 3, args);
   FC_CHECK(status == dnnl_success, "matmul: oneDNN's product failed with status ", static_cast<int>(status));
   return true;
 }
 
 void onednn_product(const LibraryProduct& p) {
+  HoldSignals hold;
   auto status =
       onednn().sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, static_cast<float>(p.alpha),
                      static_cast<const float*>(p.a), p.lda, static_cast<const float*>(p.b), p.ldb,
@@ -445,6 +448,7 @@ bool onednn_convolve(const OneDnnConvolution& c) {
     e.name = "dnnl_convolution";
     e.text = shapes;
   });
+  HoldSignals hold;  // some convolutions are dnnl_sgemm's
   auto status = dnn.primitive_execute(p.primitive, this_stream(), count, args);
   FC_CHECK(status == dnnl_success, "convolution: oneDNN failed with status ", static_cast<int>(status));
   for (int i = 0; i < Primitive::Count; ++i)

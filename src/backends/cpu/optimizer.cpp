@@ -33,7 +33,6 @@ class Lists {
       check_list_lengths(op, given.begin()->size(), list.size());
       lists_.emplace_back(list.begin(), list.end());
     }
-    copied_.resize(lists_[0].size());
     for (size_t i = 0; i < lists_[0].size(); ++i) check(i);
   }
   ~Lists() = default;
@@ -66,9 +65,8 @@ class Lists {
         }
       }
     });
-    for (size_t i = 0; i < copied_.size(); ++i)
-      for (size_t a = 0; a < copied_[i].size(); ++a)
-        if (a != 1 || grad_scale != 1) copy_(copied_[i][a], lists_[a][i]);
+    for (const Copied& c : copied_)
+      if (c.list != 1 || grad_scale != 1) copy_(c.original, lists_[c.list][c.item]);
   }
 
   size_t size() const { return lists_[0].size(); }
@@ -79,22 +77,26 @@ class Lists {
     const DType type = p.dtype();
     FC_CHECK_AS(NotImplementedError, is_floating(type) && !is_barebones(type), "\"", op_,
                 "_cpu\" not implemented for '", info(type).legacy, "'");
-    bool rows = true;
-    for (const auto& list : lists_) {
+    for (const auto& list : lists_)
       FC_CHECK(list[i].defined() && list[i].dtype() == type && Dims::same(list[i].sizes(), p.sizes()), op_,
                ": the tensors of a parameter must have its type and shape: ", type, " and ", p.sizes());
-      rows &= same_rows(list[i], p);
-    }
-    if (rows && p.impl().is_dense()) return;
-    for (auto& list : lists_) {
-      copied_[i].push_back(list[i]);
-      list[i] = clone(list[i], MemoryFormat::Contiguous);
+    const Tensor like = p.impl().is_dense() ? p : Tensor();
+    for (size_t a = 0; a < lists_.size(); ++a) {
+      Tensor& t = lists_[a][i];
+      if (like.defined() && same_rows(t, like)) continue;
+      copied_.push_back({a, i, t});
+      t = like.defined() ? copy_(empty_strided_tensor(t.sizes(), like.strides(), t.dtype(), t.device()), t)
+                         : clone(t, MemoryFormat::Contiguous);
     }
   }
 
   const char* op_;
   std::vector<std::vector<Tensor>> lists_;
-  std::vector<std::vector<Tensor>> copied_;  // by parameter: its tensors, where rows stand for them
+  struct Copied {
+    size_t list, item;
+    Tensor original;
+  };
+  std::vector<Copied> copied_;  // tensors that lie otherwise than their parameter: rows stand for them
 };
 
 // What the gradients are divided by; none: they are not finite, and nothing is done.
