@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options shared by all Python tests, and the module under test."""
 import importlib
+import signal
 
 import pytest
 
@@ -12,6 +13,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.module_under_test = None
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: children would hear no Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def module_of(config):
