@@ -9,6 +9,7 @@ if(NOT GTest_FOUND)
 elseif(test_sources)
   add_executable(facula_tests ${test_sources})
   target_link_libraries(facula_tests PRIVATE facula facula_flags GTest::gtest_main)
+  set_target_properties(facula_tests PROPERTIES FACULA_DEFINED ON)  # the sanitizer looks at what is tested
   if(HAVE_OPENMP)
     target_link_libraries(facula_tests PRIVATE OpenMP::OpenMP_CXX)
   endif()
