@@ -12,8 +12,10 @@ if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=thread' "$build/CMakeCache.txt
 fi
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.txt"; then
   set -- --ignore tests/build --ignore tests/fx --ignore tests/machine --ignore tests/nn --ignore tests/optim \
-    --ignore tests/test_benchmarks.py --ignore tests/test_command_line.py --ignore tests/test_docs.py --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py --ignore tests/test_process.py --ignore tests/test_programs.py \
-    --ignore tests/test_pytree.py --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
+    --ignore tests/test_benchmarks.py --ignore tests/test_command_line.py --ignore tests/test_docs.py \
+    --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py \
+    --ignore tests/test_process.py --ignore tests/test_programs.py --ignore tests/test_pytree.py \
+    --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
 fi
 workers=${PYTEST_WORKERS:-$(nproc)}
 if [ "$workers" != 0 ] && "$python" -c 'import xdist' 2> /dev/null; then set -- -n "$workers" "$@"; fi
