@@ -34,3 +34,10 @@ def torch(request):
 @pytest.fixture(scope="session")
 def device(request):
     return request.config.getoption("--device")
+
+
+@pytest.fixture
+def facula_only(torch):
+    """For tests of what PyTorch does not have."""
+    if torch.__name__ == "torch":
+        pytest.skip("Facula's own interface")

@@ -12,12 +12,6 @@ pytestmark = pytest.mark.usefixtures("facula_only")
 
 
 @pytest.fixture
-def facula_only(torch):
-    if torch.__name__ == "torch":
-        pytest.skip("Facula's own interface")
-
-
-@pytest.fixture
 def logger(torch):
     logger = torch.hammerblade.kernel_logger
     logger.disable()

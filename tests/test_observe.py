@@ -12,12 +12,6 @@ pytestmark = pytest.mark.usefixtures("facula_only")
 
 
 @pytest.fixture
-def facula_only(torch):
-    if torch.__name__ == "torch":
-        pytest.skip("Facula's own interface")
-
-
-@pytest.fixture
 def watch(torch):
     """watch(events, **options): a list that fills with what happens until the test ends."""
     started = []

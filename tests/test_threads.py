@@ -216,12 +216,6 @@ def test_tensors_dropped_on_other_threads(torch):
     """)
 
 
-@pytest.fixture
-def facula_only(torch):
-    if torch.__name__ == "torch":
-        pytest.skip("Facula's own interface")
-
-
 def test_a_weak_reference_outlives_the_graph(torch):
     """Python lets go of a leaf, the graph keeps it, a weak reference brings it back, the graph goes."""
     program(torch, """

@@ -8,12 +8,6 @@
 #include <complex>
 #endif
 
-#if defined(__CUDACC__)
-#define FC_FUNCTION_OF_NUMBERS __host__ __device__ inline
-#else
-#define FC_FUNCTION_OF_NUMBERS inline
-#endif
-
 namespace fc::math {
 
 using own::Element;
@@ -304,4 +298,3 @@ FC_FUNCTION_OF_NUMBERS T i1(T x) {
 }
 
 }  // namespace fc::math
-#undef FC_FUNCTION_OF_NUMBERS

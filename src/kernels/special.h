@@ -5,12 +5,6 @@
 #pragma once
 #include "kernels/algebra.h"
 
-#if defined(__CUDACC__)
-#define FC_FUNCTION_OF_NUMBERS __host__ __device__ inline
-#else
-#define FC_FUNCTION_OF_NUMBERS inline
-#endif
-
 namespace fc::math {
 
 inline constexpr double euler = 0.57721566490153286061, two_pi = 6.28318530717958647692;
@@ -362,4 +356,3 @@ FC_FUNCTION_OF_NUMBERS T shifted_polynomial(Polynomial kind, T x, T n) {
 }
 
 }  // namespace fc::math
-#undef FC_FUNCTION_OF_NUMBERS

@@ -8,8 +8,10 @@
 #if defined(__CUDACC__)
 // Each instruction set needs its own copy of a formula, and only inlined code is sure to be its own.
 #define FC_INLINE __host__ __device__ __forceinline__
+#define FC_FUNCTION_OF_NUMBERS __host__ __device__ inline
 #else
 #define FC_INLINE [[gnu::always_inline]] inline
+#define FC_FUNCTION_OF_NUMBERS inline  // too long to be inlined, and for numbers only
 #endif
 #if defined(__CUDACC__) || __STDC_HOSTED__ == 0
 #define FC_BARE 1
