@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the subcommands of `facula` share: a progress bar, and files that appear whole or not at all."""
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -29,13 +30,14 @@ class Progress:
             sys.stderr.flush()
 
 
-def write_file(path, text):
-    """Puts text, or pieces of it, into a file, by way of another one beside it: a reader or a crash never meets half of it."""
+@contextlib.contextmanager
+def whole_file(path, mode="w"):
+    """A file to write, which takes its name when the block ends well: a reader or a crash never meets half of it."""
     path = os.fspath(path)
     handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as f:
-            f.writelines([text] if isinstance(text, str) else text)
+        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as f:
+            yield f
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(beside, 0o666 & ~mask)  # as open() would have made it
@@ -43,3 +45,9 @@ def write_file(path, text):
     except BaseException:
         os.unlink(beside)
         raise
+
+
+def write_file(path, content):
+    """Puts text, pieces of it, or bytes into a whole_file."""
+    with whole_file(path, "wb" if isinstance(content, bytes) else "w") as f:
+        f.writelines([content] if isinstance(content, (str, bytes)) else content)

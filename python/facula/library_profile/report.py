@@ -9,6 +9,7 @@ import json
 import os
 import signal
 
+from facula._command_line import write_file
 from facula.library_profile import symbols
 from facula.library_profile.model import Node, Profile
 from facula.library_profile.record import FORBIDDEN
@@ -196,7 +197,4 @@ def write(folder: str, files: dict) -> None:
     """Each file appears whole or not at all."""
     os.makedirs(folder, exist_ok=True)
     for name, content in files.items():
-        path = os.path.join(folder, name)
-        with open(path + ".part", "w", encoding="utf-8") as f:
-            f.write(content)
-        os.replace(path + ".part", path)
+        write_file(os.path.join(folder, name), content)

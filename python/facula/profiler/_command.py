@@ -97,7 +97,8 @@ def run_program(args, watch) -> int:
 def run(args) -> int:
     from facula.profiler import _report
     from facula.profiler._events import _SORT_KEYS
-    from facula.profiler._profile import _write, profile
+    from facula._command_line import write_file
+    from facula.profiler._profile import profile
 
     if args.sort not in _SORT_KEYS:
         print(f"facula profile: cannot sort by {args.sort!r}: expected one of {', '.join(_SORT_KEYS)}", file=sys.stderr)
@@ -122,12 +123,12 @@ def run(args) -> int:
         writer = csv.DictWriter(text, fieldnames=list(table[0]) if table else ["name"])
         writer.writeheader()
         writer.writerows(table)
-        _write(args.csv, text.getvalue())
+        write_file(args.csv, text.getvalue())
     if args.jsonl:
-        _write(args.jsonl, "".join(json.dumps({"name": e.name, "overload": e.overload_name, "id": e.id, "parent": e.parent_id, "forward": e.forward_id, "thread": e.thread,
+        write_file(args.jsonl, "".join(json.dumps({"name": e.name, "overload": e.overload_name, "id": e.id, "parent": e.parent_id, "forward": e.forward_id, "thread": e.thread,
                                                "start_us": round(e.time_range.start, 3), "us": round(e.cpu_time_total, 3), "self_us": round(e.self_cpu_time_total, 3),
                                                "path": e.path, "failed": e.failed, "device": e.device, "shapes": e.input_shapes, "flops": e.flops or 0, "bytes": e.bytes,
                                                "memory": e.cpu_memory_usage}) + "\n" for e in p.events()))  # fmt: skip
     if args.html:
-        _write(args.html, _report.page(p, rows_of(p), os.path.basename(args.program)))
+        write_file(args.html, _report.page(p, rows_of(p), os.path.basename(args.program)))
     return status

@@ -8,11 +8,13 @@ import gzip
 import json
 import os
 import pickle
+import shutil
 import socket
 import tempfile
 import time
 
 from facula import _C
+from facula._command_line import whole_file, write_file
 from facula.profiler._events import EventList, FunctionEvent, FunctionEventAvg
 
 
@@ -272,15 +274,8 @@ class profile:
         with tempfile.TemporaryDirectory() as folder:
             plain = os.path.join(folder, "trace.json")
             self._recorded().write_trace(plain, metadata)
-            with open(plain, "rb") as source, tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", delete=False) as target:
-                try:
-                    with gzip.GzipFile(fileobj=target, mode="wb", compresslevel=5) as packed:
-                        while block := source.read(1 << 20):
-                            packed.write(block)
-                    os.replace(target.name, path)
-                except BaseException:
-                    os.unlink(target.name)
-                    raise
+            with open(plain, "rb") as source, whole_file(path, "wb") as target, gzip.GzipFile(fileobj=target, mode="wb", compresslevel=5) as packed:
+                shutil.copyfileobj(source, packed, 1 << 20)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
         """Writes one line per stack with its time in microseconds, for flame graphs; needs with_stack=True."""
@@ -292,7 +287,7 @@ class profile:
         for event in self.events():
             if event.stack:
                 totals[";".join(line.replace(";", ",").replace(" ", "_") for line in reversed(event.stack)) + ";" + event.name] += int(getattr(event, metric))
-        _write(path, "".join(f"{stack} {value}\n" for stack, value in totals.items() if value > 0))
+        write_file(path, "".join(f"{stack} {value}\n" for stack, value in totals.items() if value > 0))
 
     def export_memory_timeline(self, path, device=None):
         """Writes what was allocated over time, as [times in microseconds, bytes]; a name that ends in .html is a page that shows it."""
@@ -311,9 +306,9 @@ class profile:
         if os.fspath(path).endswith(".html"):
             from facula.profiler._report import memory_page
 
-            _write(path, memory_page(times, sizes, wanted))
+            write_file(path, memory_page(times, sizes, wanted))
         else:
-            _write(path, json.dumps([times, sizes]))
+            write_file(path, json.dumps([times, sizes]))
 
 
     def export_memory_snapshot(self, path, device="cpu"):
@@ -346,18 +341,4 @@ class profile:
                      "frames": b["frames"], "blocks": [b]} for b in live.values()]  # fmt: skip
         settings = {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0, "expandable_segments": False,
                     "pinned_num_register_threads": 1, "release_lock_on_malloc": False, "pinned_use_host_register": False, "roundup_power2_divisions": {}}  # fmt: skip
-        _write(path, pickle.dumps({"segments": segments, "device_traces": [trace], "allocator_settings": settings, "external_annotations": []}, protocol=4))
-
-
-def _write(path, text):
-    """A file that appears whole or not at all."""
-    folder = os.path.dirname(os.fspath(path)) or "."
-    with tempfile.NamedTemporaryFile("w" if isinstance(text, str) else "wb", dir=folder, delete=False) as f:
-        try:
-            f.write(text)
-            f.flush()
-            os.fchmod(f.fileno(), 0o644)
-            os.replace(f.name, path)
-        except BaseException:
-            os.unlink(f.name)
-            raise
+        write_file(path, pickle.dumps({"segments": segments, "device_traces": [trace], "allocator_settings": settings, "external_annotations": []}, protocol=4))
