@@ -250,9 +250,9 @@ bool find_function(const uint8_t* index, uint64_t pc, Function& f) {
 
 }  // namespace
 
-bool has_function(const uint8_t* index, uint64_t pc) {
+Range function_at(const uint8_t* index, uint64_t pc) {
   Function f;
-  return find_function(index, pc, f);
+  return find_function(index, pc, f) ? Range{f.begin, f.end} : Range{};
 }
 
 bool find_rules(const uint8_t* index, uint64_t pc, FrameRules& rules) {

@@ -25,7 +25,13 @@ struct FrameRules {
 // `index` is the object's .eh_frame_hdr. False: no function of the object is known at pc, or its table is of a form
 // that compilers for this machine do not write.
 bool find_rules(const uint8_t* index, uint64_t pc, FrameRules& rules);
-bool has_function(const uint8_t* index, uint64_t pc);
+
+// The function, or the part of one that was split, in which pc lies; empty where none is known.
+struct Range {
+  uint64_t begin = 0, end = 0;
+  bool has(uint64_t pc) const { return pc - begin < end - begin; }
+};
+Range function_at(const uint8_t* index, uint64_t pc);
 
 // The value of a DWARF expression; `read` loads a word of the stack.
 struct ExpressionInput {

@@ -7,26 +7,31 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <iterator>
 
 namespace fc::sampler {
 
 namespace {
 
-// CPython 3.11, 64 bit.
-constexpr uint32_t kVersion = 3 << 8 | 11;
-constexpr uint64_t kThreadCFrame = 56, kCFrameCurrent = 8;
-constexpr uint64_t kFrameCode = 32;  // of _PyInterpreterFrame
-struct CodeObject {                  // PyCodeObject, from ob_type on
-  static constexpr uint64_t kStart = 8, kInstructions = 184;
-  uint64_t type, others[7];
-  int32_t first_line, unused[9];
-  uint64_t file_name, name, qualified_name, line_table;
+constexpr uint32_t version_of(uint32_t minor) { return 3 << 8 | minor; }
+
+// 64-bit builds. Before 3.11 a frame is an object, and every one is a run of the loop.
+constexpr PythonLayout kLayouts[] = {
+    {version_of(9), Entries::All, {24, PythonLayout::kNone}, {32, 24, 104, 32}, {40, 104, 112, 120, 0}, {48, 72}},
+    {version_of(10), Entries::All, {24, PythonLayout::kNone}, {32, 24, 96, 32}, {40, 104, 112, 120, 0}, {48, 72}},
+    {version_of(11), Entries::Marked, {56, 8}, {32, 48, 56, 68}, {72, 112, 128, 136, 184}, {48, 72}},
+    {version_of(12), Entries::BelowShims, {56, 0}, {0, 8, 56, 70}, {68, 112, 128, 136, 192}, {40, 56}},
 };
-static_assert(offsetof(CodeObject, file_name) == 112 - CodeObject::kStart);
-static_assert(offsetof(CodeObject, line_table) == 136 - CodeObject::kStart);
-static_assert(offsetof(CodeObject, first_line) == 72 - CodeObject::kStart);
-constexpr uint64_t kLength = 16, kTextState = 32, kAsciiText = 48, kOtherText = 72, kBytes = 32;
+
+// From 3.13 on the interpreter says where things are (_Py_DebugOffsets, at the start of _PyRuntime): numbers of 64 bits
+// in groups, whose places differ between versions.
+struct Groups {
+  uint32_t version;
+  uint8_t thread, frame, code;
+};
+constexpr Groups kGroups[] = {{version_of(13), 19, 28, 34}, {version_of(14), 22, 31, 39}};
 
 bool copy(uint64_t from, void* to, size_t bytes) {
   const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
@@ -37,72 +42,143 @@ bool copy(uint64_t from, T& to) {
   return copy(from, &to, sizeof to);
 }
 
+template <class T>
+T value_at(const std::byte* memory, size_t offset) {
+  T value;
+  memcpy(&value, memory + offset, sizeof value);
+  return value;
+}
+
 struct Text {
   uint64_t at = 0;
   uint16_t bytes = 0;
   uint8_t width = 1;
 };
 
+constexpr uint64_t kType = 8, kLength = 16, kTextState = 32, kBytes = 32;
+
 // A str's characters: compact ones lie behind the object.
-Text text_of(uint64_t object, uint64_t most) {
+Text text_of(const PythonLayout& layout, uint64_t object, uint64_t most) {
   uint64_t length;
   uint32_t state;
   if (!copy(object + kLength, length) || !copy(object + kTextState, state)) return {};
   const uint32_t width = state >> 2 & 7, compact = state >> 5 & 1, ascii = state >> 6 & 1;
   if (!compact || (width != 1 && width != 2 && width != 4)) return {};
   const uint64_t bytes = std::min(length, most / 4) * width;
-  return {object + (ascii ? kAsciiText : kOtherText), static_cast<uint16_t>(bytes), static_cast<uint8_t>(width)};
+  return {object + (ascii ? layout.text.ascii : layout.text.wide), static_cast<uint16_t>(bytes),
+          static_cast<uint8_t>(width)};
+}
+
+// Of this interpreter, or one without a version.
+PythonLayout layout_of(uint32_t version) {
+  for (const PythonLayout& known : kLayouts)
+    if (known.version == version) return known;
+  auto* runtime = static_cast<const uint64_t*>(dlsym(RTLD_DEFAULT, "_PyRuntime"));
+  for (const Groups& g : kGroups) {
+    if (g.version != version || !runtime || memcmp(runtime, "xdebugpy", 8) != 0 || runtime[1] >> 16 != version)
+      continue;
+    if (runtime[2]) break;  // without the interpreter's lock, threads have bytecode of their own
+    const uint64_t *thread = runtime + g.thread, *frame = runtime + g.frame, *code = runtime + g.code;
+    const uint64_t inside[][2] = {
+        {thread[4], thread[0]}, {frame[1], frame[0]}, {frame[2], frame[0]}, {frame[3], frame[0]}, {frame[5], frame[0]},
+        {code[1], code[0]},     {code[3], code[0]},   {code[4], code[0]},   {code[5], code[0]},   {code[9], code[0]}};
+    for (auto [at, size] : inside)
+      if (at >= size || size > 4096) return {};
+    auto small = [](uint64_t at) { return static_cast<uint16_t>(at); };
+    return {version,
+            Entries::BelowShims,
+            {small(thread[4]), PythonLayout::kNone},
+            {small(frame[2]), small(frame[1]), small(frame[3]), small(frame[5])},
+            {small(code[5]), small(code[1]), small(code[3]), small(code[4]), small(code[9])},
+            {40, 56}};
+  }
+  return {};
+}
+
+// Compilers may lay a function's rarely used part elsewhere, which nothing names in a stripped interpreter. What it jumps
+// into the middle of is its own: the range that most such jumps (0F 80 to 0F 8F, then a distance) lead to.
+Range rest_of(Range function, const dl_find_object& object) {
+  Range best;
+  int votes = 0;
+  for (uint64_t at = function.begin; at + 6 <= function.end; ++at) {
+    const auto* p = reinterpret_cast<const uint8_t*>(at);
+    if (p[0] != 0x0F || (p[1] & 0xF0) != 0x80) continue;
+    int32_t distance;
+    memcpy(&distance, p + 2, sizeof distance);
+    const uint64_t to = at + 6 + static_cast<uint64_t>(int64_t{distance});
+    if (function.has(to)) continue;
+    const Range found = function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), to);
+    if (to == found.begin || !found.end) continue;
+    if (votes == 0) best = found;
+    votes += found.begin == best.begin ? 1 : -1;
+  }
+  return votes > 1 ? best : Range{};
+}
+
+// "3.10.13 (main, …": before 3.11 the version is no number that can be read.
+uint32_t version_from(const char* text) {
+  char* end = nullptr;
+  const unsigned long major = strtoul(text, &end, 10), minor = *end == '.' ? strtoul(end + 1, nullptr, 10) : 0;
+  return static_cast<uint32_t>(major << 8 | (minor & 0xFF));
 }
 
 }  // namespace
 
 void Python::find(Header& header) {
   auto* version = static_cast<const uint32_t*>(dlsym(RTLD_DEFAULT, "Py_Version"));
+  auto* text = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
   void* loop = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
   void* type = dlsym(RTLD_DEFAULT, "PyCode_Type");
   void* state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
-  if (!loop || !type || !state) return;
-  const uint32_t found = version ? *version >> 16 : 0;  // before 3.11 there is no such number
-  if (found != kVersion) {
-    header.other_python = found ? found : 3 << 8;
+  dl_find_object object;
+  if (!loop || !type || !state || !(version || text) || _dl_find_object(loop, &object) != 0) return;
+  const uint32_t found = version ? *version >> 16 : version_from(text());
+  layout_ = layout_of(found);
+  const auto& in = layout_.frame;
+  const auto [first, last] = std::minmax({in.code, in.previous, in.instruction, in.owner});
+  frame_start_ = first;
+  frame_bytes_ = last + size_t{8} - first;
+  code_bytes_ =
+      std::max({layout_.code.first_line, layout_.code.file, layout_.code.name, layout_.code.lines}) + size_t{8};
+  if (!layout_.version || frame_bytes_ > sizeof(PythonStack::Read) || code_bytes_ > kMostCodeBytes) {
+    header.other_python = found;
     return;
   }
   uint32_t read;
-  if (!copy(reinterpret_cast<uint64_t>(version), read)) {  // some containers forbid the call
+  if (!copy(reinterpret_cast<uint64_t>(loop), read)) {  // some containers forbid the call
     header.other_python = Header::kForbidden;
     return;
   }
-  Dl_info info;
-  const ElfW(Sym)* symbol = nullptr;
-  if (!dladdr1(loop, &info, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)), RTLD_DL_SYMENT) || !symbol)
-    return;
-  loop_ = reinterpret_cast<uint64_t>(loop);
-  loop_bytes_ = symbol->st_size;
+  loop_ = function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), reinterpret_cast<uint64_t>(loop));
+  rest_of_loop_ = rest_of(loop_, object);
   code_type_ = reinterpret_cast<uint64_t>(type);
   state_ = reinterpret_cast<void* (*)()>(state);
   header.python = found;
 }
 
 uint32_t Python::code_record(Store& store, uint64_t code) const {
-  CodeObject object;
-  if (!copy(code + CodeObject::kStart, object) || object.type != code_type_) return 0;
+  std::byte object[kMostCodeBytes];
+  auto part = [&](uint16_t at) { return value_at<uint64_t>(object, at); };
+  if (!copy(code, object, code_bytes_) || part(kType) != code_type_) return 0;
+  const auto first_line = value_at<int32_t>(object, layout_.code.first_line);
   // An address is used again when a function is gone: its parts tell one from the next.
-  const uint32_t parts = hash(object.qualified_name, object.line_table + static_cast<uint32_t>(object.first_line));
+  const uint32_t parts = hash(part(layout_.code.name), part(layout_.code.lines) + static_cast<uint32_t>(first_line));
   if (const uint32_t id = store.find(Kind::Code, 0, parts, code)) return id;
 
   uint64_t table_bytes = 0;
-  copy(object.line_table + kLength, table_bytes);
-  const Text texts[] = {text_of(object.file_name, 4096),
-                        text_of(object.qualified_name, 1024),
-                        {object.line_table + kBytes, static_cast<uint16_t>(table_bytes < 60000 ? table_bytes : 0), 1}};
+  copy(part(layout_.code.lines) + kLength, table_bytes);
+  const Text texts[] = {
+      text_of(layout_, part(layout_.code.file), 4096),
+      text_of(layout_, part(layout_.code.name), 1024),
+      {part(layout_.code.lines) + kBytes, static_cast<uint16_t>(table_bytes < 60000 ? table_bytes : 0), 1}};
   size_t payload = sizeof(CodeText);
   for (const Text& t : texts) payload += t.bytes;
   Record* r = store.reserve(Kind::Code, 0, parts, code, payload);
   if (!r) return 0;
   auto* head = static_cast<CodeText*>(r->payload());
-  head->first_line = object.first_line;
-  head->version[0] = kVersion >> 8;
-  head->version[1] = kVersion & 0xFF;
+  head->first_line = first_line;
+  head->version[0] = static_cast<uint8_t>(layout_.version >> 8);
+  head->version[1] = static_cast<uint8_t>(layout_.version & 0xFF);
   auto* p = reinterpret_cast<uint8_t*>(head + 1);
   for (size_t i = 0; i < std::size(texts); ++i) {
     const bool copied = texts[i].bytes && copy(texts[i].at, p, texts[i].bytes);
@@ -116,48 +192,60 @@ uint32_t Python::code_record(Store& store, uint64_t code) const {
 void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& stack) const {
   const auto thread = reinterpret_cast<uint64_t>(state_());
   if (!thread) return;
-  uint64_t c_frame = 0;
-  stack.local[0] = {&c_frame, sizeof c_frame};
-  stack.remote[0] = {reinterpret_cast<void*>(thread + kThreadCFrame), sizeof c_frame};
+  uint64_t at = 0;
+  stack.local[0] = {&at, sizeof at};
+  stack.remote[0] = {reinterpret_cast<void*>(thread + layout_.thread.newest), sizeof at};
   const size_t expected = stack.ahead_size;
   for (size_t i = 0; i < expected; ++i) {
-    stack.local[i + 1] = {&stack.ahead[i], sizeof stack.ahead[i]};
-    stack.remote[i + 1] = {reinterpret_cast<void*>(stack.ahead_at[i] + kFrameCode), sizeof stack.ahead[i]};
+    stack.local[i + 1] = {&stack.ahead[i], frame_bytes_};
+    stack.remote[i + 1] = {reinterpret_cast<void*>(stack.ahead_at[i] + frame_start_), frame_bytes_};
   }
   const ssize_t bytes = process_vm_readv(getpid(), stack.local, expected + 1, stack.remote, expected + 1, 0);
-  const size_t have = bytes < 8 ? 0 : (static_cast<size_t>(bytes) - 8) / sizeof stack.ahead[0];
+  const size_t have = bytes < 8 ? 0 : (static_cast<size_t>(bytes) - 8) / frame_bytes_;
   stack.ahead_size = 0;
   if (bytes < 8) return;
 
-  // The thread's state points to the loop's own variable, or to one in the state itself while no loop runs.
-  uint64_t at = 0;
-  if (c_frame >= sp && c_frame + 16 <= stack_end && c_frame % 8 == 0)
-    at = *reinterpret_cast<const uint64_t*>(c_frame + kCFrameCurrent);
-  size_t next = 0;
-  while (at && stack.size < PythonStack::kMost) {
+  if (layout_.thread.loop != PythonLayout::kNone) {
+    // The thread's state points to the loop's own variable, or to one in the state itself while no loop runs.
+    const bool on_stack = at >= sp && at + 16 <= stack_end && at % 8 == 0;
+    at = on_stack ? *reinterpret_cast<const uint64_t*>(at + layout_.thread.loop) : 0;
+  }
+  size_t next = 0, visited = 0;
+  while (at && stack.size < PythonStack::kMost && visited < PythonStack::kMost) {
     PythonStack::Read f;
     size_t found = next;
     while (found < have && stack.ahead_at[found] != at) ++found;
     if (found < have) {
       f = stack.ahead[found];
       next = found + 1;
-    } else if (!copy(at + kFrameCode, f)) {
+    } else if (!copy(at + frame_start_, &f, frame_bytes_)) {
       break;
     }
+    stack.visited[visited++] = at;
+    auto field = [&](uint16_t offset) { return value_at<uint64_t>(f.bytes, offset - frame_start_); };
+    const auto owner = static_cast<uint8_t>(f.bytes[layout_.frame.owner - frame_start_]);
+    if (layout_.entries == Entries::BelowShims && owner >= 3) {  // of the interpreter itself
+      if (stack.size) stack.frames[stack.size - 1].entry = true;
+      at = field(layout_.frame.previous);
+      continue;
+    }
+    const uint64_t code = field(layout_.frame.code) & ~uint64_t{7};  // 3.14 keeps marks in the lowest bits
     PythonFrame& frame = stack.frames[stack.size];
     // Where the last sample had the same frame with the same code, it is the same: its code object need not be read.
-    const bool same = found < have && frame.address == at && frame.code == f.code && frame.record;
-    if (!same) frame.record = code_record(store, f.code);
+    const bool same = found < have && frame.address == at && frame.code == code && frame.record;
+    if (!same) frame.record = code_record(store, code);
     if (!frame.record) break;
     frame.address = at;
-    frame.code = f.code;
-    frame.offset = static_cast<uint32_t>(f.last_instruction - (f.code + CodeObject::kInstructions));
-    frame.entry = f.is_entry != 0;
+    frame.code = code;
+    frame.offset = layout_.code.instructions
+                       ? static_cast<uint32_t>(field(layout_.frame.instruction) - (code + layout_.code.instructions))
+                       : static_cast<uint32_t>(field(layout_.frame.instruction));
+    frame.entry = layout_.entries == Entries::All || (layout_.entries == Entries::Marked && owner != 0);
     ++stack.size;
-    at = f.previous;
+    at = field(layout_.frame.previous);
   }
-  for (; stack.ahead_size < stack.size; ++stack.ahead_size)
-    stack.ahead_at[stack.ahead_size] = stack.frames[stack.ahead_size].address;
+  std::copy_n(stack.visited, visited, stack.ahead_at);
+  stack.ahead_size = visited;
 }
 
 }  // namespace fc::sampler

@@ -4,16 +4,39 @@
 // frame that is just being made or dropped gives a short list, never a crash. What is taken for a code object has the
 // type of one.
 //
-// Layouts are those of CPython 3.11; other versions' frames show as the interpreter's C functions.
+// Layouts are those of CPython 3.9 to 3.14; other versions' frames show as the interpreter's C functions.
 #pragma once
 #include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
 
+#include "sampler/cfi.h"
 #include "sampler/store.h"
 
 namespace fc::sampler {
+
+// Which frames C called: each, those that say so, or those above a frame of the interpreter's own making.
+enum class Entries : uint8_t { All, Marked, BelowShims };
+
+// Where an interpreter keeps what is read here, in bytes from the start of its structures.
+struct PythonLayout {
+  static constexpr uint16_t kNone = UINT16_MAX;
+  uint32_t version = 0;
+  Entries entries = Entries::All;
+  struct {
+    uint16_t newest, loop;  // the newest frame's address, or where it is in the loop's own variable, kNone: here
+  } thread = {};
+  struct {
+    uint16_t code, previous, instruction, owner;
+  } frame = {};
+  struct {
+    uint16_t first_line, file, name, lines, instructions;
+  } code = {};
+  struct {
+    uint16_t ascii, wide;  // characters of compact ones
+  } text = {};
+};
 
 struct PythonFrame {
   uint64_t address, code;  // of the frame and its code object
@@ -28,11 +51,9 @@ struct PythonStack {
   size_t size;
   // Most frames are the last sample's: those are read in one call of the kernel. Here, because stacks may be small.
   struct Read {
-    uint64_t code, object, previous, last_instruction;  // _PyInterpreterFrame, from f_code on
-    int32_t stack_top;
-    uint8_t is_entry, owner;
+    std::byte bytes[88];
   } ahead[kMost];
-  uint64_t ahead_at[kMost];
+  uint64_t ahead_at[kMost], visited[kMost];
   size_t ahead_size;
   iovec local[kMost + 1], remote[kMost + 1];
 };
@@ -42,14 +63,18 @@ class Python {
   // Looks the interpreter up in this process. Not for signal handlers.
   void find(Header& header);
   bool found() const { return state_ != nullptr; }
-  bool in_loop(uint64_t pc) const { return pc - loop_ < loop_bytes_; }
+  bool in_loop(uint64_t pc) const { return loop_.has(pc) || rest_of_loop_.has(pc); }
   // `sp` and `stack_end` bound the thread's stack, on which the interpreter's loop keeps its newest frame's address.
   void read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& stack) const;
 
  private:
+  static constexpr size_t kMostCodeBytes = 256;
   uint32_t code_record(Store& store, uint64_t code) const;
-  void* (*state_)() = nullptr;  // PyGILState_GetThisThreadState
-  uint64_t code_type_ = 0, loop_ = 0, loop_bytes_ = 0;
+  PythonLayout layout_;
+  size_t frame_start_ = 0, frame_bytes_ = 0, code_bytes_ = 0;  // what is read of them
+  void* (*state_)() = nullptr;                                 // PyGILState_GetThisThreadState
+  uint64_t code_type_ = 0;
+  Range loop_, rest_of_loop_;
 };
 
 }  // namespace fc::sampler

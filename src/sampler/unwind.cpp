@@ -161,7 +161,7 @@ size_t Unwinder::search(const Registers& at, Frame* frames, size_t most, bool& c
     if (!read(slot, pc)) break;
     dl_find_object object;
     if (pc < 4096 || _dl_find_object(reinterpret_cast<void*>(pc - 1), &object) != 0) continue;
-    if (!has_function(static_cast<const uint8_t*>(object.dlfo_eh_frame), pc - 1) || !follows_call(pc)) continue;
+    if (!function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), pc - 1).end || !follows_call(pc)) continue;
     ++candidates;
     for (int way = word == 0 ? 3 : 0; way < (word == 0 ? 4 : 3); ++way) {
       Registers r = at;

@@ -82,8 +82,26 @@ class Calls:
     products: list
 
 
-def lines_of(table: bytes, first: int) -> list:
-    """[(start, end, line)] of a code object's location table (CPython 3.11 and later), in bytes of bytecode."""
+def lines_of(table: bytes, first: int, version: tuple) -> list:
+    """[(start, end, line)] of a code object's line table, in bytes of bytecode; line 0 where there is none."""
+    return _locations(table, first) if version >= (3, 11) else _steps(table, first, version)
+
+
+def _steps(table: bytes, first: int, version: tuple) -> list:
+    """Of CPython 3.10, whose pairs are an entry's length and line, and before, where they are steps to the next entry."""
+    out, start, line = [], 0, first
+    for length, step in zip(table[::2], table[1::2]):
+        if version == (3, 10):
+            line += 0 if step == 128 else step - (step & 128) * 2
+            out.append((start, start + length, 0 if step == 128 else line))
+        else:
+            out.append((start, start + length, line))
+            line += step - (step & 128) * 2
+        start += length
+    return out if version == (3, 10) else [*out, (start, 1 << 32, line)]
+
+
+def _locations(table: bytes, first: int) -> list:
     out, position, start, line = [], 0, 0, first
 
     def varint() -> int:
@@ -123,16 +141,18 @@ def lines_of(table: bytes, first: int) -> list:
 class _Code:
     def __init__(self, payload: bytes):
         first, *rest = _CODE_TEXT.unpack_from(payload)
-        sizes, widths = rest[:3], rest[3:6]
+        sizes, widths, version = rest[:3], rest[3:6], (rest[6], rest[7])
         texts, at = [], _CODE_TEXT.size
         for size, width in zip(sizes, widths):
             texts.append((payload[at : at + size], width))
             at += size
         decode = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
         self.file, self.name = (text.decode(decode.get(width, "latin-1"), "replace") for text, width in texts[:2])
-        self.first, self.lines = first, lines_of(texts[2][0], first)
+        self.first, self.lines = first, lines_of(texts[2][0], first, version)
+        self.unit = 2 if version == (3, 10) else 1  # 3.10 counts instructions
 
     def line(self, offset: int) -> int:
+        offset *= self.unit
         for start, end, line in self.lines:
             if start <= offset < end:
                 return line or self.first

@@ -61,8 +61,8 @@ def notes(p: Profile) -> list:
     if p.other_python == FORBIDDEN:
         lines.append("lines of Python are not shown: this system does not allow process_vm_readv, by which they are read")
     elif p.other_python:
-        found = f"{p.other_python >> 8}.{p.other_python & 255}" if p.other_python & 255 else "before 3.11"
-        lines.append(f"lines of Python are read from CPython 3.11, not from {found}: its functions show as the interpreter's")
+        found = f"{p.other_python >> 8}.{p.other_python & 255}"
+        lines.append(f"lines of Python are read from CPython 3.9 to 3.14 that have the interpreter's lock, not from this {found}: its functions show as the interpreter's")
     if p.uncounted:
         lines.append(f"calls of {p.uncounted:,} functions are not counted: there is room for 32,767; name fewer libraries")
     if p.partial:
