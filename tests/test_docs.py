@@ -36,6 +36,25 @@ def test_every_block_of_the_page(tmp_path, page, source):
             assert said in done.stdout
 
 
+def test_a_module(tmp_path):
+    found = blocks("add-a-module.md")
+    assert [kind for kind, _ in found] == ["python"]
+    subprocess.run([sys.executable, "-c", found[0][1]], cwd=tmp_path, check=True, timeout=300)
+
+
+def pages():
+    return [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("include/**/*.md"), *ROOT.glob("examples/**/*.md")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page):
+    text = re.sub(r"^(```.*?^```|    .*?$)", "", page.read_text(), flags=re.S | re.M)  # prose only
+    links = {m for m in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text) if not (page.parent / m).exists()}
+    named = set(re.findall(r"`((?:src|include|python|docs|tests|tools|examples|benchmarks|cmake)/[\w./*-]*[\w/])", text))
+    installed = {"include/facula/internal"}
+    assert not links and not {m for m in named - installed if not any(ROOT.glob(m))}
+
+
 def test_the_tour_of_profiling(tmp_path):
     for number, (kind, text) in enumerate(blocks("profiling.md")):
         if kind == "sh":

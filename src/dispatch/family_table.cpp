@@ -24,7 +24,17 @@ constexpr std::array<Opcode, n> in_order(const Numbered<Opcode> (&rows)[n]) {
     if (row.number < static_cast<int>(n)) out[static_cast<size_t>(row.number)] = row.opcode;
   return out;
 }
-constexpr bool has_name(const auto& opcode) { return opcode.name != nullptr; }
+constexpr int first_free(const auto& opcodes) {
+  auto nameless = [](const auto& opcode) { return opcode.name == nullptr; };
+  return static_cast<int>(std::ranges::find_if(opcodes, nameless) - opcodes.begin());
+}
+// The compiler shows the number in its message, which is why it is a parameter of a template.
+template <int next_free_opcode, size_t rows>
+constexpr bool numbered_without_gaps() {
+  static_assert(next_free_opcode == rows,
+                "two formulas have one opcode, or a number was left out: use next_free_opcode");
+  return true;
+}
 
 // clang-format off
 constexpr Numbered<MapOpcode> map_rows[] = {
@@ -47,9 +57,8 @@ constexpr Numbered<ReduceOpcode> reduce_rows[] = {
 // clang-format on
 constexpr auto map_opcodes = in_order(map_rows);
 constexpr auto reduce_opcodes = in_order(reduce_rows);
-static_assert(std::ranges::all_of(map_opcodes, has_name<MapOpcode>) &&
-                  std::ranges::all_of(reduce_opcodes, has_name<ReduceOpcode>),
-              "opcodes are numbered without gaps: a new formula takes the number that is one less than their count");
+static_assert(numbered_without_gaps<first_free(map_opcodes), map_opcodes.size()>());
+static_assert(numbered_without_gaps<first_free(reduce_opcodes), reduce_opcodes.size()>());
 
 }  // namespace
 

@@ -238,6 +238,8 @@ constexpr ReduceRow rows[] = {
 #undef X
 #undef Y
 
+constexpr bool is_extreme(int fold) { return fold >= FC_REDUCE_max && fold <= FC_REDUCE_argmin; }
+
 void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const Arg& dtype, DType& compute,
                   DType& result) {
   result = dtype.is_none() ? in.dtype() : dtype.dtype();
@@ -252,7 +254,9 @@ void choose_types(const ReduceRow& row, const char* op, const Tensor& in, const 
                   " must be either a floating point or complex dtype. Got: ", info(result).legacy);
       compute = compute_type(result);
       return;
-    case Result::Same: compute = compute_type(result); return;
+    case Result::Same:  // of integers, extremes alone have kernels for each type
+      compute = is_integral(result, false) && !is_extreme(row.fold) ? DType::Int64 : compute_type(result);
+      return;
     case Result::Truth:
       compute = DType::Bool;
       if (result != DType::UInt8) result = DType::Bool;
@@ -280,7 +284,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   Tensor in = args[0].tensor();
   const Arg dim = row.dim < 0 ? Arg() : args[row.dim];
   const bool keepdim = row.keepdim >= 0 && args[row.keepdim].boolean();
-  const bool extreme = row.fold >= FC_REDUCE_max && row.fold <= FC_REDUCE_argmin;
+  const bool extreme = is_extreme(row.fold);
   const bool arg_only = row.fold == FC_REDUCE_argmax || row.fold == FC_REDUCE_argmin;
   DimSet dims = reduced_dims(name, dim, in.dim());
   if (row.result == Result::Truth && dim.tag() == Tag::IntList && dim.ints().empty()) dims = 0;  // as PyTorch has it

@@ -303,14 +303,24 @@ def resolve(torch, op_call):
 
 
 def resolve_reference(torch, op):
-    """What PyTorch computes for a row."""
+    """What PyTorch computes for a row. What the row's own `reference` says is computed of half types in float32, as here."""
     try:
-        return resolve(torch, op.reference or op.call)
+        function = resolve(torch, op.reference or op.call)
     except AttributeError as error:
         raise SystemExit(
             f"{op.name}: {error}. The table compares with PyTorch; a row of an operator that PyTorch lacks says what it "
             "computes in operators that it has: reference=lambda torch, x: x / (1 + x.abs())"
         ) from None
+    if not op.reference:
+        return function
+    halfs = (torch.float16, torch.bfloat16)
+
+    def rounded_once(*args, **kwargs):
+        wide = [x.float() if isinstance(x, torch.Tensor) and x.dtype in halfs else x for x in args]
+        result = function(*wide, **kwargs)
+        return result.to(args[0].dtype) if args[0].dtype in halfs and result.dtype == torch.float32 else result
+
+    return rounded_once
 
 
 def select(op, torch, dtype, device="cpu"):
