@@ -28,13 +28,17 @@ _untyped = StorageName("UntypedStorage")
 
 
 class Policy:
-    """add_storage(storage) is called for every storage that is met; it returns (key, location, and what follows)."""
+    """What a pickle holds for the objects that the writer in C++ does not know itself.
+
+    add_storage(storage, dtype) is called for every storage that is met; it returns (key, location, and what follows).
+    """
 
     def __init__(self, add_storage):
         self.add_storage = add_storage
         self.dtypes = {}  # by storage: all tensors on it must have one
 
     def describe(self, obj):
+        """("global", module, name), ("reduce", what __reduce__ returns) or ("persistent", the id's tuple)."""
         cls = type(obj)
         make = _BY_TYPE.get(cls)
         if make is not None:

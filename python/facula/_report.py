@@ -15,6 +15,7 @@ import types
 
 import facula
 from facula import _C
+from facula._command_line import write_file
 from facula.overrides import TorchFunctionMode, resolve_name
 
 _HOME = os.path.dirname(os.path.abspath(facula.__file__)) + os.sep
@@ -110,8 +111,7 @@ def _write(path):
     if path is None:
         print(_text(found), file=sys.stderr)
         return
-    with open(path, "w") as f:
-        json.dump(found, f, indent=1)
+    write_file(path, json.dumps(found, indent=1))
 
 
 def start(path):

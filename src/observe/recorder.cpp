@@ -336,9 +336,9 @@ void write_detail(std::string& out, const Log& log, const Row& row, Detail what)
 
 std::vector<Average> averages(const Recorder& r, const AverageKey& key, uint32_t (*top_of)(uint32_t, int)) {
   std::vector<Average> out;
-  std::unordered_map<std::string, size_t> places;
+  std::unordered_map<std::string, size_t> found;
   std::unordered_map<const Operator*, const std::string*> names;
-  std::string place;
+  std::string group;
   for (auto& log : r.logs())
     for (size_t i = 0; i < log->rows.size(); ++i) {
       const Row& row = log->rows[i];
@@ -347,19 +347,19 @@ std::vector<Average> averages(const Recorder& r, const AverageKey& key, uint32_t
       if (row.op && !op_name) op_name = intern(row.shown_name());
       const std::string* name = row.op ? op_name : row.name;
       const uint32_t stack = key.stack_depth > 0 && top_of ? top_of(row.stack, key.stack_depth) : 0;
-      place.assign(reinterpret_cast<const char*>(&name), sizeof name);
-      place.append(reinterpret_cast<const char*>(&stack), sizeof stack);
-      if (key.by_overload && row.op) place += row.op->schema().overload;
-      const size_t fixed = place.size();
-      if (key.by_shapes) write_detail(place, *log, row, Detail::Shapes);
-      auto [it, fresh] = places.try_emplace(place, out.size());
+      group.assign(reinterpret_cast<const char*>(&name), sizeof name);
+      group.append(reinterpret_cast<const char*>(&stack), sizeof stack);
+      if (key.by_overload && row.op) group += row.op->schema().overload;
+      const size_t fixed = group.size();
+      if (key.by_shapes) write_detail(group, *log, row, Detail::Shapes);
+      auto [it, fresh] = found.try_emplace(group, out.size());
       if (fresh) {
         Average& a = out.emplace_back();
         a.name = name;
         a.stack = stack;
         a.kind = row.kind;
         a.where = row.where;
-        a.shapes = place.substr(fixed);
+        a.shapes = group.substr(fixed);
         if (key.by_overload && row.op) a.overload = row.op->schema().overload;
       }
       Average& a = out[it->second];

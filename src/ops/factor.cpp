@@ -39,16 +39,17 @@ Tensor permutation_matrix(const Tensor& lu, const Tensor& pivots) {
   return scatter(zeros(sizes, lu.dtype(), lu.device()), -2, unsqueeze(order, -2),
                  full(sizes, 1, lu.dtype(), lu.device()));
 }
-Three lu_unpack(const Tensor& lu, const Tensor& pivots, bool data, bool places) {
+Three lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
   FC_CHECK(lu.dim() >= 2, "torch.lu_unpack: The input tensor LU_data must have at least 2 dimensions.");
-  FC_CHECK(!places || pivots.dtype() == DType::Int32,
+  FC_CHECK(!unpack_pivots || pivots.dtype() == DType::Int32,
            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor");
   const int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
-  FC_CHECK(!places || (pivots.dim() == lu.dim() - 1 && pivots.size(-1) <= m), "torch.lu_unpack: LU_pivots of sizes ",
-           pivots.sizes(), " do not belong to LU_data of sizes ", lu.sizes());
-  Tensor none = empty_tensor(Dims{0}, lu.dtype(), lu.device()), p = places ? permutation_matrix(lu, pivots) : none;
-  if (!data) return {p, none, none};
+  FC_CHECK(!unpack_pivots || (pivots.dim() == lu.dim() - 1 && pivots.size(-1) <= m),
+           "torch.lu_unpack: LU_pivots of sizes ", pivots.sizes(), " do not belong to LU_data of sizes ", lu.sizes());
+  Tensor none = empty_tensor(Dims{0}, lu.dtype(), lu.device()),
+         p = unpack_pivots ? permutation_matrix(lu, pivots) : none;
+  if (!unpack_data) return {p, none, none};
   Tensor l = tril(narrow(lu, -1, 0, k), -1), u = triu(narrow(lu, -2, 0, k));
   Tensor ones = full(vector_sizes(batch_of(lu), k), 1, lu.dtype(), lu.device());
   return {p, add(l, k == m ? diag_embed(ones) : eye_part(m, k, lu)), u};

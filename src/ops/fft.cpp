@@ -384,13 +384,13 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   if (return_complex) frames = c2c(x, last, scale, false);
   else frames = c2r(one ? x : narrow(x, 2, 0, n_fft / 2 + 1), last, scale, n_fft);
   Tensor w = frame_window(window, length, n_fft, real_of(self.dtype()), self.device());
-  // Overlapping frames are added: element j of frame t belongs to place t * hop + j.
-  Tensor place = add(unsqueeze(mul(range(0, count, DType::Int64, {}, self.device(), {}), hop), 1),
-                     range(0, n_fft, DType::Int64, {}, self.device(), {}));
+  // Overlapping frames are added: element j of frame t belongs to sample t * hop + j.
+  Tensor sample = add(unsqueeze(mul(range(0, count, DType::Int64, {}, self.device(), {}), hop), 1),
+                      range(0, n_fft, DType::Int64, {}, self.device(), {}));
   auto overlap = [&](const Tensor& f) {
     Tensor rows = reshape(f, Dims{f.size(0), count * n_fft});
     return call<"aten::index_add", Tensor>(zeros(Dims{f.size(0), total}, f.dtype(), f.device()), int64_t{1},
-                                           reshape(place, Dims{-1}), rows, Scalar(1));
+                                           reshape(sample, Dims{-1}), rows, Scalar(1));
   };
   Tensor y = overlap(mul(frames, w)),
          envelope = overlap(expand(reshape(square(abs(w)), Dims{1, 1, n_fft}), Dims{1, count, n_fft}));

@@ -100,7 +100,7 @@ Scalar identity_of(fc_scatter_opcode opcode, DType t) {
   return low ? -most - 1 : most;
 }
 
-// Reduces values into places; write(opcode, target, values) says where. `shape` is that of the values.
+// Reduces values into positions; write(opcode, target, values) says where. `shape` is that of the values.
 template <class Write>
 Tensor reduce_into(const Tensor& self, const Tensor& src, IntSpan shape, std::string_view how, bool include_self,
                    const Write& write) {
@@ -467,7 +467,7 @@ constexpr OpDef defs[] = {
 
 constexpr WriteDef write_defs[] = {
     writes<&scatter_src>("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-                         "Writes elements of src to the places along a dimension that the index names.", "dim index",
+                         "Writes elements of src to the positions along a dimension that the index names.", "dim index",
                          [](Grad& g) {
                            if (g.needs(0)) g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2)));
                            if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
@@ -480,14 +480,14 @@ constexpr WriteDef write_defs[] = {
     writes<&scatter_value_reduce>(
         "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
     writes<&scatter_add>("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-                         "Adds elements of src at the places along a dimension that the index names.", "dim index",
+                         "Adds elements of src at the positions along a dimension that the index names.", "dim index",
                          [](Grad& g) {
                            if (g.needs(0)) g.set(0, G);
                            if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
                          }),
     writes<&scatter_reduce_two>("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
                                 "bool include_self=True) -> Tensor",
-                                "Reduces elements of src into the places along a dimension that the index names.",
+                                "Reduces elements of src into the positions along a dimension that the index names.",
                                 "self dim index src reduce include_self result", scatter_reduce_grad<false>),
     writes<&index_add>(
         "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",

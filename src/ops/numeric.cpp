@@ -88,24 +88,24 @@ Sides neighbours(const Tensor& y, int64_t dim) {
 // Which bin each element lies in; the last one has both its ends. `inside` loses those that lie in none.
 Tensor bins_of(const Tensor& flat, const Tensor& edges, Tensor& inside) {
   const int64_t bins = edges.numel() - 1;
-  Tensor place = sub(
+  Tensor bin = sub(
       call<"aten::searchsorted.Tensor", Tensor>(edges, flat, false, true, std::optional<std::string_view>(), Tensor()),
       1);
-  place = where(eq(flat, select(edges, 0, bins)), bins - 1, place);
-  Tensor here = logical_and(logical_and(ge(place, 0), lt(place, bins)), logical_not(isnan(flat)));
+  bin = where(eq(flat, select(edges, 0, bins)), bins - 1, bin);
+  Tensor here = logical_and(logical_and(ge(bin, 0), lt(bin, bins)), logical_not(isnan(flat)));
   inside = inside.defined() ? logical_and(inside, here) : here;
-  return place;
+  return bin;
 }
-Tensor add_up(const Tensor& place, const Tensor& inside, int64_t bins, const Tensor& weight, DType type) {
-  Tensor w = weight.defined() ? reshape(weight, Dims{-1}) : full(place.sizes(), 1, type, place.device());
+Tensor add_up(const Tensor& bin, const Tensor& inside, int64_t bins, const Tensor& weight, DType type) {
+  Tensor w = weight.defined() ? reshape(weight, Dims{-1}) : full(bin.sizes(), 1, type, bin.device());
   Tensor outside = logical_not(inside);
-  return call<"aten::index_add", Tensor>(zeros(Dims{bins}, type, place.device()), int64_t{0},
-                                         masked_fill(place, outside, 0), masked_fill(w, outside, 0), Scalar(1));
+  return call<"aten::index_add", Tensor>(zeros(Dims{bins}, type, bin.device()), int64_t{0},
+                                         masked_fill(bin, outside, 0), masked_fill(w, outside, 0), Scalar(1));
 }
 // How many elements (or how much weight) lie between edges.
 Tensor count_between(const Tensor& x, const Tensor& edges, const Tensor& weight) {
-  Tensor inside, place = bins_of(reshape(x, Dims{-1}), edges, inside);
-  return add_up(place, inside, edges.numel() - 1, weight, x.dtype());
+  Tensor inside, bin = bins_of(reshape(x, Dims{-1}), edges, inside);
+  return add_up(bin, inside, edges.numel() - 1, weight, x.dtype());
 }
 // The range of the data unless one is given; a range without width becomes one of width 1 around its value, or 2.
 std::pair<double, double> data_range(const char* op, const Tensor& x, double low, double high, bool given,
@@ -191,12 +191,12 @@ Bins histogramdd_of(const Tensor& self, std::vector<Tensor> edges, const Tensor&
   for (const Tensor& e : edges) counts.push_back(e.numel() - 1);
   const int64_t all = checked_numel(counts);
   Tensor points = reshape(self, Dims{checked_numel(self.sizes().first(self.sizes().size() - 1)), self.size(-1)}),
-         inside, place;
+         inside, bin;
   for (size_t d = 0; d < edges.size(); ++d) {
     Tensor here = bins_of(contiguous(select(points, 1, static_cast<int64_t>(d))), edges[d], inside);
-    place = place.defined() ? add(mul(place, counts[d]), here) : here;
+    bin = bin.defined() ? add(mul(bin, counts[d]), here) : here;
   }
-  Tensor hist = reshape(add_up(place, inside, all, weight, self.dtype()), counts);
+  Tensor hist = reshape(add_up(bin, inside, all, weight, self.dtype()), counts);
   if (density) {
     hist = div(hist, sum(hist));
     for (size_t d = 0; d < edges.size(); ++d) {
@@ -382,10 +382,10 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   const int64_t n = self.size(0);
   if (n < (with_replacement ? 1 : r)) return empty_tensor(Dims{0, r}, self.dtype(), self.device());
   FC_CHECK(r <= 64, "combinations: Expect at most 64 elements in a combination, but got ", r);
-  Tensor places = call<"aten::arange.start", Tensor>(Scalar(0), Scalar(n), std::optional<DType>(DType::Int64),
-                                                     std::optional<Layout>(), std::optional<Device>(self.device()),
-                                                     std::optional<bool>());
-  std::vector<Tensor> lists(static_cast<size_t>(r), places);
+  Tensor positions = call<"aten::arange.start", Tensor>(Scalar(0), Scalar(n), std::optional<DType>(DType::Int64),
+                                                        std::optional<Layout>(), std::optional<Device>(self.device()),
+                                                        std::optional<bool>());
+  std::vector<Tensor> lists(static_cast<size_t>(r), positions);
   auto grids = call<"aten::meshgrid.indexing", std::vector<Tensor>>(TensorSpan(lists), std::string_view("ij"));
   Tensor keep = full(grids[0].sizes(), true, DType::Bool, self.device());
   for (size_t i = 1; i < grids.size(); ++i)

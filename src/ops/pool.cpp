@@ -153,7 +153,7 @@ Two adaptive_max_pool1d(const Tensor& self, IntSpan size) {
   return {squeeze(values, -2), squeeze(indices, -2)};
 }
 
-// --- unpooling: values back at the places that pooling took them from, zeros elsewhere
+// --- unpooling: values back at the indices that pooling took them from, zeros elsewhere
 Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, IntSpan size, int64_t spatial) {
   const auto n = static_cast<size_t>(spatial);
   FC_CHECK(indices.dtype() == DType::Int64, op,
@@ -327,7 +327,7 @@ void fractional_grad(Grad& g) {
 #define MAX_POOL(N, what)                                                                                            \
   {.schema = "max_pool" #N "d_with_indices(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N     \
              "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",                       \
-   .doc = "max_pool" #N "d, with the place of each largest element.",                                                \
+   .doc = "max_pool" #N "d, with the index of each largest element.",                                                \
    .meta = kernel<&max_pool_meta<"max_pool" #N "d", N>>(),                                                           \
    .decomposition = MAX_DECOMPOSITION_##N,                                                                           \
    .saves = "self kernel_size stride padding dilation ceil_mode result1",                                            \
@@ -418,7 +418,7 @@ constexpr OpDef defs[] = {
     MAX_POOL(3, "volumes"),
     {.schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
                "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-     .doc = "max_pool1d, with the place of each largest element.",
+     .doc = "max_pool1d, with the index of each largest element.",
      .composite = kernel<&max_pool1d_with_indices>()},
     {.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
                "bool ceil_mode=False) -> Tensor",

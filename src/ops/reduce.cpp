@@ -29,8 +29,8 @@ enum class Result : uint8_t {
   Count,  // int64
 };
 
-// The place of a parameter in a schema; -1: it has none of that name.
-constexpr int8_t place_of(std::string_view schema, std::string_view name) {
+// The index of a parameter in a schema; -1: it has none of that name.
+constexpr int8_t parameter_index(std::string_view schema, std::string_view name) {
   size_t at = 0;
   do at = schema.find(name, at + 1);
   while (at != schema.npos && (schema[at - 1] != ' ' || std::string_view(",=)").find(schema[at + name.size()]) > 2));
@@ -49,7 +49,8 @@ struct ReduceRow {
   GradFormula grad = nullptr;  // null: no derivative flows
   const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0
   bool out = true;
-  int8_t dim = place_of(schema, "dim"), keepdim = place_of(schema, "keepdim"), dtype = place_of(schema, "dtype");
+  int8_t dim = parameter_index(schema, "dim"), keepdim = parameter_index(schema, "keepdim"),
+         dtype = parameter_index(schema, "dtype");
 };
 
 bool flag(Grad& g, int arg) { return g.arg(arg).boolean(); }

@@ -145,7 +145,7 @@ Tensor unfold_kernel(const Tensor& self, int64_t dim, int64_t size, int64_t step
   return make_view(self, sizes, strides, self.offset());
 }
 
-// Windows may overlap: their gradients are added one place of the window at a time, always in the same order.
+// Windows may overlap: their gradients are added one position of the window at a time, always in the same order.
 Tensor unfold_backward(const Tensor& grad, IntSpan sizes, int64_t dim, int64_t size, int64_t step) {
   Tensor all = zeros_with(grad, sizes);
   const Tensor seen = unfold_kernel(all, dim, size, step);

@@ -33,7 +33,7 @@ def _outputs(function, inputs):
 
 
 def _numerical(function, inputs, x, eps):
-    """Columns d output / d x_i as flat lists, one dictionary entry per output and direction."""
+    """Columns of Jacobians: for each element of x (of complex ones along 1 and 1j) a list per output, d output / d element."""
     data = x.data  # a version counter of its own: poking at it is no in-place change of x
     flat = data.reshape(-1) if data.is_contiguous() else None
     directions = (eps, eps * 1j) if x.is_complex() else (eps,)
@@ -75,7 +75,10 @@ def gradcheck(
     func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
     check_grad_dtypes=False, check_batched_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False, masked=None,
 ):  # fmt: skip
-    """Compare the gradients of func(*inputs) with central differences; inputs should be float64."""
+    """Compare the gradients of func(*inputs) with central differences; inputs should be float64.
+
+    The options that begin with check_ and fast_mode are accepted: every element is compared, in reverse mode.
+    """
     try:
         _check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol)
     except GradcheckError:
@@ -112,8 +115,8 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol):
                 continue
             for position in range(output.numel()):
                 rows = [_analytical(outputs, x, which, position, im) for im in ((False, True) if output.is_complex() else (False,))]
-                if nondet_tol == 0.0 and rows[0] != (again := _analytical(outputs, x, which, position, False)):
-                    if any(abs(a - b) > nondet_tol and not (a != a and b != b) for a, b in zip(rows[0], again, strict=True)):
+                if rows[0] != (again := _analytical(outputs, x, which, position, False)):
+                    if any(not abs(a - b) <= nondet_tol and not (a != a and b != b) for a, b in zip(rows[0], again, strict=True)):
                         raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values")
                 for j in range(x.numel()):
                     numerical = [columns[per * j + k][which][position] for k in range(per)]

@@ -311,7 +311,7 @@ def _fractional(name, n):
         return both if return_indices else both[0]
 
     front.__name__ = front.__qualname__ = name
-    front.__doc__ = "The largest element of windows in random places, so many that the result has output_size or output_ratio of the input's."
+    front.__doc__ = "The largest element of windows at random positions, so many that the result has output_size or output_ratio of the input's."
     return _overridable(front)
 
 
@@ -340,7 +340,7 @@ def _unpool(n):
         return _op("max_unpool2d")(input, indices, size) if n == 2 else _op("max_unpool3d")(input, indices, size, steps, pads)
 
     front.__name__ = front.__qualname__ = f"max_unpool{n}d"
-    front.__doc__ = "The elements that max_pool took, at their places, and zeros elsewhere."
+    front.__doc__ = "The elements that max_pool took, at the indices they came from, and zeros elsewhere."
     return _overridable(front)
 
 

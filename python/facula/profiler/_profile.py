@@ -81,12 +81,12 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
             step += wait
         if repeat > 0 and step // steps >= repeat:
             return ProfilerAction.NONE
-        place = step % steps
-        if place < wait:
+        position = step % steps
+        if position < wait:
             return ProfilerAction.NONE
-        if place < wait + warmup:
+        if position < wait + warmup:
             return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD if place < steps - 1 else ProfilerAction.RECORD_AND_SAVE
+        return ProfilerAction.RECORD if position < steps - 1 else ProfilerAction.RECORD_AND_SAVE
 
     return action
 
@@ -250,7 +250,7 @@ class profile:
         return out
 
     def module_averages(self):
-        """The same of nn.Modules alone, by their place in the model (with_modules)."""
+        """The same of nn.Modules alone, by their path in the model (with_modules)."""
         everything = self.key_averages()
         return EventList((e for e in everything if e.key.startswith("nn.Module: ")), profile=self, part_of=everything)
 

@@ -130,8 +130,8 @@ class CheckpointFunction(torch.autograd.Function):
         check_backward_validity(args)
         ctx.run_function, ctx.surroundings = run_function, _Surroundings(args, preserve_rng_state)
         ctx.inputs = [None if isinstance(x, torch.Tensor) else x for x in args]
-        ctx.places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
-        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        ctx.tensor_indices = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.tensor_indices))
         with torch.no_grad():
             return run_function(*args)
 
@@ -144,7 +144,7 @@ class CheckpointFunction(torch.autograd.Function):
                 "`inputs` argument."
             )
         inputs = list(ctx.inputs)
-        for i, x in zip(ctx.places, ctx.saved_tensors, strict=True):
+        for i, x in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
             inputs[i] = x
         leaves = detach_variable(tuple(inputs))
         with ctx.surroundings.again(), torch.enable_grad():

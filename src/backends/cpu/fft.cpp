@@ -139,9 +139,9 @@ Plan<R>::Plan(int64_t length) : n(length) {
       const auto square = static_cast<uint64_t>(static_cast<unsigned __int128>(k) * k % (2 * size));
       const Root w = root_of_unity(square, 2 * size);
       chirp[2 * k] = static_cast<R>(w.re), chirp[2 * k + 1] = static_cast<R>(w.im);
-      for (uint64_t place : {k, k == 0 ? 0 : static_cast<uint64_t>(m) - k})
-        spectrum.re[place] = static_cast<R>(w.re / static_cast<double>(m)),
-        spectrum.im[place] = static_cast<R>(-w.im / static_cast<double>(m));
+      for (uint64_t index : {k, k == 0 ? 0 : static_cast<uint64_t>(m) - k})
+        spectrum.re[index] = static_cast<R>(w.re / static_cast<double>(m)),
+        spectrum.im[index] = static_cast<R>(-w.im / static_cast<double>(m));
     }
     run_steps(*inner, spectrum);
     for (size_t k = 0; k < static_cast<size_t>(m); ++k)
@@ -283,8 +283,8 @@ void real_pass(const Tensor& in, const Tensor& out, int64_t dim, R scale) {
       return;
     }
     const R half = scale / 2;
-    each_element(to, c, h + 1, [&](int64_t at, int64_t place) {
-      const int64_t k = place / lanes, b = place % lanes, p = (k == h ? 0 : k) * lanes + b,
+    each_element(to, c, h + 1, [&](int64_t at, int64_t index) {
+      const int64_t k = index / lanes, b = index % lanes, p = (k == h ? 0 : k) * lanes + b,
                     q = (k == 0 ? 0 : h - k) * lanes + b;
       const R sr = z.re[p] + z.re[q], si = z.im[p] - z.im[q], dr = z.re[p] - z.re[q], di = z.im[p] + z.im[q];
       const R wr = plan->half_re(k), wi = plan->half_im(k);
@@ -310,16 +310,16 @@ void hermitian_pass(const Tensor& in, const Tensor& out, int64_t dim, R scale) {
       auto re = [&](int64_t k) { return x[2 * (base + b * across + k * step)]; };
       auto im = [&](int64_t k) { return k == 0 || 2 * k == n ? R(0) : x[2 * (base + b * across + k * step) + 1]; };
       for (int64_t k = 0; k < length; ++k) {
-        const int64_t place = k * lanes + b;
+        const int64_t index = k * lanes + b;
         if (n % 2) {
           const int64_t mirror = k > h ? n - k : k;
-          z.re[place] = re(mirror), z.im[place] = k > h ? -im(mirror) : im(mirror);
+          z.re[index] = re(mirror), z.im[index] = k > h ? -im(mirror) : im(mirror);
           continue;
         }
         const R sr = re(k) + re(h - k), si = im(k) - im(h - k), dr = re(k) - re(h - k), di = im(k) + im(h - k);
         const R wr = plan->half_re(k), wi = -plan->half_im(k);
-        z.re[place] = sr - (wr * di + wi * dr);
-        z.im[place] = si + (wr * dr - wi * di);
+        z.re[index] = sr - (wr * di + wi * dr);
+        z.im[index] = si + (wr * dr - wi * di);
       }
     }
     std::swap(z.re, z.im), std::swap(z.next_re, z.next_im);

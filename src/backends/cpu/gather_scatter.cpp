@@ -189,7 +189,7 @@ struct ScatterRun {
 };
 
 template <class F>
-[[gnu::always_inline]] inline void each_place(const ScatterRun run, const F& f) {
+[[gnu::always_inline]] inline void each_destination(const ScatterRun run, const F& f) {
   const ScatterRun r = run;
   auto one = [&](int64_t j, int64_t i) {
     int64_t at = read_index(r.index + j * r.index_dim + i * r.index_line);
@@ -206,7 +206,8 @@ template <class F>
 
 template <size_t N>
 void scatter_set(const ScatterRun r) {
-  each_place(r, [&r](char* to, const char* from) { std::memcpy(to, from, N ? N : static_cast<size_t>(r.block)); });
+  each_destination(r,
+                   [&r](char* to, const char* from) { std::memcpy(to, from, N ? N : static_cast<size_t>(r.block)); });
 }
 
 struct Half16 {
@@ -272,13 +273,13 @@ void scatter_combine(const ScatterRun r) {
     return;
   }
   if (count == 1) {
-    each_place(r, [](char* to, const char* from) {
+    each_destination(r, [](char* to, const char* from) {
       auto* a = reinterpret_cast<T*>(to);
       *a = narrow_to<T>(combine<opcode>(widen(*a), widen(*reinterpret_cast<const T*>(from))));
     });
     return;
   }
-  each_place(r, [count](char* to, const char* from) {
+  each_destination(r, [count](char* to, const char* from) {
     auto* __restrict a = reinterpret_cast<T*>(to);
     const auto* __restrict b = reinterpret_cast<const T*>(from);
     for (int64_t k = 0; k < count; ++k) a[k] = narrow_to<T>(combine<opcode>(widen(a[k]), widen(b[k])));

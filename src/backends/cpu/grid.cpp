@@ -179,7 +179,7 @@ struct Sampler {
   }
 };
 
-// Samples n positions of some planes, one after the other in memory: places and weights are read once for all of them.
+// Samples n positions of some planes, one after the other in memory: indices and weights are read once for all of them.
 template <int planes, class T>
 void sample_planes(const Picked<T>& picked, int64_t n, const T* in, int64_t in_size, T* out, int64_t out_size) {
   const int64_t* offset = picked.offset.data();

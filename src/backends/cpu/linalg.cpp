@@ -102,10 +102,10 @@ Three lu_factor_ex(const Tensor& a, bool pivot, bool check) {
   copy_(lu, a);
   with_lapack_type(op, a.dtype(), [&]<class T>() {
     Blocks<T> matrices(lu);
-    Blocks<int> places(pivots, 1), infos(info, 0);
+    Blocks<int> swaps(pivots, 1), infos(info, 0);
     each_matrix(count(a), cube(a), [&](int64_t i) {
       int m = rows_of(a), n = columns_of(a), ld = at_least_one(m);
-      lapack<T, "getrf">(op, &m, &n, matrices[i], &ld, places[i], infos[i]);
+      lapack<T, "getrf">(op, &m, &n, matrices[i], &ld, swaps[i], infos[i]);
     });
   });
   if (check) check_info("torch.linalg.lu_factor_ex", info, zero_on_diagonal);
@@ -146,11 +146,10 @@ Pair inv_ex(const Tensor& a, bool check) {
 }
 
 // LAPACK trusts pivots with its memory.
-void check_places(const char* op, const Tensor& pivots, int64_t n) {
-  const auto* place = pivots.data_as<int32_t>();
+void check_pivots(const char* op, const Tensor& pivots, int64_t n) {
+  const auto* row = pivots.data_as<int32_t>();
   for (int64_t i = 0; i < pivots.numel(); ++i)
-    FC_CHECK(place[i] != 0 && std::abs(int64_t{place[i]}) <= n, op, ": pivots must be between 1 and ", n, ", got ",
-             place[i]);
+    FC_CHECK(row[i] != 0 && std::abs(int64_t{row[i]}) <= n, op, ": pivots must be between 1 and ", n, ", got ", row[i]);
 }
 
 // A X = B or X A = B with the factors of A; the second is the first of the transposes.
@@ -159,14 +158,14 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
   Tensor out = lu_solve_result(lu, pivots, b, left), x = left ? out : transpose(out, -2, -1);
   const Dims batch = batch_of(out);
   Tensor factors = columns_of_batch(lu, batch),
-         places = contiguous(expand(pivots, vector_sizes(batch, pivots.size(-1))));
+         dense = contiguous(expand(pivots, vector_sizes(batch, pivots.size(-1))));
   Tensor right = left ? b : transpose(b, -2, -1);
   if (!left && adjoint) right = conj(right);
   copy_(x, expand(right, x.sizes()));
-  check_places(op, places, lu.size(-1));
+  check_pivots(op, dense, lu.size(-1));
   with_lapack_type(op, b.dtype(), [&]<class T>() {
     Blocks<T> as(factors), xs(x);
-    Blocks<int> ps(places, 1);
+    Blocks<int> ps(dense, 1);
     const char side = left ? (adjoint ? 'C' : 'N') : (adjoint ? 'N' : 'T');
     int n = rows_of(x), k = columns_of(x), ld = at_least_one(n);
     if (n > 0 && k > 0)
@@ -591,12 +590,12 @@ Three ldl_factor_ex(const Tensor& a, bool hermitian, bool check) {
   if (a.numel() > 0)
     with_lapack_type(op, a.dtype(), [&]<class T>() {
       Blocks<T> matrices(out);
-      Blocks<int> places(pivots, 1), infos(info, 0);
+      Blocks<int> swaps(pivots, 1), infos(info, 0);
       const char part = 'L';
       int n = columns_of(a);
       auto run = [&](int64_t i, T* work, int* lwork) {
-        if (hermitian) lapack<T, "sytrf", "hetrf">(op, &part, &n, matrices[i], &n, places[i], work, lwork, infos[i]);
-        else lapack<T, "sytrf">(op, &part, &n, matrices[i], &n, places[i], work, lwork, infos[i]);
+        if (hermitian) lapack<T, "sytrf", "hetrf">(op, &part, &n, matrices[i], &n, swaps[i], work, lwork, infos[i]);
+        else lapack<T, "sytrf">(op, &part, &n, matrices[i], &n, swaps[i], work, lwork, infos[i]);
       };
       T wanted{};
       int query = -1;
@@ -616,13 +615,13 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
   Tensor x = ldl_solve_result(ld, pivots, b);
   const Dims batch = batch_of(x);
   Tensor factors = columns_of_batch(ld, batch),
-         places = contiguous(expand(pivots, vector_sizes(batch, pivots.size(-1))));
+         dense = contiguous(expand(pivots, vector_sizes(batch, pivots.size(-1))));
   copy_(x, expand(b, x.sizes()));
   if (x.numel() == 0) return x;
-  check_places(op, places, b.size(-2));
+  check_pivots(op, dense, b.size(-2));
   with_lapack_type(op, b.dtype(), [&]<class T>() {
     Blocks<T> as(factors), xs(x);
-    Blocks<int> ps(places, 1);
+    Blocks<int> ps(dense, 1);
     const char part = 'L';
     int n = rows_of(x), k = columns_of(x);
     each_matrix(count(x), static_cast<double>(n) * n * k, [&](int64_t i) {

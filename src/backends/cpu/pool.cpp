@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling kernels. Forward passes go through a row of results at a time: for each element of the window one sweep over
-// the row (or, for channels-last memory, over the channels of one place), which compilers vectorise.
+// the row (or, for channels-last memory, over the channels of one position), which compilers vectorise.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -520,7 +520,7 @@ Tensor adaptive_max_pool_backward(const Tensor& grad, const Tensor& self, const 
   return give_back(op, grad, self, indices, spatial);
 }
 
-// Windows of one size, whose places a random number per plane and dimension moves.
+// Windows of one size, whose positions a random number per plane and dimension moves.
 template <int64_t spatial>
 Two fractional_pool(const Tensor& self, IntSpan kernel, IntSpan size, const Tensor& samples) {
   check_fractional_pool(fractional_name[spatial], self, kernel, size, samples, spatial);
@@ -537,7 +537,7 @@ Two fractional_pool(const Tensor& self, IntSpan kernel, IntSpan size, const Tens
                       out = size[static_cast<size_t>(d)];
         // Images take their numbers last dimension first, volumes first dimension first.
         const double sample = u[plane * spatial + (spatial == 2 ? 1 - d : d)];
-        auto place = [&](int64_t i) -> int64_t {
+        auto start = [&](int64_t i) -> int64_t {
           if (i == out - 1) return in - k;
           if (single) {
             const float by = static_cast<float>(in - k) / static_cast<float>(out - 1), s = static_cast<float>(sample);
@@ -547,7 +547,7 @@ Two fractional_pool(const Tensor& self, IntSpan kernel, IntSpan size, const Tens
           return static_cast<int64_t>((static_cast<double>(i) + sample) * by) - static_cast<int64_t>(sample * by);
         };
         for (int64_t i = 0; i < out; ++i) {
-          const int64_t first = place(i);
+          const int64_t first = start(i);
           FC_CHECK(first >= 0 && first <= in - k, fractional_name[spatial], ": random samples must be in [0, 1), got ",
                    sample);
           w.along[3 - spatial + d].push_back({first, first + k});

@@ -55,14 +55,14 @@ Tensor resample(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   Tensor out = empty_tensor(shape, self.dtype(), Device{});
   with_type(self.dtype(), [&]<class T>(T) {
     const T *from = x.data_as<T>(), *weights = w.data_as<T>();
-    const auto* places = at.data_as<int64_t>();
+    const auto* indices = at.data_as<int64_t>();
     T* to = out.data_as<T>();
     each_block(s, [&](int64_t o, int64_t first, int64_t last) {
       const T* in = from + o * size * s.inner;
       for (int64_t i = 0; i < s.out; ++i) {
         T* row = to + (o * s.out + i) * s.inner;
         const T* wi = weights + i * s.taps;
-        const int64_t* ai = places + i * s.taps;
+        const int64_t* ai = indices + i * s.taps;
         if (s.inner == 1) {
           T sum = 0;
           for (int64_t t = 0; t < s.taps; ++t) sum += wi[t] * in[ai[t]];
@@ -90,7 +90,7 @@ Tensor resample_backward(const Tensor& grad, int64_t dim, const Tensor& index, c
   Tensor out = zeros(shape, grad.dtype(), Device{});
   with_type(grad.dtype(), [&]<class T>(T) {
     const T *from = g.data_as<T>(), *weights = w.data_as<T>();
-    const auto* places = at.data_as<int64_t>();
+    const auto* indices = at.data_as<int64_t>();
     T* to = out.data_as<T>();
     each_block(s, [&](int64_t o, int64_t first, int64_t last) {
       T* sums = to + o * size * s.inner;
@@ -98,7 +98,7 @@ Tensor resample_backward(const Tensor& grad, int64_t dim, const Tensor& index, c
         const T* row = from + (o * s.out + i) * s.inner;
         for (int64_t t = 0; t < s.taps; ++t) {
           const T weight_here = weights[i * s.taps + t];
-          T* line = sums + places[i * s.taps + t] * s.inner;
+          T* line = sums + indices[i * s.taps + t] * s.inner;
           for (int64_t r = first; r < last; ++r) line[r] += weight_here * row[r];
         }
       }

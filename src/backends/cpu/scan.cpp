@@ -66,7 +66,7 @@ struct Fold {
   void next(T x, int64_t) { sum = Op::apply(sum, static_cast<Wide>(x)); }
   void write(char* out, char*) const { *reinterpret_cast<T*>(out) = static_cast<T>(sum); }
 };
-// Of equal elements the last one counts; a NaN stays, and its place is the last NaN's.
+// Of equal elements the last one counts; a NaN stays, and its index is the last NaN's.
 template <bool max, class T>
 struct Extreme {
   using Item = T;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting, topk and searchsorted. Elements become unsigned keys whose order is the wanted one (NaN last ascending, -0
-// equal to 0, everything inverted when descending), paired with their places, so that a key's order is stable and no
+// equal to 0, everything inverted when descending), paired with their indices, so that a key's order is stable and no
 // comparison looks at floats. Long lines are sorted by radix, short ones by comparison.
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@ A route is a list of entries {"signature": …, "offload": …}, as `chart.json(
 about the nth call of its operator, whatever is called in between. Two more members choose in other words:
 
     "occurrence": 3        the fourth call (the first is 0); "all": every call
-    "shapes": [[2, 3]]     calls whose tensors have these shapes, in order; null in place of a number or a shape: any.
+    "shapes": [[2, 3]]     calls whose tensors have these shapes, in order; null in index of a number or a shape: any.
                            Every such call, or with "occurrence" one of them
 
 The first entry in the list that applies to a call decides; calls that no entry is about stay on the CPU. A route acts in
@@ -52,18 +52,18 @@ class _Group:
         self.named, self.shapes = named, shapes
         self.count = 0  # calls until now
         self.listed = 0  # entries that are about the next call each
-        self.by_number: dict[int, tuple[int, _Entry]] = {}  # the call's number: place in the list, entry
+        self.by_number: dict[int, tuple[int, _Entry]] = {}  # the call's number: index in the list, entry
         self.every: tuple[int, _Entry] | None = None
 
-    def add(self, place: int, entry: _Entry) -> None:
+    def add(self, index: int, entry: _Entry) -> None:
         if entry.occurrence == "all" or (entry.occurrence is None and entry.shapes is not None):
-            self.every = self.every or (place, entry)
+            self.every = self.every or (index, entry)
             return
         number = entry.occurrence
         if number is None:
             number = self.listed
             self.listed += 1
-        self.by_number.setdefault(number, (place, entry))
+        self.by_number.setdefault(number, (index, entry))
 
     def about(self, operator: str, on_cpu: bool, shapes: list[list[int]]) -> bool:
         return self.named.covers(operator, on_cpu) and (self.shapes is None or _shapes_fit(self.shapes, shapes))
@@ -100,11 +100,11 @@ class _Route:
     def rewind(self) -> None:
         """From the first call on."""
         groups: dict[tuple, _Group] = {}
-        for place, entry in enumerate(self.entries):
+        for index, entry in enumerate(self.entries):
             entry.used = False
             if entry.named:
                 key = (entry.named[1:], _json.dumps(entry.shapes))
-                groups.setdefault(key, _Group(entry.named, entry.shapes)).add(place, entry)
+                groups.setdefault(key, _Group(entry.named, entry.shapes)).add(index, entry)
         self.groups = list(groups.values())
 
     def pick(self, operator: str, on_cpu: bool, shapes: list[list[int]]) -> tuple[_Entry, int] | None:

@@ -177,7 +177,7 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Maxima of windows at random places, so that the output has any size (Graham, 2014)."""
+    """Maxima of windows at random positions, so that the output has any size (Graham, 2014)."""
 
     _each = staticmethod(_pair)
 
@@ -186,7 +186,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """Maxima of windows at random places of a volume, so that the output has any size (Graham, 2014)."""
+    """Maxima of windows at random positions of a volume, so that the output has any size (Graham, 2014)."""
 
     _each = staticmethod(_triple)
 

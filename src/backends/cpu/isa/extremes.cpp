@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest and smallest element, and its place.
+// The largest and smallest element, and its index.
 #include "backends/cpu/isa/fold.h"
 #include "kernels/formulas/base_folds.h"
 
