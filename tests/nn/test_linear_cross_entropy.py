@@ -72,3 +72,11 @@ def test_implementations_of_attention(torch):
         attention.restore_flash_attention_impl()
     with pytest.raises(ValueError, match="Unknown flash attention impl 'x'"):
         attention.activate_flash_attention_impl("x")
+
+
+def test_other_options_and_biases_are_told(torch):
+    x, weight, target = torch.ones(2, 3), torch.ones(4, 3), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(TypeError, match="options must be LinearCrossEntropyOptions"):
+        torch.nn.functional.linear_cross_entropy(x, weight, target, options=torch.tensor(1.0))
+    with pytest.raises(TypeError):
+        torch.nn.functional.linear_cross_entropy(x, weight, target, linear_bias=())

@@ -507,9 +507,11 @@ def linear_cross_entropy(
 
     With options (nn.LinearCrossEntropyOptions) the logits exist for some rows at a time, and once more in backward.
     """
+    if options is not None and not hasattr(options, "rows"):
+        raise TypeError(f"linear_cross_entropy(): options must be LinearCrossEntropyOptions or None, not {type(options).__name__}")
     classes, *more, features = linear_weight.shape
     table = linear_weight.reshape(-1, features)
-    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    bias = None if linear_bias is None else _op("reshape")(linear_bias, (-1,))
     ignored = -100 if ignore_index is None else ignore_index
 
     def loss(x, t, how):

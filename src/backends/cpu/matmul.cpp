@@ -125,10 +125,15 @@ void each_block(const fc_matmul& c, const Cut& cut, const F& f) {
   });
 }
 
+// A matrix times a vector whose sums run along memory.
+bool is_dots(const fc_matmul& c, int64_t item) {
+  return (c.n == 1 && (c.a_col == item || c.m == 1)) || (c.m == 1 && c.b_row == item);
+}
+
 void native_product(const ProductKernels& kernel, fc_matmul c) {
   const auto item = static_cast<int64_t>(item_size(static_cast<DType>(c.dtype)));
   if (c.n == 1 && c.a_row == item && c.a_col != item) swap_sides(c);
-  if ((c.n == 1 && (c.a_col == item || c.m == 1)) || (c.m == 1 && c.b_row == item)) {
+  if (is_dots(c, item)) {
     for (int64_t b = 0; b < c.batch; ++b) kernel.dots(block_of(c, b, 0, c.m, 0, c.n));
     return;
   }
@@ -163,6 +168,8 @@ Who choose(const Choice& choice, const fc_matmul& c, DType type) {
   if (c.m == 1 && c.n == 1) return {};
   if (tiles <= kTiny / c.k) return {};
   if (chosen) return {false, chosen};
+  // Many threads: 17 against 26 us for oneDNN (1024 x 1024, 16 threads); with few the two are level.
+  if (team_size() > 4 && is_dots(c, static_cast<int64_t>(item_size(type)))) return {};
   if (type == DType::Float32 && onednn_available()) return {true};
   const Blas* any = default_blas();
   return {false, any && any->multiplies(type) ? any : nullptr};
