@@ -12,7 +12,7 @@ if(NOT Python_EXECUTABLE AND NOT DEFINED ENV{VIRTUAL_ENV} AND NOT DEFINED ENV{CO
   set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 endif()
 set(Python_FIND_VIRTUALENV FIRST)
-find_package(Python 3.9 COMPONENTS Interpreter Development.Module)
+find_package(Python 3.10 COMPONENTS Interpreter Development.Module)
 # What lies in the environment (OpenBLAS by `make openblas-install`, everything in conda's) comes before the system's.
 if(Python_EXECUTABLE)
   get_filename_component(facula_environment ${Python_EXECUTABLE} DIRECTORY)

@@ -45,3 +45,24 @@ def test_flops(torch):
     with FlopCounterMode(display=False) as count:
         nn.functional.scaled_dot_product_attention(q, q, q)
     assert count.get_total_flops() == 2 * 2 * 2 * 5 * 5 * 4
+    with FlopCounterMode(display=False) as count:
+        nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+        nn.functional.conv_transpose2d(torch.ones(1, 2, 5, 5), torch.ones(2, 3, 3, 3))
+    assert count.get_total_flops() == 2 * 2 * 2 * 5 * 5 * 4 + 2 * 25 * 2 * 3 * 9
+
+
+def test_flops_of_formulas(torch):
+    """A registered formula counts a call whole: what it calls inside is not added."""
+    from facula.utils.flop_counter import FlopCounterMode
+
+    aten = torch.ops.aten
+    with FlopCounterMode(display=False, custom_mapping={aten.linear: lambda x, w, *bias, out_val: x.numel(), aten.relu.default: lambda x, out_val: 7}) as count:
+        torch.nn.functional.relu(torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)))
+        torch.mm(torch.ones(2, 3), torch.ones(3, 4))
+    assert count.get_flop_counts() == {"Global": {aten.linear: 6, aten.relu: 7, aten.mm: 48}}
+    with pytest.raises(RuntimeError, match="mat1|size"), FlopCounterMode(display=False) as count:
+        torch.mm(torch.ones(2, 3), torch.ones(2, 3))
+    assert count.get_total_flops() == 0
+    with FlopCounterMode(display=False) as outer, FlopCounterMode(display=False) as inner:
+        torch.mm(torch.ones(2, 3), torch.ones(3, 4), out=torch.empty(2, 4))
+    assert outer.get_total_flops() == inner.get_total_flops() == 48

@@ -25,6 +25,23 @@ def test_no_command_tells_what_there_is():
     assert done.returncode == 2 and "conformance" in done.stderr
 
 
+def test_an_output_that_nobody_reads_ends_the_command_quietly():
+    """As `| head` does: a pipe whose reader is gone before the first line."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(os.path.abspath(facula.__file__)))}
+    with os.fdopen(writer, "w") as unread:
+        done = subprocess.run([sys.executable, "-m", "facula", "info"], env=env, stdout=unread, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_only_the_asked_command_is_imported():
+    code = "import sys; from facula.__main__ import main; main(['env']); print([n for n in sys.modules if n.startswith(('facula.profiler', 'facula.library_profile'))])"
+    home = os.path.dirname(os.path.dirname(os.path.abspath(facula.__file__)))
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": home}, capture_output=True, text=True, timeout=300)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
 def test_conformance_of_the_null_device_fails(tmp_path):
     """It computes nothing, so almost everything that it claims is wrong: status 1, and the page names it."""
     done = command("conformance", "null", "--json", tmp_path / "card.json", "--html", tmp_path / "card.html")

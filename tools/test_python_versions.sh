@@ -5,10 +5,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-describe() {  # describe PYTHON: "3.13 /real/path", nothing if it is older than 3.9 or has no headers
+describe() {  # describe PYTHON: "3.13 /real/path", nothing if it is older than 3.10 or has no headers
   "$1" - 2> /dev/null <<'PY' || true
 import os, sys, sysconfig
-if sys.version_info >= (3, 9) and os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+if sys.version_info >= (3, 10) and os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
     print("%d.%d" % sys.version_info[:2], sys.executable)
 PY
 }
@@ -30,7 +30,7 @@ own=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 others=()
 for other in "$@"; do
   found=$(describe "$other")
-  [ -n "$found" ] || { echo "test-python-versions: $other is no Python of 3.9 or newer with headers"; exit 1; }
+  [ -n "$found" ] || { echo "test-python-versions: $other is no Python of 3.10 or newer with headers"; exit 1; }
   others+=("$found")
 done
 if [ $# = 0 ]; then

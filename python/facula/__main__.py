@@ -118,9 +118,16 @@ def main(argv=None) -> int:
     p = commands.add_parser("profile", help="where the time of a program goes: its operators, or with --so its shared libraries and who calls them",
                             usage="facula profile [--so LIBRARY[,LIBRARY ...]] [OPTION ...] [-m] PROGRAM [ARGUMENT ...]")  # fmt: skip
     p.add_argument("--top", type=int, default=30, help="rows of each table (30)")
-    from facula.profiler import _command
-
-    _command.add_arguments(p.add_argument_group("operators"))
+    g = p.add_argument_group("operators")
+    g.add_argument("--sort", default="self_cpu_time_total", metavar="COLUMN", help="of the table: self_cpu_time_total (default), cpu_time_total, count, flops, bytes …")
+    g.add_argument("--shapes", action="store_true", help="one row per operator and shapes of its arguments")
+    g.add_argument("--memory", action="store_true", help="what is allocated and freed")
+    g.add_argument("--stacks", action="store_true", help="one row per operator and line of the program")
+    g.add_argument("--modules", action="store_true", help="a table of nn.Modules too")
+    g.add_argument("--trace", metavar="FILE", help="write the trace for Perfetto or chrome://tracing (.gz is compressed)")
+    g.add_argument("--csv", metavar="FILE", help="write the table's rows as data")
+    g.add_argument("--jsonl", metavar="FILE", help="write every call as a line of JSON")
+    g.add_argument("--html", metavar="FILE", help="write one page with timeline, tables, flame graph and memory")
     g = p.add_argument_group("libraries")
     g.add_argument("--so", metavar="LIBRARIES", help="libraries to look at: libopenblas.so, a path, several with commas, or all")
     g.add_argument("--rate", type=int, default=1000, help="samples per second of a thread's CPU time (1000)")
@@ -158,7 +165,11 @@ def main(argv=None) -> int:
     p.set_defaults(do=blas)
 
     args = parser.parse_args(argv)
-    return args.do(args)
+    if args.do is run:  # what a program does when nobody reads is its own
+        return run(args)
+    from facula._command_line import until_unread
+
+    return until_unread(args.do, args)
 
 
 if __name__ == "__main__":

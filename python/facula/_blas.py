@@ -284,6 +284,8 @@ def command(args) -> int:
 def main(args) -> int:
     try:
         return command(args)
+    except BrokenPipeError:
+        raise
     except (RuntimeError, ValueError, OSError) as e:
         print(f"facula blas: {e}", file=sys.stderr)
         return 2

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the subcommands of `facula` share: a progress bar, and files that appear whole or not at all."""
+"""What the subcommands of `facula` share: a progress bar, files that appear whole or not at all, the end when nobody reads."""
 
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 
@@ -28,6 +29,17 @@ class Progress:
             filled = 30 * min(self.done, self.total) // self.total
             sys.stderr.write(f"\r{self.title} [{'#' * filled}{'.' * (30 - filled)}] {self.done}/{self.total} {text}\x1b[K")
             sys.stderr.flush()
+
+
+def until_unread(command, *args):
+    """The status of command(*args). Where its output is not read to the end (`| head`) it ends as other tools do: quietly."""
+    try:
+        status = command(*args)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered has to go somewhere at exit
+        return 128 + signal.SIGPIPE
 
 
 @contextlib.contextmanager

@@ -6,7 +6,8 @@ from __future__ import annotations
 import cmath
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, NoReturn
+from typing import Any, NoReturn
+from collections.abc import Callable
 
 from facula import _C
 from facula._tensor import Tensor

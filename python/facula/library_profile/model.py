@@ -8,7 +8,8 @@ import os
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Callable, Optional
+from typing import Optional
+from collections.abc import Callable
 
 from facula.library_profile import symbols
 from facula.library_profile.record import Calls, Place, Product, Samples, perf_map

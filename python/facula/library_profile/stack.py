@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Optional
+from typing import Optional
+from collections.abc import Callable
 
 from facula.library_profile.model import Function, Node, Profile
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Callable, Optional
+from typing import Optional
+from collections.abc import Callable
 
 from . import _gpu, _grub, _judge, _lock, _noise, _pin, _read
 from ._judge import Finding, status

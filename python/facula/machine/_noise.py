@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from typing import Callable
+from collections.abc import Callable
 
 from ._pin import pin
 

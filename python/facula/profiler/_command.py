@@ -8,18 +8,6 @@ import os
 import sys
 
 
-def add_arguments(parser):
-    parser.add_argument("--sort", default="self_cpu_time_total", metavar="COLUMN", help="of the table: self_cpu_time_total (default), cpu_time_total, count, flops, bytes …")
-    parser.add_argument("--shapes", action="store_true", help="one row per operator and shapes of its arguments")
-    parser.add_argument("--memory", action="store_true", help="what is allocated and freed")
-    parser.add_argument("--stacks", action="store_true", help="one row per operator and line of the program")
-    parser.add_argument("--modules", action="store_true", help="a table of nn.Modules too")
-    parser.add_argument("--trace", metavar="FILE", help="write the trace for Perfetto or chrome://tracing (.gz is compressed)")
-    parser.add_argument("--csv", metavar="FILE", help="write the table's rows as data")
-    parser.add_argument("--jsonl", metavar="FILE", help="write every call as a line of JSON")
-    parser.add_argument("--html", metavar="FILE", help="write one page with timeline, tables, flame graph and memory")
-
-
 def is_native(path):
     """Whether it is a program that the system runs by itself."""
     try:

@@ -191,6 +191,8 @@ def run(args: Any) -> int:
             print(f"{args.cpp}: c++ -std=c++20 -g {args.cpp} $(facula info --cflags) -o replay")
             return 0
         ok, lines = replay(calls[0], device)
+    except BrokenPipeError:
+        raise
     except (ValueError, RuntimeError, ImportError, OSError, KeyError, TypeError) as error:
         text = f"{error.strerror}: {error.filename!r}" if isinstance(error, OSError) and error.filename else str(error)
         print(f"facula replay: {text}", file=sys.stderr)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.utils.flop_counter: counts the multiplications and additions of products, convolutions and attention."""
 
-import math
+import threading
 from collections import defaultdict
 
 import facula
-from facula.utils._python_dispatch import TorchDispatchMode
+from facula import dispatch
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
@@ -37,87 +37,33 @@ def _packet(op):
     return getattr(getattr(facula.ops, space), name)
 
 
-def _product(a, b):
-    return 2 * math.prod(a) * b[-1]
+def _row_formula(packet):
+    """What the operator's own row says (src/ops), which the profiler counts by, too."""
+
+    def formula(*args, out_val=None, **kwargs):
+        op = packet.out if "out" in kwargs else packet.default
+        return op.flops(*args, **kwargs)
+
+    return formula
 
 
-@register_flop_formula([facula.ops.aten.mm, facula.ops.aten.bmm])
-def mm_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
-    return _product(a_shape, b_shape)
+# Composites (linear, conv2d, matmul …) call these, so they are counted there.
+_attention = "_scaled_dot_product_flash_attention_for_cpu"
+for _name in ("mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backward", _attention, f"{_attention}_backward"):
+    flop_registry[getattr(facula.ops.aten, _name)] = _row_formula(getattr(facula.ops.aten, _name))
+for _name in ("attention_dropout", "attention_dropout_backward"):
+    flop_registry[getattr(facula.ops.facula, _name)] = _row_formula(getattr(facula.ops.facula, _name))
 
 
-@register_flop_formula([facula.ops.aten.addmm, facula.ops.aten.baddbmm])
-def addmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
-    return _product(a_shape, b_shape)
-
-
-@register_flop_formula(facula.ops.aten.matmul)
-def matmul_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
-    return 2 * math.prod(out_shape) * a_shape[-1]
-
-
-@register_flop_formula(facula.ops.aten.linear)
-def linear_flop(x_shape, w_shape, *args, out_shape=None, **kwargs):
-    return 2 * math.prod(x_shape) * w_shape[0]
-
-
-def conv_flop_count(x_shape, w_shape, out_shape, transposed=False):
-    """A weight has (out, in / groups, …) channels: every output is a product with one of the filters."""
-    places = (x_shape if transposed else out_shape)[2:]
-    return 2 * x_shape[0] * math.prod(places) * math.prod(w_shape)
-
-
-@register_flop_formula(facula.ops.aten.convolution)
-def conv_flop(x_shape, w_shape, bias, stride, padding, dilation, transposed, *args, out_shape=None, **kwargs):
-    return conv_flop_count(x_shape, w_shape, out_shape, transposed)
-
-
-@register_flop_formula([getattr(facula.ops.aten, f"conv{d}d") for d in (1, 2, 3)])
-def plain_conv_flop(x_shape, w_shape, *args, out_shape=None, **kwargs):
-    return conv_flop_count(x_shape, w_shape, out_shape)
-
-
-@register_flop_formula([facula.ops.aten.conv_transpose1d, facula.ops.aten.conv_transpose2d, facula.ops.aten.conv_transpose3d])
-def conv_transpose_flop(x_shape, w_shape, *args, out_shape=None, **kwargs):
-    return conv_flop_count(x_shape, w_shape, out_shape, transposed=True)
-
-
-@register_flop_formula(facula.ops.aten.convolution_backward)
-def conv_backward_flop(grad_out_shape, x_shape, w_shape, bias, stride, padding, dilation, transposed, output_padding, groups, output_mask, out_shape=None):
-    each = conv_flop_count(x_shape, w_shape, grad_out_shape, transposed)
-    return each * (bool(output_mask[0]) + bool(output_mask[1]))
-
-
-def sdpa_flop_count(query_shape, key_shape, value_shape):
-    """Two products: of queries and keys, and of the weights and values."""
-    *batch, s, d = query_shape
-    return 2 * math.prod(batch) * s * key_shape[-2] * (d + value_shape[-1])
-
-
-def _attention(name, backward=False):
-    packet = getattr(facula.ops.aten, name, None)
-    if packet is None:
-        return
-
-    @register_flop_formula(packet)
-    def sdpa(*shapes, out_shape=None, **kwargs):
-        # Backward makes the weights anew and has four products of its own.
-        return sdpa_flop_count(*shapes[1:4]) * 5 // 2 if backward else sdpa_flop_count(*shapes[:3])
-
-
-_attention("scaled_dot_product_attention")
-_attention("_scaled_dot_product_flash_attention_for_cpu")
-_attention("_scaled_dot_product_flash_attention_for_cpu_backward", backward=True)
-
-
-class FlopCounterMode(TorchDispatchMode):
-    """Inside of `with`, counts flops, in all and per module of `mods`, if any are given."""
+class FlopCounterMode:
+    """Inside of `with`, counts flops, in all and per module."""
 
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
         self.depth, self.display = depth, display
         self.flop_counts: dict = defaultdict(lambda: defaultdict(int))
         self.flop_registry = {**flop_registry, **{_packet(op): f for op, f in (custom_mapping or {}).items()}}
         self._parents, self._hooks = ["Global"], []
+        self._inside = threading.local()  # of a call that a formula has counted, with all that it calls
 
     def get_total_flops(self):
         return sum(self.flop_counts["Global"].values())
@@ -140,15 +86,16 @@ class FlopCounterMode(TorchDispatchMode):
         self.flop_counts.clear()
         self._names: dict = {}
         self._hooks = [register_module_forward_pre_hook(self._enter), register_module_forward_hook(self._leave, always_call=True)]
-        return super().__enter__()
+        self._layer = dispatch.Layer("count flops", self._call)
+        self._layer.enable()
+        return self
 
     def __exit__(self, *exc):
-        result = super().__exit__(*exc)
+        self._layer.remove()
         for hook in self._hooks:
             hook.remove()
         if self.display:
             print(self.get_table(self.depth))
-        return result
 
     def get_table(self, depth=None):
         """Flops per module, down to a depth, as text."""
@@ -164,12 +111,16 @@ class FlopCounterMode(TorchDispatchMode):
         rows.insert(1, tuple("-" * w for w in widths))
         return "\n".join("  ".join([r[0].ljust(widths[0]), r[1].rjust(widths[1]), r[2].rjust(widths[2])]) for r in rows)
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        out = func(*args, **kwargs)
-        packet = _packet(func)
-        if packet in self.flop_registry:
-            flops = self.flop_registry[packet](*args, **kwargs, out_val=out)
-            for module in set(self._parents):
-                self.flop_counts[module][packet] += flops
+    def _call(self, op, args, kwargs, go_on):
+        formula = None if getattr(self._inside, "counted", False) else self.flop_registry.get(_packet(op))
+        if formula is None:
+            return go_on(*args, **kwargs)
+        self._inside.counted = True
+        try:
+            out = go_on(*args, **kwargs)
+        finally:
+            self._inside.counted = False
+        flops = formula(*args, **kwargs, out_val=out)
+        for module in set(self._parents):
+            self.flop_counts[module][_packet(op)] += flops
         return out

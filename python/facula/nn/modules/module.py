@@ -8,7 +8,8 @@ import warnings
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Iterator, Mapping
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from facula import _C
 from facula import __future__ as _conversion

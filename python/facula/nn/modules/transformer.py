@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from facula import _C
 from facula._tensor import Tensor

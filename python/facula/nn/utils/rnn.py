@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable
-from typing import Callable
+from collections.abc import Callable
 
 from facula import _C, _VF
 from facula._tensor import Tensor
