@@ -95,8 +95,8 @@ PythonLayout layout_of(uint32_t version) {
   return {};
 }
 
-// Compilers may lay a function's rarely used part elsewhere, which nothing names in a stripped interpreter. What it jumps
-// into the middle of is its own: the range that most such jumps (0F 80 to 0F 8F, then a distance) lead to.
+// Compilers may lay a part of a function elsewhere, which nothing names in a stripped interpreter. What it jumps into
+// the middle of is its own: the range that most such jumps (0F 80 to 0F 8F, then a distance) lead to.
 Range rest_of(Range function, const dl_find_object& object) {
   Range best;
   int votes = 0;

@@ -9,10 +9,12 @@ A name that the module lacks is a failure, unless known_missing.txt lists it.
     pytest tests/ops --module torch               the tests themselves, on PyTorch
     python tests/ops/record.py reduce             record a family again, after its rows changed
 """
+import dataclasses
 import importlib
 import operator
 import pathlib
 
+import numpy as np
 import pytest
 from golden import (SHORT, TOLERANCE, Golden, array, compare, differences, fingerprint, flatten, is_tensor, memory, short)
 from opspec import MAIN, Make, resolve, resolve_reference, select
@@ -432,6 +434,33 @@ def test_gradient(torch, device, op):
                     else:
                         told = differences(array(torch, g), w.values, 1e-6, 1e-7)
                 bad.check(f"{key} input {number}", told)
+    bad.tell()
+
+
+@rows(lambda op: op.grad and op.deterministic and {"f32", "f64"} <= set(op.dtypes))
+def test_gradient_of_float32(torch, device, op):
+    """Gradients in float32, whose kernels are others, nearly equal those of the same numbers in float64."""
+    function, bad = find(torch, op, "gradient"), Bad()
+    make = Make(torch, op.name, device=device)
+
+    def doubled(x):
+        if is_tensor(torch, x):
+            return x.double() if x.dtype == torch.float32 else x
+        return type(x)([doubled(y) for y in x]) if isinstance(x, (tuple, list)) and type(x).__name__ != "Size" else x
+
+    for label, sample in samples(torch, op, "f32", device).items():
+        key = f"{op.name}/f64/{label}#grad"
+        if key not in GOLDEN or any(x is torch.float32 for x in sample.kwargs.values()):
+            continue
+        wide = dataclasses.replace(sample, args=tuple(map(doubled, sample.args)), kwargs={k: doubled(x) for k, x in sample.kwargs.items()})
+        got, want = (gradient(torch, op, function, s, make) for s in (sample, wide))
+        for number, (g, w) in enumerate(zip(got or (), want or ())):
+            if g is None or w is None:
+                bad.check(f"{key} input {number}", "" if g is w else "a gradient in one type only")
+                continue
+            g, w = array(torch, g), array(torch, w)
+            most = np.abs(w[np.isfinite(w)]).max(initial=0)
+            bad.check(f"{key} input {number}", differences(g, w, 1e-3, 1e-4 * max(1.0, float(most))))
     bad.tell()
 
 

@@ -1,181 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grid sampling. Interpolation is a product of one-dimensional ones, so every mode is a few taps per dimension: where
-// they stand, their weights, and how the weights change with the grid's number.
-#include "plan/grid.h"
+// Grid sampling. Interpolation is a product of one-dimensional ones, so every mode is a few taps per dimension
+// (isa/grid.cpp finds them).
+#include "backends/cpu/grid.h"
 
-#include <cmath>
 #include <vector>
 
 #include "backends/cpu/register.h"
+#include "backends/cpu/variants.h"
 #include "core/threads.h"
 
 namespace fc::cpu {
 namespace {
 
-constexpr int64_t kBlock = 256;  // positions whose taps are kept at a time
-
-template <class T>
-struct Taps {
-  int count = 0;
-  int64_t index[4];  // -1: outside, which counts as zero
-  T weight[4], slope[4];
-};
-
-template <class T>
-struct Axis {
-  int64_t size;
-  Interpolation interpolation;
-  GridPadding padding;
-  bool align;
-
-  // A coordinate moved into the input as the padding says; `slope` is multiplied by what that does to changes.
-  T inside(T at, T& slope) const {
-    if (padding == GridPadding::Zeros) return at;
-    if (padding == GridPadding::Reflection) {
-      const T low = align ? T(0) : T(-0.5), span = align ? T(size - 1) : T(size);
-      if (span <= 0) {
-        slope = 0;
-        return 0;
-      }
-      T away = at - low;
-      if (away < 0) {
-        away = -away;
-        slope = -slope;
-      }
-      const T rest = std::fmod(away, span);
-      if (std::fmod(std::floor(away / span), T(2)) == 0) {
-        at = rest + low;
-      } else {
-        at = span - rest + low;
-        slope = -slope;
-      }
-    }
-    const T most = T(size - 1);
-    if (!(at > 0)) {
-      slope = 0;
-      return 0;
-    }
-    if (at >= most) {
-      slope = 0;
-      return most;
-    }
-    return at;
-  }
-  // Without a call, as far as positions inside go; a far one, or NaN, stays outside.
-  static T floor(T at) {
-    if (!(std::abs(at) < T(1 << 22))) return std::floor(at);
-    const T whole = static_cast<T>(static_cast<int32_t>(at));
-    return whole - T(whole > at);
-  }
-  int64_t checked(T at) const {  // a whole coordinate as an index
-    return at >= 0 && at < T(size) ? static_cast<int64_t>(at) : -1;
-  }
-
-  Taps<T> operator()(T number) const {
-    Taps<T> t;
-    T slope = align ? T(size - 1) / 2 : T(size) / 2;
-    T at = align ? (number + 1) / 2 * T(size - 1) : ((number + 1) * T(size) - 1) / 2;
-    if (interpolation == Interpolation::Cubic) {
-      const T below = floor(at), x = at - below, a = T(-0.75);
-      t.count = 4;
-      for (int j = 0; j < 4; ++j) {
-        T unused = 1;
-        t.index[j] = checked(inside(below + T(j - 1), unused));
-        const T far = std::abs(x - T(j - 1)), sign = x - T(j - 1) < 0 ? T(-1) : T(1);
-        const bool near = j == 1 || j == 2;
-        t.weight[j] = near ? ((a + 2) * far - (a + 3)) * far * far + 1 : ((far - 5) * far + 8) * far * a - 4 * a;
-        t.slope[j] = slope * sign * (near ? (3 * (a + 2) * far - 2 * (a + 3)) * far : ((3 * far - 10) * far + 8) * a);
-      }
-      return t;
-    }
-    at = inside(at, slope);
-    if (interpolation == Interpolation::Nearest) {
-      t.count = 1;
-      t.index[0] = checked(std::nearbyint(at));
-      t.weight[0] = 1;
-      t.slope[0] = 0;
-      return t;
-    }
-    const T below = floor(at);
-    t.count = 2;
-    t.index[0] = checked(below);
-    t.index[1] = checked(below + 1);
-    t.weight[1] = at - below;
-    t.weight[0] = 1 - t.weight[1];
-    t.slope[0] = -slope;
-    t.slope[1] = slope;
-    return t;
-  }
-};
-
 // The elements that a block of positions takes: of position i those from end[i - 1] to end[i], found once for all
 // channels.
 template <class T>
 struct Picked {
-  size_t end[kBlock], count = 0;
+  size_t end[kGridBlock], count = 0;
   std::vector<int64_t> offset;   // in a plane
   std::vector<T> weight, slope;  // slopes by dimension of the grid, three each, where they are asked for
   Picked(int64_t taps, bool slopes)
-      : offset(static_cast<size_t>(kBlock * taps)), weight(offset.size()), slope(slopes ? 3 * offset.size() : 0) {}
+      : offset(static_cast<size_t>(kGridBlock * taps)), weight(offset.size()), slope(slopes ? 3 * offset.size() : 0) {}
 };
 
 // One position's taps in all dimensions; the grid's numbers come last dimension first.
-template <class T>
+template <class T, int64_t spatial>
 struct Sampler {
-  int64_t spatial, channels, in_size = 1, out_size = 1;
-  Axis<T> axes[3];
+  int64_t channels, in_size = 1, out_size = 1;
+  Interpolation mode;
+  GridAxis axes[spatial];  // of the input, in its order
 
   Sampler(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align)
-      : spatial(input.dim() - 2), channels(input.size(1)) {
-    for (int64_t d = 0; d < 3; ++d) {  // two dimensions: a volume of depth 1
-      const int64_t own = d - (3 - spatial);
-      axes[d] = {own < 0 ? 1 : input.size(own + 2), static_cast<Interpolation>(interpolation),
-                 static_cast<GridPadding>(padding), align};
-      if (own >= 0) {
-        in_size *= input.size(own + 2);
-        out_size *= grid.size(own + 1);
-      }
+      : channels(input.size(1)), mode(static_cast<Interpolation>(interpolation)) {
+    for (int64_t d = 0; d < spatial; ++d) {
+      axes[d] = {input.size(d + 2), mode, static_cast<GridPadding>(padding), align};
+      in_size *= input.size(d + 2);
+      out_size *= grid.size(d + 1);
     }
   }
   int64_t taps() const {  // of a position
-    const int64_t each = axes[2].interpolation == Interpolation::Cubic    ? 4
-                         : axes[2].interpolation == Interpolation::Linear ? 2
-                                                                          : 1;
+    const int64_t each = taps_of(mode);
     return (spatial == 3 ? each : 1) * each * each;
   }
   // Lists the elements that count for n positions.
   template <bool slopes>
   void pick(const T* numbers, int64_t n, Picked<T>& to) const {
-    to.count = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      pick_one<slopes>(numbers + i * spatial, to);
-      to.end[i] = to.count;
-    }
+    if (mode == Interpolation::Cubic) pick_as<slopes, Interpolation::Cubic>(numbers, n, to);
+    else if (mode == Interpolation::Linear) pick_as<slopes, Interpolation::Linear>(numbers, n, to);
+    else pick_as<slopes, Interpolation::Nearest>(numbers, n, to);
   }
-  template <bool slopes>
-  void pick_one(const T* numbers, Picked<T>& to) const {
-    Taps<T> t[3];
-    if (spatial == 2) {
-      t[0].count = 1;
-      t[0].index[0] = 0;
-      t[0].weight[0] = 1;
-      t[0].slope[0] = 0;
-    }
-    for (int64_t i = 0; i < spatial; ++i) t[2 - i] = axes[2 - i](numbers[i]);
-    for (int z = 0; z < t[0].count; ++z)
-      for (int y = 0; y < t[1].count; ++y)
-        for (int x = 0; x < t[2].count; ++x) {
-          const T wz = t[0].weight[z], wy = t[1].weight[y], wx = t[2].weight[x];
-          to.offset[to.count] = (t[0].index[z] * axes[1].size + t[1].index[y]) * axes[2].size + t[2].index[x];
-          to.weight[to.count] = wz * wy * wx;
-          if constexpr (slopes) {
-            T* slope = &to.slope[3 * to.count];
-            slope[0] = wz * wy * t[2].slope[x];
-            slope[1] = wz * t[1].slope[y] * wx;
-            slope[2] = t[0].slope[z] * wy * wx;
+
+ private:
+  template <bool slopes, Interpolation how>
+  void pick_as(const T* numbers, int64_t n, Picked<T>& to) const {
+    constexpr int each = taps_of(how), deep = spatial == 3 ? each : 1;
+    const GridAxis &across = axes[spatial - 1], &down = axes[spatial - 2];
+    auto* find = FC_VARIANT(find_taps<T>);
+    GridTaps<T> tx, ty, tz;
+    find(across, numbers, spatial, n, tx);
+    find(down, numbers + 1, spatial, n, ty);
+    if constexpr (spatial == 3) find(axes[0], numbers + 2, spatial, n, tz);
+    int64_t* offset = to.offset.data();
+    T *weight = to.weight.data(), *slope = to.slope.data();
+    size_t count = 0;
+    for (int64_t i = 0; i < n; ++i) {
+#pragma GCC unroll 4
+      for (int z = 0; z < deep; ++z) {
+        // Two dimensions: a volume of depth 1.
+        const int64_t plane = spatial == 3 ? int64_t{tz.index[z][i]} : 0;
+        const T wz = spatial == 3 ? tz.weight[z][i] : T(1), sz = spatial == 3 ? tz.slope[z][i] : T(0);
+#pragma GCC unroll 4
+        for (int y = 0; y < each; ++y) {
+          const int64_t row = plane * down.size + ty.index[y][i], outside = plane | ty.index[y][i];
+          const T wy = wz * ty.weight[y][i];
+#pragma GCC unroll 4
+          for (int x = 0; x < each; ++x) {
+            offset[count] = row * across.size + tx.index[x][i];
+            weight[count] = wy * tx.weight[x][i];
+            if constexpr (slopes) {
+              slope[3 * count] = wy * tx.slope[x][i];
+              slope[3 * count + 1] = wz * ty.slope[y][i] * tx.weight[x][i];
+              slope[3 * count + 2] = sz * ty.weight[y][i] * tx.weight[x][i];
+            }
+            count += (outside | tx.index[x][i]) >= 0;  // an outside one is written over
           }
-          to.count += (t[0].index[z] | t[1].index[y] | t[2].index[x]) >= 0;  // an outside one is written over
         }
+      }
+      to.end[i] = count;
+    }
+    to.count = count;
   }
 };
 
@@ -195,6 +108,8 @@ void sample_planes(const Picked<T>& picked, int64_t n, const T* in, int64_t in_s
         const T* x = in + p * in_size;
         out[p * out_size + j] = (w0 * x[o0] + w1 * x[o1]) + (w2 * x[o2] + w3 * x[o3]);
       }
+    } else if (last - k == 1) {
+      for (int p = 0; p < planes; ++p) out[p * out_size + j] = weight[k] * in[p * in_size + offset[k]];
     } else {
       for (int p = 0; p < planes; ++p) {
         T sum = 0;
@@ -206,7 +121,38 @@ void sample_planes(const Picked<T>& picked, int64_t n, const T* in, int64_t in_s
   }
 }
 
-DType wide(DType t) { return t == DType::Float64 ? t : DType::Float32; }
+// The way back: adds to the planes' gradients, if asked for, and to those of the elements' weights.
+template <int planes, class T>
+void sample_planes_back(const Picked<T>& picked, int64_t n, const T* in, int64_t in_size, const T* grad,
+                        int64_t out_size, T* in_grad, T* weight_grad) {
+  const int64_t* offset = picked.offset.data();
+  const T* weight = picked.weight.data();
+  size_t k = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    T here[planes];
+    for (int p = 0; p < planes; ++p) here[p] = grad[p * out_size + j];
+    for (const size_t last = picked.end[j]; k < last; ++k) {
+      const T w = weight[k];
+      T sum = 0;
+#pragma GCC unroll 4
+      for (int p = 0; p < planes; ++p) {
+        const int64_t at = p * in_size + offset[k];
+        sum += in[at] * here[p];
+        if (in_grad) in_grad[at] += w * here[p];
+      }
+      weight_grad[k] += sum;
+    }
+  }
+}
+
+// The type to compute in, whose indices reach every element.
+DType checked_type(const Tensor& input) {
+  if (input.dtype() == DType::Float64) return DType::Float64;
+  for (int64_t d = 2; d < input.dim(); ++d)
+    FC_CHECK(input.size(d) <= INT32_MAX, "grid_sampler: dimension ", d, " has ", input.size(d),
+             " elements, which numbers of float32 cannot tell apart: use float64");
+  return DType::Float32;
+}
 template <class F>
 void with_type(DType t, const F& f) {
   if (t == DType::Float64) f(double());
@@ -216,18 +162,18 @@ void with_type(DType t, const F& f) {
 template <int64_t spatial>
 Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
   const Dims shape = check_grid(input, grid, spatial, interpolation, padding);
-  const DType type = wide(input.dtype());
+  const DType type = checked_type(input);
   Tensor x = contiguous(to_dtype(input, type)), positions = contiguous(to_dtype(grid, type)),
          out = empty_tensor(shape, type, Device{});
   with_type(type, [&]<class T>(T) {
-    const Sampler<T> s(input, grid, interpolation, padding, align);
+    const Sampler<T, spatial> s(input, grid, interpolation, padding, align);
     const T *from = x.data_as<T>(), *at = positions.data_as<T>();
     T* to = out.data_as<T>();
-    const int64_t blocks = (s.out_size + kBlock - 1) / kBlock;
+    const int64_t blocks = (s.out_size + kGridBlock - 1) / kGridBlock;
     parallel_for(0, input.size(0) * blocks, 1, [&](int64_t begin, int64_t end) {
       Picked<T> picked(s.taps(), false);
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t batch = i / blocks, first = i % blocks * kBlock, n = std::min(kBlock, s.out_size - first);
+        const int64_t batch = i / blocks, first = i % blocks * kGridBlock, n = std::min(kGridBlock, s.out_size - first);
         s.template pick<false>(at + (batch * s.out_size + first) * spatial, n, picked);
         const T* in = from + batch * s.channels * s.in_size;
         T* result = to + batch * s.channels * s.out_size + first;
@@ -250,12 +196,12 @@ std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad, const Tensor& inp
   FC_CHECK(Dims::same(grad.sizes(), shape), "grid_sampler_backward: expected a gradient of size ", IntSpan(shape),
            ", got ", grad.sizes());
   FC_CHECK(mask.size() == 2, "grid_sampler_backward: output_mask needs two entries");
-  const DType type = wide(input.dtype());
+  const DType type = checked_type(input);
   Tensor x = contiguous(to_dtype(input, type)), positions = contiguous(to_dtype(grid, type)),
          g = contiguous(to_dtype(grad, type)), dx = mask[0] ? zeros(input.sizes(), type, Device{}) : Tensor(),
          dgrid = zeros(grid.sizes(), type, Device{});
   with_type(type, [&]<class T>(T) {
-    const Sampler<T> s(input, grid, interpolation, padding, align);
+    const Sampler<T, spatial> s(input, grid, interpolation, padding, align);
     const T *from = x.data_as<T>(), *at = positions.data_as<T>(), *go = g.data_as<T>();
     T *to = mask[0] ? dx.data_as<T>() : nullptr, *to_grid = dgrid.data_as<T>();
     // By image: no two threads add to one element.
@@ -263,21 +209,18 @@ std::tuple<Tensor, Tensor> sample_backward(const Tensor& grad, const Tensor& inp
       Picked<T> picked(s.taps(), true);
       std::vector<T> total;  // of each element's gradients, over the channels
       for (int64_t batch = begin; batch < end; ++batch)
-        for (int64_t first = 0; first < s.out_size; first += kBlock) {
-          const int64_t n = std::min(kBlock, s.out_size - first), at_grid = (batch * s.out_size + first) * spatial;
+        for (int64_t first = 0; first < s.out_size; first += kGridBlock) {
+          const int64_t n = std::min(kGridBlock, s.out_size - first), at_grid = (batch * s.out_size + first) * spatial;
           s.template pick<true>(at + at_grid, n, picked);
           total.assign(picked.count, T(0));
-          for (int64_t c = 0; c < s.channels; ++c) {
-            const int64_t plane = (batch * s.channels + c) * s.in_size;
-            const T* here = go + (batch * s.channels + c) * s.out_size + first;
-            size_t k = 0;
-            for (int64_t j = 0; j < n; ++j)
-              for (const size_t last = picked.end[j]; k < last; ++k) {
-                const int64_t element = plane + picked.offset[k];
-                if (to) to[element] += picked.weight[k] * here[j];
-                total[k] += from[element] * here[j];
-              }
-          }
+          auto back = [&]<int planes>(std::integral_constant<int, planes>, int64_t c) {
+            const int64_t plane = batch * s.channels + c;
+            sample_planes_back<planes>(picked, n, from + plane * s.in_size, s.in_size, go + plane * s.out_size + first,
+                                       s.out_size, to ? to + plane * s.in_size : nullptr, total.data());
+          };
+          int64_t c = 0;
+          for (; c + 4 <= s.channels; c += 4) back(std::integral_constant<int, 4>(), c);
+          for (; c < s.channels; ++c) back(std::integral_constant<int, 1>(), c);
           size_t k = 0;
           for (int64_t j = 0; j < n; ++j)
             for (const size_t last = picked.end[j]; k < last; ++k)
