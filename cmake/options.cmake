@@ -102,6 +102,7 @@ facula_switch(USE_MOLD           BOOL   ON      works       "mold, else lld, as 
 facula_switch(USE_NINJA          BOOL   ON      works       "Ninja runs the build when found (off: make)")
 facula_switch(WERROR             BOOL   OFF     works       "warnings are errors")
 facula_switch(MAX_JOBS           STRING ""      works       "jobs of make build (default: all cores)")
+facula_switch(USE_HAMMERBLADE    BOOL   ON      works       "the HammerBlade device, emulated (libfacula_hb)")
 facula_switch(USE_CUDA           BOOL   OFF     reserved    "the CUDA backend is not written yet")
 facula_switch(USE_CUDNN          BOOL   OFF     reserved    "comes with the CUDA backend")
 facula_switch(USE_LLVM           STRING OFF     reserved    "the fusing compiler is not written yet")

@@ -1,0 +1,58 @@
+# The HammerBlade device: libfacula_hb, the emulator and its runtime. It needs nothing of libfacula.
+#
+# facula_hb_kernels(NAME SOURCE...) makes a library of kernels, NAME.so for fast and NAME.check.so for check mode, with the
+# flags that runtime/compile.cpp uses for files that are compiled later.
+
+if(NOT USE_HAMMERBLADE)
+  return()
+endif()
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR FACULA_SANITIZE STREQUAL "thread")
+  # Check mode answers the calls that -fsanitize=thread makes, and so does the sanitizer.
+  message(STATUS "the HammerBlade device is built on Linux only, and not with ThreadSanitizer")
+  return()
+endif()
+
+set(hammerblade src/backends/hammerblade)
+file(GLOB hammerblade_sources CONFIGURE_DEPENDS ${hammerblade}/runtime/*.cpp ${hammerblade}/emulator/*.cpp)
+find_package(Threads REQUIRED)
+add_library(facula_hb SHARED ${hammerblade_sources})
+target_include_directories(facula_hb PRIVATE src)
+target_compile_definitions(facula_hb PRIVATE HB_EMUL FACULA_HB_TREE="${PROJECT_SOURCE_DIR}/${hammerblade}")
+target_link_libraries(facula_hb PRIVATE facula_flags Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(facula_hb PRIVATE -Wl,-z,nodelete)   # its threads live as long as the process
+set_target_properties(facula_hb PROPERTIES CXX_VISIBILITY_PRESET hidden
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula INSTALL_RPATH "$ORIGIN")
+if(SKBUILD)
+  install(TARGETS facula_hb LIBRARY DESTINATION facula)
+  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines DESTINATION facula/share/hammerblade)
+else()
+  install(TARGETS facula_hb LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/facula/hammerblade)
+endif()
+
+function(facula_hb_kernels name)
+  foreach(variant IN ITEMS "" ".check")
+    string(REPLACE "." "_" target "facula_hb_${name}${variant}")
+    add_library(${target} MODULE ${ARGN})
+    target_include_directories(${target} PRIVATE src include ${hammerblade}/include/device)
+    target_compile_definitions(${target} PRIVATE HB_EMUL)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -g -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math
+      -ffp-contract=off -fno-stack-protector -U_FORTIFY_SOURCE)
+    target_link_libraries(${target} PRIVATE facula_hb)
+    target_link_options(${target} PRIVATE -nostartfiles -Wl,-z,relro,-z,now)
+    if(variant STREQUAL ".check")
+      target_compile_definitions(${target} PRIVATE HB_EMUL_CHECK)
+      target_compile_options(${target} PRIVATE -O2 -fno-omit-frame-pointer -fsanitize=thread
+        -fno-builtin-memcpy -fno-builtin-memset -fno-builtin-memmove)
+      target_link_options(${target} PRIVATE -Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove)
+    else()
+      target_compile_options(${target} PRIVATE -O3)
+    endif()
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME "${name}${variant}" CXX_VISIBILITY_PRESET hidden
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+    if(SKBUILD)
+      install(TARGETS ${target} LIBRARY DESTINATION facula)
+    endif()
+  endforeach()
+endfunction()

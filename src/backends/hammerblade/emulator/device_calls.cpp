@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels call: include/device/hammerblade_emul.hpp, on a tile's stack.
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "backends/hammerblade/emulator/check.h"
+#include "backends/hammerblade/emulator/engine.h"
+#include "backends/hammerblade/include/host/bsg_manycore_errno.h"
+#include "backends/hammerblade/runtime/error.h"
+
+using fc::hb::Engine;
+using fc::hb::Finding;
+using fc::hb::format;
+using fc::hb::Tile;
+using fc::hb::TileState;
+
+#define HB_EXPORT __attribute__((visibility("default")))
+
+namespace {
+
+constexpr size_t most_printed = 1 << 16;  // by a tile in a launch
+
+// The runtime on a tile's stack is not interrupted: it may hold a lock of the C library.
+class InRuntime {
+ public:
+  explicit InRuntime(Tile& tile) : tile_(tile) { tile_.in_runtime = true; }
+  ~InRuntime() { tile_.in_runtime = false; }
+  InRuntime(const InRuntime&) = delete;
+  InRuntime& operator=(const InRuntime&) = delete;
+
+ private:
+  Tile& tile_;
+};
+
+Tile& tile_of(const char* what) {
+  Tile* tile = Engine::current();
+  if (!tile) {
+    fprintf(stderr, "%s was called by the host: it belongs into a kernel that is launched\n", what);
+    abort();
+  }
+  return *tile;
+}
+
+uintptr_t caller(void* address) { return reinterpret_cast<uintptr_t>(address); }
+
+}  // namespace
+
+extern "C" {
+
+HB_EXPORT void hb_emul_barrier(void) {
+  Engine::get().barrier(tile_of("g_barrier.sync"), caller(__builtin_return_address(0)));
+}
+
+HB_EXPORT void hb_emul_yield(void) {
+  Tile& tile = tile_of("bsg_wait_while");
+  InRuntime guard(tile);
+  tile.pc = caller(__builtin_return_address(0));
+  tile.word = nullptr;
+  Engine::get().leave(tile, TileState::Waiting);
+}
+
+HB_EXPORT void hb_emul_wait_local(const volatile int* word, int value) {
+  Tile& tile = tile_of("bsg_wait_local");
+  InRuntime guard(tile);
+  Engine& engine = Engine::get();
+  tile.pc = caller(__builtin_return_address(0));
+  tile.value = value;
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) {
+    tile.word = word;
+    engine.leave(tile, TileState::Waiting);
+  }
+  if (engine.options().check) engine.checker()->received(tile);
+}
+
+HB_EXPORT void* hb_emul_remote(int x, int y, const volatile void* local, int in_group) {
+  Tile& tile = tile_of("bsg_remote_ptr");
+  Engine& engine = Engine::get();
+  const hb_emul_tile_t& block = *tile.block;
+  int64_t mesh_x = x, mesh_y = y;
+  if (in_group) {
+    mesh_x += block.group_origin_x;
+    mesh_y += block.group_origin_y;
+  }
+  if (mesh_x < 0 || mesh_y < 0 || mesh_x >= engine.mesh().x || mesh_y >= engine.mesh().y) {
+    tile.in_runtime = true;
+    Finding finding;
+    finding.kind = "remote pointer";
+    finding.text = format("makes a pointer to tile (%d,%d) at %%1, which is outside of the %u x %u tiles of the mesh",
+                          x, y, engine.mesh().x, engine.mesh().y);
+    finding.pcs = {caller(__builtin_return_address(0))};
+    engine.fail(tile, std::move(finding));
+  }
+  uint8_t* there = engine.tile_base(static_cast<uint32_t>(mesh_x), static_cast<uint32_t>(mesh_y));
+  auto address = reinterpret_cast<uintptr_t>(local);
+  const auto& library = *tile.wave->launch->library;
+  if (library.is_variable(address)) {
+    if (there == tile.base) return reinterpret_cast<void*>(address);  // the own one is in place
+    return there + library.copy_offset + library.offset_of(address);
+  }
+  if (engine.is_tile_address(address)) return there + address % HB_EMUL_TILE_BYTES;
+  tile.in_runtime = true;
+  Finding finding;
+  finding.kind = "remote pointer";
+  finding.text = format("makes a remote pointer of 0x%08llx at %%1, which is neither on its stack nor a variable",
+                        static_cast<unsigned long long>(address));
+  finding.pcs = {caller(__builtin_return_address(0))};
+  engine.fail(tile, std::move(finding));
+}
+
+HB_EXPORT void hb_emul_stat(int, int) {}  // the emulator has no cycles to count; a simulator does
+
+HB_EXPORT void hb_emul_fail(const char* file, int line, const char* form, ...) {
+  Tile& tile = tile_of("bsg_fail");
+  tile.in_runtime = true;
+  char text[512];
+  va_list args;
+  va_start(args, form);
+  vsnprintf(text, sizeof text, form, args);
+  va_end(args);
+  size_t end = strlen(text);
+  while (end && text[end - 1] == '\n') text[--end] = 0;
+  Finding finding;
+  finding.kind = "assertion";
+  finding.text = text;
+  finding.file = file;
+  finding.line = line;
+  Engine::get().fail(tile, std::move(finding));
+}
+
+HB_EXPORT void hb_emul_finish(void) {
+  Tile& tile = tile_of("bsg_finish");
+  tile.in_runtime = true;
+  Engine& engine = Engine::get();
+  fc::hb::Group& group = *tile.group;
+  if (engine.options().check) engine.checker()->ended(tile);
+  tile.wave->progress.fetch_add(1, std::memory_order_relaxed);
+  uint64_t before = group.state.fetch_add(1 << 16);
+  uint32_t arrived = fc::hb::Group::arrived(before), ended = fc::hb::Group::ended(before) + 1;
+  if (arrived && arrived + ended == group.size) {
+    Finding finding;
+    finding.kind = "divergent barrier";
+    finding.x = tile.block->x;
+    finding.y = tile.block->y;
+    finding.group = group.id;
+    finding.text = format("has ended while %u of the group's %u tiles wait at barrier %u, which it does not reach",
+                          arrived, group.size, fc::hb::Group::passed(before) + 1);
+    finding.who_waits = true;
+    tile.state = TileState::Done;
+    engine.report(*tile.wave, std::move(finding));
+  }
+  engine.leave(tile, TileState::Done);
+  __builtin_unreachable();
+}
+
+HB_EXPORT int bsg_printf(const char* form, ...) {
+  Tile& tile = tile_of("bsg_printf");
+  InRuntime guard(tile);
+  char text[1024];
+  va_list args;
+  va_start(args, form);
+  int n = vsnprintf(text, sizeof text, form, args);
+  va_end(args);
+  if (n > 0 && tile.printed.size() < most_printed) {
+    tile.printed += text;
+    if (tile.printed.size() >= most_printed) tile.printed += "\n… (cut: a tile may print 64 KiB in a launch)\n";
+  }
+  return n;
+}
+
+HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
+  Tile& tile = tile_of("bsg_amoswap");
+  Engine& engine = Engine::get();
+  uintptr_t pc = caller(__builtin_return_address(0));
+  tile.in_runtime = true;
+  fc::hb::Checker& checker = *engine.checker();
+  checker.atomic_access(tile, reinterpret_cast<uintptr_t>(word), 4, pc);
+  int old = *word;
+  *word = what == 's'   ? value
+          : what == '|' ? old | value
+                        : static_cast<int>(static_cast<unsigned>(old) + static_cast<unsigned>(value));
+  // A branch on the old value waits for it, so an amo without .aq acquires too; release needs .rl or a fence before.
+  checker.synchronise(tile, reinterpret_cast<uintptr_t>(word), true, order & 2);
+  if (what != '+' && old == *word) {  // somebody else's lock
+    tile.pc = pc;
+    tile.word = nullptr;
+    engine.leave(tile, TileState::Waiting);
+  }
+  tile.in_runtime = false;
+  return old;
+}
+
+HB_EXPORT void hb_emul_fence(void) { Engine::get().checker()->fence(tile_of("bsg_fence")); }
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/hammerblade/emulator/engine.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "backends/hammerblade/emulator/check.h"
+#include "backends/hammerblade/include/host/bsg_manycore_errno.h"
+#include "backends/hammerblade/runtime/error.h"
+#include "backends/hammerblade/runtime/memory.h"
+
+namespace fc::hb {
+
+namespace {
+
+// A tile's 64 KiB: copies of variables, an inaccessible page that ends a stack, the stack, the tile's record.
+constexpr size_t variables_room = 8192, guard = 4096, stack_offset = variables_room + guard;
+constexpr uint64_t row_stride = uint64_t{1} << 23;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+unsigned processors() {
+  if (const char* text = getenv("FACULA_HB_THREADS")) {
+    char* end;
+    long n = strtol(text, &end, 10);
+    if (*text && !*end && n >= 1 && n <= 256) return static_cast<unsigned>(n);
+  }
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set)) return 1;
+  return static_cast<unsigned>(std::clamp(CPU_COUNT(&set), 1, 64));
+}
+
+}  // namespace
+
+Engine& Engine::get() {
+  static auto* engine = new Engine;  // helpers wait in it until the process ends
+  return *engine;
+}
+
+Engine::Engine() {
+  workers_.emplace_back();
+  wave_ = std::make_unique<Wave>();
+  pthread_atfork(nullptr, nullptr, &Engine::after_fork);
+}
+
+void Engine::after_fork() {
+  Engine& e = get();
+  // Threads are gone, and so is whoever held a lock.
+  new (&e.running_) std::mutex;
+  new (&e.watch_) std::mutex;
+  e.watched_ = nullptr;
+  e.open_ = nullptr;
+  e.active_ = 0;
+  e.helpers_started_ = false;
+  e.watchdog_started_ = e.watchdog_asleep_ = false;
+  while (e.workers_.size() > 1) e.workers_.pop_back();
+}
+
+bool Engine::is_tile_address(uintptr_t a) const {
+  uintptr_t offset = a - reinterpret_cast<uintptr_t>(base_);
+  return base_ && offset < mapped_.y * row_stride && offset % row_stride < (uint64_t{mapped_.x} << 16);
+}
+
+Tile* Engine::current() {
+  Engine& e = get();
+  auto sp = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return e.is_tile_address(sp) ? static_cast<Tile*>(hb_emul_tile()->tile) : nullptr;
+}
+
+void Engine::set_mesh(Dimension mesh, uint64_t tile_address) {
+  std::lock_guard lock(running_);
+  if (mesh.x <= mapped_.x && mesh.y <= mapped_.y) {
+    mesh_ = mesh;
+    return;
+  }
+  constexpr Dimension most{64, 32};  // what fits the machine file's ranges
+  if (!base_) {
+    uint64_t span = most.y * row_stride;
+    base_ = reinterpret_cast<uint8_t*>(reserve(span, {tile_address, 0x40000000, 0x30000000, 0x20000000, 0x10000000}));
+    if (!base_)
+      throw Error(HB_MC_NOMEM, format("this process has no free addresses at 0x%llx for the tiles' scratchpads",
+                                      static_cast<unsigned long long>(tile_address)));
+  }
+  Dimension want{std::max(mesh.x, mapped_.x), std::max(mesh.y, mapped_.y)};
+  std::vector<std::unique_ptr<Tile>> tiles(want.area());
+  for (uint32_t y = 0; y < want.y; ++y) {
+    for (uint32_t x = 0; x < want.x; ++x) {
+      std::unique_ptr<Tile>& tile = tiles[y * want.x + x];
+      if (x < mapped_.x && y < mapped_.y) {
+        tile = std::move(tiles_[y * mapped_.x + x]);
+        continue;
+      }
+      uint8_t* at = tile_base(x, y);
+      if (mprotect(at, variables_room, PROT_READ | PROT_WRITE) ||
+          mprotect(at + stack_offset, HB_EMUL_TILE_BYTES - stack_offset, PROT_READ | PROT_WRITE)) {
+        for (uint32_t i = 0; i < mapped_.area(); ++i)  // as it was
+          tiles_[i] = std::move(tiles[i / mapped_.x * want.x + i % mapped_.x]);
+        throw Error(HB_MC_NOMEM, format("the system gives no memory for a tile: %s", strerror(errno)));
+      }
+      tile = std::make_unique<Tile>();
+      tile->base = at;
+      tile->place = {x, y};
+      tile->block = reinterpret_cast<hb_emul_tile_t*>(at + HB_EMUL_TILE_BYTES - HB_EMUL_BLOCK_BYTES);
+      tile->block->tile = tile.get();
+      for (const Library* library : libraries_) library->reset(at + library->copy_offset);
+    }
+  }
+  tiles_ = std::move(tiles);
+  mapped_ = want;
+  mesh_ = mesh;
+}
+
+void Engine::add_library(Library& library, size_t scratchpad_bytes) {
+  std::lock_guard lock(running_);
+  size_t bytes = library.variable_bytes(), offset = 0;
+  if (bytes > std::min(scratchpad_bytes, variables_room))
+    throw Error(HB_MC_NOMEM, format("%s: its variables take %zu bytes, the scratchpad of a tile has %zu (constants are "
+                                    "better const; large tables belong into DRAM)",
+                                    library.path().c_str(), bytes, scratchpad_bytes));
+  if (bytes) {  // first fit between the other libraries' copies
+    std::vector<std::pair<size_t, size_t>> taken;
+    for (const Library* other : libraries_)
+      if (other->variable_bytes()) taken.emplace_back(other->copy_offset, other->variable_bytes());
+    std::sort(taken.begin(), taken.end());
+    for (auto [at, size] : taken) {
+      if (offset + bytes <= at) break;
+      offset = (at + size + 15) / 16 * 16;
+    }
+    if (offset + bytes > variables_room)
+      throw Error(HB_MC_NOMEM,
+                  library.path() + ": the variables of all loaded kernel libraries do not fit a scratchpad");
+  }
+  library.copy_offset = offset;
+  for (const auto& tile : tiles_) library.reset(tile->base + offset);
+  libraries_.push_back(&library);
+}
+
+void Engine::remove_library(const Library& library) {
+  std::lock_guard lock(running_);
+  std::erase(libraries_, &library);
+}
+
+std::vector<Engine::Print> Engine::take_prints() {
+  std::lock_guard lock(running_);
+  return std::exchange(prints_, {});
+}
+
+// ---- one launch ---------------------------------------------------------------------------------------------------
+
+void Engine::run(const Launch& launch, const Options& options) {
+  std::lock_guard lock(running_);
+  if (current()) throw Error(HB_MC_INVALID, "a kernel cannot launch a kernel");
+  options_ = options;
+  prints_.clear();
+  uint32_t across = mesh_.x / launch.group.x, down = mesh_.y / launch.group.y, slots = across * down;
+  uint64_t groups = uint64_t{launch.grid.x} * launch.grid.y;
+  if (options.check) {
+    if (!checker_) checker_ = std::make_unique<Checker>();
+    checker_->begin_launch(options);
+  }
+  install_signals();
+  ++launches_;
+  Wave& wave = *wave_;
+  for (uint64_t done = 0; done < groups; done += slots) {
+    auto now = static_cast<uint32_t>(std::min<uint64_t>(slots, groups - done));
+    wave.launch = &launch;
+    wave.tiles.clear();
+    while (wave.groups.size() < now) wave.groups.emplace_back();
+    for (uint32_t g = 0; g < now; ++g) {
+      Group& group = wave.groups[g];
+      group.state = 0;
+      group.first = static_cast<uint32_t>(wave.tiles.size());
+      group.size = launch.group.area();
+      group.id = {static_cast<uint32_t>((done + g) % launch.grid.x), static_cast<uint32_t>((done + g) / launch.grid.x)};
+      Dimension origin{g % across * launch.group.x, g / across * launch.group.y};
+      for (uint32_t y = 0; y < launch.group.y; ++y) {
+        for (uint32_t x = 0; x < launch.group.x; ++x) {
+          Tile& tile = *tiles_[(origin.y + y) * mapped_.x + origin.x + x];
+          tile.wave = &wave;
+          tile.group = &group;
+          tile.index = static_cast<uint32_t>(wave.tiles.size());
+          tile.state = TileState::Unstarted;
+          hb_emul_tile_t& block = *tile.block;
+          auto word = [](uint32_t n) { return static_cast<int>(n); };
+          block.x = word(x);
+          block.y = word(y);
+          block.id = word(y * launch.group.x + x);
+          block.group_origin_x = word(origin.x);
+          block.group_origin_y = word(origin.y);
+          block.grid_dim_x = word(launch.grid.x);
+          block.grid_dim_y = word(launch.grid.y);
+          block.group_id_x = word(group.id.x);
+          block.group_id_y = word(group.id.y);
+          block.group_id = word(group.id.y * launch.grid.x + group.id.x);
+          block.group_dim_x = word(launch.group.x);
+          block.group_dim_y = word(launch.group.y);
+          block.reduction_buffer = options.reduction_buffer;
+          wave.tiles.push_back(&tile);
+        }
+      }
+    }
+    run_wave(wave);
+    for (Tile* tile : wave.tiles) {
+      if (tile->printed.empty()) continue;
+      prints_.push_back({tile->group->id,
+                         {static_cast<uint32_t>(tile->block->x), static_cast<uint32_t>(tile->block->y)},
+                         std::exchange(tile->printed, {})});
+    }
+    if (wave.finding) {
+      std::string text = explain(*wave.finding, wave);
+      bool hang = wave.finding->kind == "hang";
+      wave.finding.reset();
+      throw Error(hang ? HB_MC_TIMEOUT : HB_MC_FAIL, text);
+    }
+  }
+}
+
+void Engine::run_wave(Wave& wave) {
+  wave.next = 0;
+  wave.stop = false;
+  Worker& caller = workers_.front();
+  caller.thread = pthread_self();
+  {
+    std::lock_guard lock(watch_);
+    watched_ = &wave;
+  }
+  if (!watchdog_started_) start_watchdog();
+  if (watchdog_asleep_.load(std::memory_order_relaxed)) {
+    watchdog_wake_.fetch_add(1);
+    watchdog_wake_.notify_one();
+  }
+  if (options_.check) {
+    checker_->begin_wave(wave);
+    work_checked(caller, wave);
+  } else {
+    open_ = &wave;
+    work(caller, wave);
+    open_ = nullptr;
+    for (int spins = 0; uint32_t busy = active_.load(); ++spins) {
+      if (spins < 4000) pause();
+      else active_.wait(busy);
+    }
+  }
+  std::lock_guard lock(watch_);
+  watched_ = nullptr;
+}
+
+void Engine::start(Worker& worker, Tile& tile) {
+  tile.worker = &worker;
+  tile.in_runtime = true;
+  tile.barrier = 0;
+  tile.word = nullptr;
+  prepare(&tile.context, tile.base + stack_offset, tile.block, &Engine::tile_main, &tile);
+  tile.wave->progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Engine::tile_main(void* argument) {
+  auto& tile = *static_cast<Tile*>(argument);
+  arrived(&tile.context, &tile.worker->context);
+  tile.entry_sp = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  const Launch& launch = *tile.wave->launch;
+  tile.in_runtime = false;
+  launch.kernel->call(reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(launch.argv)));
+  hb_emul_finish();
+}
+
+void Engine::resume(Worker& worker, Tile& tile) {
+  const Library& library = *tile.wave->launch->library;
+  uint8_t* copy = tile.base + library.copy_offset;
+  bool variables = library.variable_bytes();
+  if (variables) library.put(copy);
+  tile.state = TileState::Running;
+  worker.beats.store(worker.beats.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  worker.current.store(&tile, std::memory_order_relaxed);
+  switch_to(&worker.context, &tile.context);
+  worker.current.store(nullptr, std::memory_order_relaxed);
+  if (variables) library.fetch(copy);
+}
+
+void Engine::leave(Tile& tile, TileState state) {
+  tile.state = state;
+  switch_to(&tile.context, &tile.worker->context);
+}
+
+// The calling thread and helpers alike: start tiles while there are any, then go round those that wait.
+void Engine::work(Worker& worker, Wave& wave) {
+  auto count = static_cast<uint32_t>(wave.tiles.size());
+  std::vector<Tile*>& mine = worker.tiles;
+  mine.clear();
+  bool caller = &worker == &workers_.front();
+  // Libraries with variables have one place for them all.
+  bool alone = wave.launch->library->variable_bytes() != 0;
+  int64_t began = 0;
+  for (int idle = 0; !wave.stop.load(std::memory_order_relaxed);) {
+    uint32_t i = wave.next.load(std::memory_order_relaxed) < count ? wave.next.fetch_add(1) : count;
+    if (i < count) {
+      if (caller && i == 0) began = now_ns();
+      start(worker, *wave.tiles[i]);
+      resume(worker, *wave.tiles[i]);
+      if (wave.tiles[i]->state != TileState::Done) mine.push_back(wave.tiles[i]);
+      // Helpers cost some microseconds to wake: only for work that lasts longer.
+      if (caller && i == 0 && !alone && (now_ns() - began) * (count - 1) > 20000) wake_helpers();
+      continue;
+    }
+    if (mine.empty()) break;
+    uint32_t change = wave.change.load();
+    bool moved = false, polls = false;
+    size_t kept = 0;
+    for (Tile* tile : mine) {
+      bool at_barrier = tile->state == TileState::AtBarrier;
+      if (!wave.stop.load(std::memory_order_relaxed) &&
+          !(at_barrier && Group::passed(tile->group->state) == tile->barrier)) {
+        bool waited = tile->state == TileState::Waiting;
+        resume(worker, *tile);
+        polls |= tile->state == TileState::Waiting;
+        moved |= !waited || tile->state != TileState::Waiting;
+      }
+      if (tile->state != TileState::Done) mine[kept++] = tile;
+    }
+    mine.resize(kept);
+    if (moved || kept == 0) {
+      idle = 0;
+    } else if (polls) {
+      if (++idle > 100) sched_yield();
+    } else if (++idle < 2000) {
+      pause();
+    } else {
+      wave.sleepers.fetch_add(1);
+      if (!wave.stop) wave.change.wait(change);
+      wave.sleepers.fetch_sub(1);
+    }
+  }
+}
+
+// One tile after the other as the seed has it. A tile that polls is asked again; when all do and nobody writes, they
+// wait for each other.
+void Engine::work_checked(Worker& worker, Wave& wave) {
+  std::vector<Tile*> ready(wave.tiles.begin(), wave.tiles.end()), waiting;
+  uint64_t fruitless = 0, writes = 0;
+  while (!wave.stop && !(ready.empty() && waiting.empty())) {
+    if (ready.empty()) {
+      size_t kept = 0;
+      for (Tile* tile : waiting) {
+        if (Group::passed(tile->group->state) == tile->barrier) waiting[kept++] = tile;
+        else ready.push_back(tile);
+      }
+      waiting.resize(kept);
+      if (ready.empty()) {  // the barrier's own count has seen everything else
+        Finding finding;
+        finding.kind = "deadlock";
+        finding.text = "no tile can go on";
+        finding.who_waits = true;
+        report(wave, std::move(finding));
+        break;
+      }
+    }
+    size_t pick = checker_->choose(ready.size());
+    Tile* tile = ready[pick];
+    if (tile->state == TileState::Unstarted) {
+      start(worker, *tile);
+      checker_->start(*tile);
+    }
+    resume(worker, *tile);
+    bool polls = tile->state == TileState::Waiting;
+    fruitless = polls && checker_->writes() == writes ? fruitless + 1 : 0;
+    writes = checker_->writes();
+    if (tile->state == TileState::AtBarrier || tile->state == TileState::Done || tile->state == TileState::GivenUp) {
+      ready.erase(ready.begin() + static_cast<ptrdiff_t>(pick));
+      if (tile->state == TileState::AtBarrier) waiting.push_back(tile);
+    }
+    if (fruitless > 64 * ready.size() + 1000) {
+      Finding finding;
+      finding.kind = "deadlock";
+      finding.text = "every tile waits, and nobody writes what they wait for";
+      finding.who_waits = true;
+      report(wave, std::move(finding));
+    }
+  }
+}
+
+void Engine::barrier(Tile& tile, uintptr_t pc) {
+  Group& group = *tile.group;
+  Wave& wave = *tile.wave;
+  tile.in_runtime = true;
+  tile.pc = pc;
+  if (options_.check) checker_->at_barrier(tile);
+  uint64_t before = group.state.fetch_add(1);
+  tile.barrier = Group::passed(before);
+  uint32_t arrived = Group::arrived(before) + 1, ended = Group::ended(before);
+  if (arrived == group.size) {
+    if (options_.check) checker_->barrier_passed(wave, group);
+    group.state.store(((before >> 32) + 1) << 32);
+    wave.progress.fetch_add(1, std::memory_order_relaxed);
+    wave.change.fetch_add(1);
+    if (wave.sleepers.load()) wave.change.notify_all();
+  } else {
+    if (ended && arrived + ended == group.size) {
+      Finding finding;
+      finding.kind = "divergent barrier";
+      finding.x = tile.block->x;
+      finding.y = tile.block->y;
+      finding.group = group.id;
+      finding.pcs = {pc};
+      finding.text = format("waits at barrier %u at %%1, which %u of the group's %u tiles never reach: they have ended",
+                            tile.barrier + 1, ended, group.size);
+      finding.who_waits = true;
+      tile.state = TileState::AtBarrier;
+      report(wave, std::move(finding));
+    }
+    leave(tile, TileState::AtBarrier);
+  }
+  tile.in_runtime = false;
+}
+
+// ---- helpers --------------------------------------------------------------------------------------------------------
+
+void Engine::wake_helpers() {
+  if (!helpers_started_) start_helpers();
+  generation_.fetch_add(1);
+  generation_.notify_all();
+}
+
+void Engine::start_helpers() {
+  helpers_started_ = true;
+  sigset_t all, before;
+  sigfillset(&all);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
+  sigdelset(&all, SIGRTMAX - 2);  // the watchdog's
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  unsigned wanted = processors();
+  std::lock_guard lock(watch_);
+  while (workers_.size() < wanted) {
+    Worker& worker = workers_.emplace_back();
+    try {
+      std::thread([this, &worker] { helper(worker); }).detach();
+    } catch (const std::system_error&) {  // no more threads: fewer do
+      workers_.pop_back();
+      break;
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Engine::helper(Worker& worker) {
+  worker.thread = pthread_self();
+  use_alternate_stack();
+  uint32_t seen = 0;
+  for (;;) {
+    uint32_t now = generation_.load();
+    for (int spins = 0; now == seen && spins < 2000; ++spins, now = generation_.load()) pause();
+    if (now == seen) {
+      generation_.wait(seen);
+      continue;
+    }
+    seen = now;
+    active_.fetch_add(1);  // before looking: the launch ends when nobody is in it
+    if (Wave* wave = open_.load()) work(worker, *wave);
+    if (active_.fetch_sub(1) == 1) active_.notify_all();
+  }
+}
+
+}  // namespace fc::hb

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs launches on emulated tiles.
+//
+// Every tile is a fiber on a stack of its own (fiber.h). Fast mode: the calling thread and a pool of helpers take tiles
+// as they come; a tile that reaches a barrier switches to the next one, so 128 tiles need no thread each. Check mode:
+// one thread, a schedule that a seed decides, kernels whose every access is looked at (check.h). A watchdog interrupts
+// tiles that wait on memory in a loop of their own, and ends launches in which nothing moves any more.
+//
+// One launch runs at a time; others wait. Helpers and watchdog do not survive fork: a child starts its own.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/hammerblade/emulator/fiber.h"
+#include "backends/hammerblade/runtime/library.h"
+
+namespace fc::hb {
+
+class Checker;
+struct CheckTile;
+struct Worker;
+struct Wave;
+
+struct Dimension {
+  uint32_t x = 1, y = 1;
+  uint32_t area() const { return x * y; }
+};
+
+struct Launch {
+  const Library* library = nullptr;
+  const hb_emul_kernel_t* kernel = nullptr;
+  uint32_t argv = 0;  // device address of the words
+  Dimension grid, group;
+};
+
+enum class TileState : uint8_t { Unstarted, Running, Ready, AtBarrier, Waiting, Done, GivenUp };
+
+struct Group {
+  // Tiles that arrived at the barrier, tiles that ended, and the barriers passed: 16, 16 and 32 bits.
+  std::atomic<uint64_t> state{0};
+  uint32_t first = 0, size = 0;  // of the wave's tiles
+  Dimension id;
+
+  static uint32_t arrived(uint64_t s) { return s & 0xffff; }
+  static uint32_t ended(uint64_t s) { return s >> 16 & 0xffff; }
+  static uint32_t passed(uint64_t s) { return static_cast<uint32_t>(s >> 32); }
+};
+
+struct Tile {
+  Context context;
+  uint8_t* base = nullptr;  // of its 64 KiB
+  hb_emul_tile_t* block = nullptr;
+  Dimension place;  // in the mesh
+  Worker* worker = nullptr;
+  Wave* wave = nullptr;
+  Group* group = nullptr;
+  uint32_t index = 0;  // in the wave
+  TileState state = TileState::Unstarted;
+  volatile bool in_runtime = false;    // cannot be interrupted: it is not in the kernel
+  uint32_t barrier = 0;                // the one it waits at, counted from 0
+  uintptr_t pc = 0;                    // where it waits or was interrupted
+  const volatile int* word = nullptr;  // what it waits for to become `value`
+  int value = 0;
+  uintptr_t entry_sp = 0;
+  std::string printed;
+  std::unique_ptr<CheckTile> check;
+};
+
+// What went wrong, as it is known in the tile; lines are looked up when the launch has ended.
+struct Finding {
+  std::string kind, text;  // text may say %1 and %2 for the lines of `pcs` and `others`
+  int x = -1, y = -1;      // the tile in its group; -1: the launch as a whole
+  Dimension group;
+  std::vector<uintptr_t> pcs, others;  // innermost first
+  std::string file;                    // known without looking
+  int line = 0;
+  bool who_waits = false;  // add what every tile waits for
+};
+
+struct Wave {
+  const Launch* launch = nullptr;
+  std::vector<Tile*> tiles;
+  std::deque<Group> groups;
+  std::atomic<uint32_t> next{0}, change{0}, sleepers{0};
+  std::atomic<uint64_t> progress{0};  // tiles started, ended, barriers passed
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::unique_ptr<Finding> finding;  // the first
+};
+
+struct Worker {
+  Context context;
+  pthread_t thread{};
+  std::atomic<Tile*> current{nullptr};
+  std::atomic<uint64_t> beats{0};  // tiles resumed
+  uint64_t seen_beats = 0;         // the watchdog's
+  std::vector<Tile*> tiles;
+};
+
+class Engine {
+ public:
+  static Engine& get();
+
+  // Tiles for a mesh of that size. Throws Error when the process has no room at their addresses.
+  void set_mesh(Dimension mesh, uint64_t tile_address);
+  Dimension mesh() const { return mesh_; }
+  // Variables of a library in every tile; throws when they do not fit the scratchpad.
+  void add_library(Library& library, size_t scratchpad_bytes);
+  void remove_library(const Library& library);
+
+  struct Options {
+    bool check = false;
+    uint32_t seed = 1;
+    double watchdog_seconds = 60;
+    size_t scratchpad_bytes = 4096;
+    uint32_t reduction_buffer = 0;
+    bool multiply_high = false;
+  };
+  // Runs it to its end. Throws Error with the finding's sentence.
+  void run(const Launch& launch, const Options& options);
+
+  // What the tiles printed in the last launch.
+  struct Print {
+    Dimension group, tile;
+    std::string text;
+  };
+  std::vector<Print> take_prints();
+
+  // ---- called on a tile's stack -----------------------------------------------------------------------------------
+  static Tile* current();  // null: not on a tile's stack
+  void barrier(Tile&, uintptr_t pc);
+  void leave(Tile&, TileState);
+  [[noreturn]] void fail(Tile&, Finding);
+  void report(Wave&, Finding);  // the first counts; the launch ends
+  uint8_t* tile_base(uint32_t x, uint32_t y) const { return base_ + (uint64_t{y} << 23) + (uint64_t{x} << 16); }
+  bool is_tile_address(uintptr_t a) const;
+  const Options& options() const { return options_; }
+  Checker* checker() const { return checker_.get(); }
+
+ private:
+  Engine();
+  void run_wave(Wave&);
+  void work(Worker&, Wave&);
+  void work_checked(Worker&, Wave&);
+  void start(Worker&, Tile&);
+  void resume(Worker&, Tile&);
+  void wake_helpers();
+  void start_helpers();
+  void helper(Worker&);
+  void start_watchdog();
+  void watch();
+  void look_after(Wave&, uint64_t* progress, uint64_t* since);
+  void poke(Worker&);
+  std::string explain(const Finding&, const Wave&) const;
+  std::string who_waits(const Wave&) const;
+  static void tile_main(void* tile);
+  static void on_poke(int, siginfo_t*, void*);
+  static void on_fault(int, siginfo_t*, void*);
+  static void after_fork();
+  void install_signals();
+
+  std::mutex running_;  // one launch at a time
+  Options options_;
+  Dimension mesh_{0, 0}, mapped_{0, 0};
+  uint8_t* base_ = nullptr;
+  std::vector<std::unique_ptr<Tile>> tiles_;  // of the mapped mesh, row by row
+  std::vector<Library*> libraries_;
+  std::unique_ptr<Wave> wave_;
+  std::unique_ptr<Checker> checker_;
+  std::vector<Print> prints_;
+
+  std::deque<Worker> workers_;  // the caller first
+  std::atomic<Wave*> open_{nullptr};
+  std::atomic<uint32_t> generation_{0}, active_{0};
+  bool helpers_started_ = false, signals_installed_ = false;
+  std::mutex watch_;  // held while somebody is poked, so that the thread still exists
+  Wave* watched_ = nullptr;
+  std::atomic<bool> watchdog_started_{false}, watchdog_asleep_{false};
+  std::atomic<uint32_t> watchdog_wake_{0};
+  std::atomic<uint64_t> launches_{0};
+};
+
+void use_alternate_stack();  // of the calling thread, for faults
+
+}  // namespace fc::hb

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/hammerblade/runtime/compile.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "backends/hammerblade/include/host/bsg_manycore_errno.h"
+#include "backends/hammerblade/runtime/error.h"
+#include "backends/hammerblade/runtime/places.h"
+
+extern char** environ;
+
+namespace fc::hb {
+
+namespace {
+
+std::string on_path(const std::string& program) {
+  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0 ? program : "";
+  const char* path = getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string file = (folder.empty() ? "." : folder) + "/" + program;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return "";
+}
+
+std::vector<std::string> compiler() {
+  if (const char* named = getenv("CXX"); named && *named) {
+    std::istringstream words(named);  // CXX="ccache g++"
+    std::vector<std::string> command;
+    for (std::string word; words >> word;) command.push_back(word);
+    if (!command.empty()) {
+      std::string found = on_path(command[0]);
+      if (found.empty())
+        throw Error(HB_MC_NOTFOUND, format("CXX=%s names no compiler: %s is not found", named, command[0].c_str()));
+      command[0] = found;
+      return command;
+    }
+  }
+  for (const char* name : {"c++", "g++", "clang++"})
+    if (std::string found = on_path(name); !found.empty()) return {found};
+  throw Error(HB_MC_NOTFOUND,
+              "no C++ compiler was found to compile kernels: install one (Debian: apt-get install g++) or name "
+              "it in CXX");
+}
+
+}  // namespace
+
+std::vector<std::string> compile_command(const std::vector<std::string>& sources, const std::string& output,
+                                         bool check) {
+  std::vector<std::string> words = compiler();
+  // No start files: what lies in .data and .bss are the kernels' own variables.
+  for (const char* word : {"-std=c++20", "-g", "-fPIC", "-shared", "-nostartfiles", "-fvisibility=hidden", "-DHB_EMUL",
+                           "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
+                           "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-Wl,-z,relro,-z,now"})
+    words.emplace_back(word);
+  if (check) {
+    // Copies and fills as calls, which the linker turns into ours; no default libraries, or the sanitizer's came along.
+    for (const char* word : {"-O2", "-nodefaultlibs", "-fno-omit-frame-pointer", "-fsanitize=thread", "-DHB_EMUL_CHECK",
+                             "-fno-builtin-memcpy", "-fno-builtin-memset", "-fno-builtin-memmove",
+                             "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"})
+      words.emplace_back(word);
+  } else {
+    words.emplace_back("-O3");
+#if defined(__x86_64__)
+    words.emplace_back("-march=native");
+#endif
+  }
+  const Places& at = places();
+  for (const std::string& word : {"-I" + at.device, std::string("-o"), output}) words.push_back(word);
+  for (const std::string& source : sources) words.push_back(source);
+  for (const std::string& word : {"-L" + at.library, "-Wl,-rpath," + at.library, std::string("-lfacula_hb")})
+    words.push_back(word);
+  if (check)
+    for (const char* word : {"-Wl,--as-needed", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lgcc"}) words.emplace_back(word);
+  return words;
+}
+
+void compile(const std::vector<std::string>& sources, const std::string& output, bool check) {
+  for (const std::string& source : sources)
+    if (access(source.c_str(), R_OK))
+      throw Error(HB_MC_NOTFOUND, format("kernel file %s: %s", source.c_str(), strerror(errno)));
+  std::string part = format("%s.%d.part", output.c_str(), static_cast<int>(getpid()));
+  std::vector<std::string> words = compile_command(sources, part, check);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) throw Error(HB_MC_FAIL, format("the compiler cannot be started: %s", strerror(errno)));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+  pid_t child = 0;
+  int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string said;
+  char buffer[4096];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
+    if (n > 0 && said.size() < (1 << 20)) said.append(buffer, static_cast<size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  if (!failed)
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (failed || status) {
+    unlink(part.c_str());
+    throw Error(failed ? HB_MC_NOTFOUND : HB_MC_FAIL,
+                failed ? format("%s cannot be started: %s", argv[0], strerror(failed))
+                       : "the kernel does not compile:\n" + said);
+  }
+  if (rename(part.c_str(), output.c_str())) {
+    int why = errno;
+    unlink(part.c_str());
+    throw Error(HB_MC_FAIL, format("%s cannot be written: %s", output.c_str(), strerror(why)));
+  }
+}
+
+std::string check_name(const std::string& library) {
+  return library.ends_with(".so") ? library.substr(0, library.size() - 3) + ".check.so" : library + ".check";
+}
+
+}  // namespace fc::hb

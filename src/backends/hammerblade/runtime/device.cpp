@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/hammerblade/runtime/device.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "backends/hammerblade/include/host/bsg_manycore_errno.h"
+#include "backends/hammerblade/runtime/compile.h"
+#include "backends/hammerblade/runtime/error.h"
+
+namespace fc::hb {
+
+namespace {
+
+uint32_t from_environment(const char* name, uint32_t otherwise, long most) {
+  const char* text = getenv(name);
+  if (!text || !*text) return otherwise;
+  char* end;
+  long n = strtol(text, &end, 10);
+  if (*end || n < 1 || n > most)
+    throw Error(HB_MC_INVALID, format("%s=%s must be a number from 1 to %ld", name, text, most));
+  return static_cast<uint32_t>(n);
+}
+
+Mode mode_named(const std::string& name) {
+  if (name == "fast") return Mode::Fast;
+  if (name == "check") return Mode::Check;
+  throw Error(HB_MC_INVALID, format("FACULA_HB_MODE=%s: modes are fast and check", name.c_str()));
+}
+
+// Compiled kernels of this process; they are gone with it.
+std::string scratch_folder() {
+  static const std::string folder = [] {
+    const char* temporary = getenv("TMPDIR");
+    std::string form = std::string(temporary && *temporary ? temporary : "/tmp") + "/facula-hb-XXXXXX";
+    if (!mkdtemp(form.data())) throw Error(HB_MC_FAIL, format("%s cannot be made: %s", form.c_str(), strerror(errno)));
+    return form;
+  }();
+  return folder;
+}
+
+}  // namespace
+
+class Device::Program {
+ public:
+  std::string path;                     // as it was given
+  std::string built[2];                 // made from a .cpp, by mode
+  std::unique_ptr<Library> library[2];  // fast, check
+  ~Program() {
+    for (const std::string& file : built)
+      if (!file.empty()) unlink(file.c_str());
+  }
+};
+
+Device& Device::get() {
+  static auto* device = new Device;  // launches may still run at exit
+  return *device;
+}
+
+Device::Device() {
+  const char* machine = getenv("FACULA_HB_MACHINE");
+  machine_ = read_machine(machine && *machine ? machine : Machine().name);
+  if (const char* mode = getenv("FACULA_HB_MODE"); mode && *mode) mode_ = mode_named(mode);
+  seed_ = from_environment("FACULA_HB_SEED", 1, 2147483647);
+  if (const char* seconds = getenv("FACULA_HB_WATCHDOG"); seconds && *seconds) {
+    char* end;
+    watchdog_seconds_ = strtod(seconds, &end);
+    if (*end || watchdog_seconds_ < 0)
+      throw Error(HB_MC_INVALID, format("FACULA_HB_WATCHDOG=%s must be a number of seconds, or 0 for never", seconds));
+  }
+  debug_ = getenv("HBEMUL_DEBUG");
+  if (debug_) fprintf(stderr, "Emulating CUDALite...\n");
+  memory().open(static_cast<uint64_t>(machine_.dram_address), static_cast<uint64_t>(machine_.dram_bytes));
+  memory().set_check(mode_ == Mode::Check);
+  open_mesh({from_environment("HBEMUL_TILE_X_DIM", static_cast<uint32_t>(machine_.tiles_x), 64),
+             from_environment("HBEMUL_TILE_Y_DIM", static_cast<uint32_t>(machine_.tiles_y), 32)});
+}
+
+void Device::open_mesh(Dimension tiles) {
+  Engine::get().set_mesh(tiles, static_cast<uint64_t>(machine_.tile_address));
+  tiles_ = tiles;
+  if (tiles.area() > reduction_tiles_) {
+    Eva buffer = memory().allocate(tiles.area() * 8);
+    if (reduction_buffer_) memory().release(reduction_buffer_);
+    reduction_buffer_ = buffer;
+    reduction_tiles_ = tiles.area();
+  }
+  memset(reinterpret_cast<void*>(static_cast<uintptr_t>(reduction_buffer_)), 0, reduction_tiles_ * 8);
+  if (debug_) fprintf(stderr, "Emulation barrier init'ed with %u threads\n", tiles.area());
+}
+
+Machine Device::machine() {
+  std::lock_guard lock(mutex_);
+  return machine_;
+}
+
+void Device::select_machine(const std::string& name_or_path) {
+  Machine machine = read_machine(name_or_path);
+  std::lock_guard lock(mutex_);
+  memory().open(static_cast<uint64_t>(machine_.dram_address), static_cast<uint64_t>(machine.dram_bytes));
+  machine_ = machine;
+  open_mesh({static_cast<uint32_t>(machine.tiles_x), static_cast<uint32_t>(machine.tiles_y)});
+}
+
+Dimension Device::tiles() {
+  std::lock_guard lock(mutex_);
+  return tiles_;
+}
+
+void Device::set_tiles(Dimension tiles) {
+  if (tiles.x < 1 || tiles.y < 1 || tiles.x > 64 || tiles.y > 32)
+    throw Error(HB_MC_INVALID, format("a mesh of %u x %u tiles: x is 1 to 64, y 1 to 32", tiles.x, tiles.y));
+  std::lock_guard lock(mutex_);
+  open_mesh(tiles);
+}
+
+Mode Device::mode() {
+  std::lock_guard lock(mutex_);
+  return mode_;
+}
+
+uint32_t Device::seed() {
+  std::lock_guard lock(mutex_);
+  return seed_;
+}
+
+void Device::set_mode(Mode mode, uint32_t seed) {
+  std::lock_guard lock(mutex_);
+  memory().set_check(mode == Mode::Check);
+  mode_ = mode;
+  seed_ = seed;
+}
+
+void Device::set_watchdog(double seconds) {
+  std::lock_guard lock(mutex_);
+  watchdog_seconds_ = seconds;
+}
+
+void Device::set_echo(bool on) {
+  std::lock_guard lock(mutex_);
+  echo_ = on;
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+Eva Device::device_malloc(size_t bytes) { return memory().allocate(bytes); }
+
+void Device::device_free(Eva address) { memory().release(address); }
+
+void Device::memcpy_host_to_device(Eva to, const void* from, size_t bytes) {
+  memory().require(to, bytes, "a copy to the device");
+  std::lock_guard lock(mutex_);
+  if (bytes) memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(to)), from, bytes);
+  ++counters_.copies;
+  counters_.copied_bytes += bytes;
+}
+
+void Device::memcpy_device_to_host(void* to, Eva from, size_t bytes) {
+  memory().require(from, bytes, "a copy from the device");
+  std::lock_guard lock(mutex_);
+  if (bytes) memcpy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(from)), bytes);
+  ++counters_.copies;
+  counters_.copied_bytes += bytes;
+}
+
+void Device::memset_device(Eva to, uint8_t value, size_t bytes) {
+  memory().require(to, bytes, "a fill");
+  std::lock_guard lock(mutex_);
+  if (bytes) memset(reinterpret_cast<void*>(static_cast<uintptr_t>(to)), value, bytes);
+}
+
+// ---- programs -------------------------------------------------------------------------------------------------------
+
+const Library& Device::library_of(Program& program, bool check) {
+  std::unique_ptr<Library>& library = program.library[check];
+  if (library) return *library;
+  std::string file = program.path;
+  if (file.ends_with(".so")) {
+    if (check) file = check_name(file);
+    if (check && access(file.c_str(), R_OK))
+      throw Error(HB_MC_NOTFOUND, format("%s: check mode needs %s beside it, the same kernels compiled for check mode",
+                                         program.path.c_str(), file.c_str()));
+  } else {
+    static int count = 0;
+    program.built[check] = format("%s/%d%s.so", scratch_folder().c_str(), ++count, check ? ".check" : "");
+    compile({program.path}, program.built[check], check);
+    file = program.built[check];
+  }
+  auto fresh = std::make_unique<Library>(file, check);
+  Engine::get().add_library(*fresh, static_cast<size_t>(machine_.scratchpad_bytes));
+  library = std::move(fresh);
+  return *library;
+}
+
+Device::Program* Device::load(const std::string& path) {
+  std::lock_guard lock(mutex_);
+  auto program = std::make_unique<Program>();
+  program->path = path;
+  library_of(*program, mode_ == Mode::Check);
+  programs_.insert(programs_.begin(), std::move(program));
+  return programs_.front().get();
+}
+
+void Device::unload(Program* program) {
+  std::lock_guard lock(mutex_);
+  auto at = std::find_if(programs_.begin(), programs_.end(), [&](const auto& p) { return p.get() == program; });
+  if (at == programs_.end()) throw Error(HB_MC_INVALID, "the program is not loaded");
+  for (const auto& library : program->library)
+    if (library) Engine::get().remove_library(*library);
+  programs_.erase(at);
+}
+
+std::vector<std::string> Device::kernels() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& program : programs_)
+    for (const auto* kernel : library_of(*program, mode_ == Mode::Check).kernels())
+      if (std::find(names.begin(), names.end(), kernel->name) == names.end()) names.emplace_back(kernel->name);
+  return names;
+}
+
+bool Device::has_kernel(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  for (const auto& program : programs_)
+    if (library_of(*program, mode_ == Mode::Check).find(name)) return true;
+  return false;
+}
+
+std::string Device::kernel_signature(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  for (const auto& program : programs_)
+    if (const auto* kernel = library_of(*program, mode_ == Mode::Check).find(name)) return kernel->signature;
+  throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
+}
+
+void* Device::symbol(Program* program, const char* name) {
+  std::lock_guard lock(mutex_);
+  return library_of(*program, mode_ == Mode::Check).symbol(name);
+}
+
+std::string Device::unknown_kernel(const std::string& name) {
+  std::string near;  // the longest common beginning
+  size_t best = 0, count = 0;
+  for (const std::string& other : kernels()) {
+    size_t same = 0;
+    while (same < name.size() && same < other.size() && name[same] == other[same]) ++same;
+    if (same > best) best = same, near = other;
+    ++count;
+  }
+  if (!count) return format("there is no kernel %s: no program is loaded", name.c_str());
+  return format("there is no kernel %s among the %zu that are loaded%s%s", name.c_str(), count,
+                near.empty() ? "" : "; the nearest is ", near.c_str());
+}
+
+// ---- launches -------------------------------------------------------------------------------------------------------
+
+void Device::offload_kernel(const std::string& name, const Packet& packet) {
+  std::lock_guard lock(mutex_);
+  run(name, packet, {1, 1}, tiles_);
+}
+
+void Device::launch(const std::string& name, const Packet& packet, Dimension grid, Dimension group) {
+  std::lock_guard lock(mutex_);
+  run(name, packet, grid, group);
+}
+
+void Device::launch(const std::string& name, std::span<const uint32_t> words, Dimension grid, Dimension group) {
+  Packet packet;
+  for (uint32_t word : words) packet.word(word);
+  launch(name, packet, grid, group);
+}
+
+void Device::run(const std::string& name, const Packet& packet, Dimension grid, Dimension group) {
+  bool check = mode_ == Mode::Check;
+  Launch launch;
+  for (const auto& program : programs_) {
+    const Library& library = library_of(*program, check);
+    if ((launch.kernel = library.find(name))) {
+      launch.library = &library;
+      break;
+    }
+  }
+  if (!launch.kernel) throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
+  if (packet.argc() != launch.kernel->argc)
+    throw Error(HB_MC_INVALID, format("%s takes %u arguments (%s), but was given %u", name.c_str(), launch.kernel->argc,
+                                      launch.kernel->signature, packet.argc()));
+  if (group.x < 1 || group.y < 1 || group.x > tiles_.x || group.y > tiles_.y)
+    throw Error(HB_MC_INVALID, format("%s: a tile group of %u x %u does not fit the mesh of %u x %u tiles",
+                                      name.c_str(), group.x, group.y, tiles_.x, tiles_.y));
+  if (grid.x < 1 || grid.y < 1 || uint64_t{grid.x} * grid.y > (1 << 20))
+    throw Error(HB_MC_INVALID,
+                format("%s: a grid of %u x %u: it has 1 to 1048576 tile groups", name.c_str(), grid.x, grid.y));
+
+  size_t bytes = packet.bytes();
+  if (check || bytes > packet_room_) {  // in check mode exact, so that reading past a record is seen
+    if (packet_) memory().release(std::exchange(packet_, 0));
+    packet_room_ = 0;
+    size_t room = check ? bytes : std::max<size_t>(bytes * 2, 4096);
+    packet_ = memory().allocate(room);
+    packet_room_ = check ? 0 : room;
+  }
+  packet.write(reinterpret_cast<void*>(static_cast<uintptr_t>(packet_)), packet_);
+  launch.argv = packet_;
+  launch.grid = grid;
+  launch.group = group;
+  ++counters_.launches;
+  counters_.tiles += uint64_t{grid.x} * grid.y * group.area();
+  counters_.packet_bytes += bytes;
+  if (debug_) {
+    fprintf(stderr, "Emulation layer enqueued kernel %s\n", name.c_str());
+    fprintf(stderr, "  Emulation layer launched %u threads to simulate the tile group\n", group.area());
+  }
+  Engine::Options options;
+  options.check = check;
+  options.seed = seed_;
+  options.watchdog_seconds = watchdog_seconds_;
+  options.scratchpad_bytes = static_cast<size_t>(machine_.scratchpad_bytes);
+  options.reduction_buffer = reduction_buffer_;
+  auto printed = [&] {
+    prints_ = Engine::get().take_prints();
+    if (!echo_) return;
+    for (const auto& print : prints_) fwrite(print.text.data(), 1, print.text.size(), stderr);
+  };
+  try {
+    Engine::get().run(launch, options);
+  } catch (...) {
+    printed();
+    throw;
+  }
+  printed();
+}
+
+std::vector<Engine::Print> Device::prints() {
+  std::lock_guard lock(mutex_);
+  return prints_;
+}
+
+Counters Device::counters() {
+  std::lock_guard lock(mutex_);
+  Memory::Counters m = memory().counters();
+  Counters all = counters_;
+  all.allocations = m.allocations;
+  all.frees = m.frees;
+  all.allocated_bytes = m.bytes;
+  all.peak_bytes = m.peak;
+  return all;
+}
+
+}  // namespace fc::hb

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/hammerblade/runtime/lines.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "backends/hammerblade/runtime/error.h"
+#include "backends/hammerblade/runtime/places.h"
+
+namespace fc::hb {
+
+namespace {
+
+// The part of libdw that is needed; its structures are opaque or, on the stack, of the documented size.
+struct Die {
+  void *address, *cu, *abbreviation;
+  long padding;
+};
+struct Attribute {
+  unsigned code, form;
+  unsigned char* value;
+  void* cu;
+};
+constexpr int inlined_subroutine = 0x1d;
+constexpr unsigned at_call_file = 0x58, at_call_line = 0x59;
+
+struct Dw {
+  void* (*begin)(int fd, int command);
+  void* (*address_die)(void* dwarf, unsigned long address, Die* result);
+  void* (*source)(Die* cu, unsigned long address);
+  int (*line_number)(void* line, int* number);
+  const char* (*line_file)(void* line, unsigned long* modified, unsigned long* length);
+  int (*scopes)(Die* cu, unsigned long pc, Die** scopes);
+  int (*tag)(Die* die);
+  Attribute* (*attribute)(Die* die, unsigned name, Attribute* result);
+  int (*unsigned_value)(Attribute* attribute, unsigned long* value);
+  int (*files)(Die* cu, void** files, size_t* count);
+  const char* (*file_name)(void* files, size_t index, unsigned long* modified, unsigned long* length);
+  bool ready = false;
+};
+
+const Dw& dw() {
+  static const Dw functions = [] {
+    Dw d{};
+    void* library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return d;
+    auto get = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      return function != nullptr;
+    };
+    d.ready = get(d.begin, "dwarf_begin") && get(d.address_die, "dwarf_addrdie") && get(d.source, "dwarf_getsrc_die") &&
+              get(d.line_number, "dwarf_lineno") && get(d.line_file, "dwarf_linesrc") &&
+              get(d.scopes, "dwarf_getscopes") && get(d.tag, "dwarf_tag") && get(d.attribute, "dwarf_attr") &&
+              get(d.unsigned_value, "dwarf_formudata") && get(d.files, "dwarf_getsrcfiles") &&
+              get(d.file_name, "dwarf_filesrc");
+    return d;
+  }();
+  return functions;
+}
+
+struct Frame {
+  std::string file;
+  int line;
+};
+
+void* opened(const std::string& path) {
+  static std::map<std::string, void*> files;  // a library keeps its name as long as it is loaded
+  auto [at, fresh] = files.try_emplace(path, nullptr);
+  if (fresh) {
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) at->second = dw().begin(fd, 0);
+  }
+  return at->second;
+}
+
+// The line at an address, and the lines from which its function was inlined.
+std::vector<Frame> frames_of(uintptr_t pc, const Dl_info& info) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  std::vector<Frame> out;
+  const Dw& d = dw();
+  void* file = d.ready ? opened(info.dli_fname) : nullptr;
+  if (!file) return out;
+  unsigned long address = pc - reinterpret_cast<uintptr_t>(info.dli_fbase);
+  Die cu;
+  if (!d.address_die(file, address, &cu)) return out;
+  if (void* line = d.source(&cu, address)) {
+    int number = 0;
+    const char* name = d.line_file(line, nullptr, nullptr);
+    if (name && d.line_number(line, &number) == 0) out.push_back({name, number});
+  }
+  void* files = nullptr;
+  size_t file_count = 0;
+  d.files(&cu, &files, &file_count);
+  Die* scopes = nullptr;
+  int count = d.scopes(&cu, address, &scopes);
+  for (int i = 0; i < count; ++i) {
+    if (d.tag(&scopes[i]) != inlined_subroutine) continue;
+    Attribute attribute;
+    unsigned long at_file = 0, at_line = 0;
+    if (d.attribute(&scopes[i], at_call_file, &attribute)) d.unsigned_value(&attribute, &at_file);
+    if (d.attribute(&scopes[i], at_call_line, &attribute)) d.unsigned_value(&attribute, &at_line);
+    const char* name = files && at_file < file_count ? d.file_name(files, at_file, nullptr, nullptr) : nullptr;
+    if (name) out.push_back({name, static_cast<int>(at_line)});
+  }
+  free(scopes);
+  return out;
+}
+
+}  // namespace
+
+std::string short_path(const std::string& file) {
+  size_t slash = file.rfind('/');
+  return slash == std::string::npos ? file : file.substr(slash + 1);
+}
+
+std::string locate(const std::vector<uintptr_t>& pcs) {
+  std::string inside, function;
+  for (uintptr_t pc : pcs) {
+    Dl_info info{};
+    if (!pc || !dladdr(reinterpret_cast<void*>(pc - 1), &info) || !info.dli_fname) continue;
+    for (const Frame& frame : frames_of(pc - 1, info)) {
+      std::string line = format("%s:%d", short_path(frame.file).c_str(), frame.line);
+      if (frame.file.find("hammerblade/include/device/") == std::string::npos &&
+          !frame.file.starts_with(places().device))
+        return inside.empty() ? line : line + " (in " + inside + ")";
+      if (inside.empty()) inside = line;
+    }
+    if (function.empty()) {
+      char* readable = info.dli_sname ? abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, nullptr) : nullptr;
+      std::string name = readable ? readable : info.dli_sname ? info.dli_sname : short_path(info.dli_fname);
+      uintptr_t from = reinterpret_cast<uintptr_t>(info.dli_sname ? info.dli_saddr : info.dli_fbase);
+      function = format("%s+0x%llx", name.c_str(), static_cast<unsigned long long>(pc - 1 - from));
+      free(readable);
+    }
+  }
+  if (!inside.empty()) return inside;
+  return function.empty() ? "an unknown place" : function;
+}
+
+}  // namespace fc::hb
