@@ -167,7 +167,7 @@ class Example final : public fb::Backend {
   }
   void* alloc(fc_context& c, size_t bytes) override { return memory_[c.device].alloc(bytes); }
   void free(fc_context& c, void* data, size_t bytes) override { memory_[c.device].free(data, bytes); }
-  void copy_bytes(fc_context& c, void* dst, const void* src, size_t bytes, fc_copy_kind kind) override {
+  void copy_bytes(fc_context& c, void* dst, const void* src, size_t bytes, fc_copy_kind kind, bool) override {
     ptrdiff_t shift = memory_[c.device].shift();
     std::memmove(static_cast<char*>(dst) + (kind == FC_DEVICE_TO_HOST ? 0 : shift),
                  static_cast<const char*>(src) + (kind == FC_HOST_TO_DEVICE ? 0 : shift), bytes);

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "facula/backend.h"
+#include "facula/random.hpp"
 
 namespace facula::backend {
 
@@ -36,10 +37,12 @@ class Backend {
 
   // Required.
   virtual int device_count() { return 1; }
+  virtual uint32_t flags() { return 0; }  // fc_backend_flags
   virtual std::string describe(fc_context&) = 0;
   virtual void* alloc(fc_context&, size_t bytes) = 0;  // null: out of memory
   virtual void free(fc_context&, void* data, size_t bytes) = 0;
-  virtual void copy_bytes(fc_context&, void* dst, const void* src, size_t bytes, fc_copy_kind kind) = 0;
+  virtual void copy_bytes(fc_context&, void* dst, const void* src, size_t bytes, fc_copy_kind kind,
+                          bool non_blocking) = 0;
   virtual void fill_bytes(fc_context&, void* data, uint8_t value, size_t bytes) = 0;
   virtual void synchronise(fc_context&) = 0;
 
@@ -53,13 +56,21 @@ class Backend {
   virtual void scatter(fc_context&, const fc_scatter&) {}
   virtual void scan(fc_context&, const fc_scan&) {}
   virtual void sort(fc_context&, const fc_sort&) {}
+  virtual void random(fc_context&, const fc_random&) {}
 
-  // Whole operators; names ends with null. False declines one call.
+  // Whole operators; the list ends with null. False declines one call.
   virtual const char* const* operators() { return nullptr; }
   virtual bool run_operator(fc_context&, const char* /*name*/, const fc_value* /*args*/, int /*n_args*/,
-                            const fc_tensor* /*results*/, int /*n_results*/) {
+                            fc_value* /*results*/, int /*n_results*/) {
     return false;
   }
+
+  // Functions that programs call by name; the list ends with null. The result is none unless it is set.
+  virtual const char* const* functions() { return nullptr; }
+  virtual void call(fc_context&, const char* function, const fc_value* /*args*/, int /*n_args*/, fc_value& /*result*/) {
+    fail(std::string("no function ") + function, FC_UNSUPPORTED);
+  }
+  virtual const char* python_module() { return nullptr; }  // extends torch.<name>
 
   // Streams and events (all or none), pinned memory, counters (names ends with null), free memory.
   virtual void* stream_create(fc_context&) { return nullptr; }
@@ -69,8 +80,12 @@ class Backend {
   virtual void event_record(fc_context&, void*) {}
   virtual void event_wait(fc_context&, void*) {}
   virtual bool event_query(fc_context&, void*) { return true; }
+  virtual void event_synchronise(fc_context&, void*) {}
+  virtual double event_elapsed(fc_context&, void* /*start*/, void* /*end*/) { return 0; }  // milliseconds
   virtual void* host_alloc(fc_context&, size_t) { return nullptr; }
   virtual void host_free(fc_context&, void*, size_t) {}
+  virtual void copy_peer(fc_context&, void* /*dst*/, const void* /*src*/, int /*src_device*/, size_t /*bytes*/,
+                         bool /*non_blocking*/) {}
   virtual const char* const* counter_names() { return nullptr; }
   virtual void counters(fc_context&, uint64_t* /*values*/) {}
   virtual void memory_info(fc_context&, uint64_t* /*free*/, uint64_t* /*total*/) {}
@@ -79,6 +94,28 @@ class Backend {
     void* data = host.workspace(&context, bytes);
     if (!data) fail("no workspace of " + std::to_string(bytes) + " bytes", FC_OUT_OF_MEMORY);
     return data;
+  }
+  // Memory for a result whose size the data decide: row-major.
+  fc_tensor make_result(fc_context& context, int result, int dtype, int ndim, const int64_t* sizes, int item = 0) {
+    fc_tensor made{};
+    if (int status = host.make_result(&context, result, item, dtype, ndim, sizes, &made))
+      fail("no memory for result " + std::to_string(result), status);
+    return made;
+  }
+  static bool observed(const fc_context& context) { return context.flags & FC_CONTEXT_OBSERVED; }
+  void report_launch(fc_context& context, const char* name, uint64_t device_ns, uint64_t bytes = 0,
+                     uint64_t start_ns = 0, const char* text = nullptr) {
+    if (!observed(context)) return;
+    const fc_launch launch{sizeof launch, 0, name, text, device_ns, start_ns, bytes};
+    host.report_launch(&context, &launch);
+  }
+  // Sets a function's result to a text, which lives until this thread's next one.
+  static void give_text(fc_value& result, std::string text) {
+    thread_local std::string kept;
+    kept = std::move(text);
+    result.tag = FC_TAG_STRING;
+    result.n = static_cast<int32_t>(kept.size());
+    result.u.text = kept.c_str();
   }
 
  protected:
@@ -132,6 +169,13 @@ int give(void* self, fc_context* c, R (Backend::*member)(fc_context&, A...), R* 
   });
 }
 
+template <const char* const* (Backend::*member)()>
+const char* const* list(void* self) {
+  const char* const* names = nullptr;
+  guard(nullptr, [&] { names = (as(self).*member)(); });
+  return names;
+}
+
 }  // namespace detail
 
 // Fills the struct for class B. The object lives until the process ends.
@@ -144,8 +188,9 @@ int fill(const fc_host* host, fc_backend* given, const char* name) noexcept {
     Backend* self = new B(*host);
     b.self = self;
     b.device_count = self->device_count();
-    b.operators = self->operators();
+    b.flags = self->flags();
     b.counter_names = self->counter_names();
+    b.python_module = self->python_module();
   });
   if (status != FC_OK) return status;
   b.abi_version = FC_ABI_VERSION;
@@ -157,8 +202,10 @@ int fill(const fc_host* host, fc_backend* given, const char* name) noexcept {
     return give(self, c, &Backend::alloc, data, bytes);
   };
   b.free = Wrap<&Backend::free>::plain;
-  b.copy = [](void* self, fc_context* c, void* dst, const void* src, size_t bytes, int32_t kind) {
-    return guard(c, [&] { as(self).copy_bytes(*c, dst, src, bytes, static_cast<fc_copy_kind>(kind)); });
+  b.copy = [](void* self, fc_context* c, void* dst, const void* src, size_t bytes, int32_t kind, uint32_t flags) {
+    return guard(c, [&] {
+      as(self).copy_bytes(*c, dst, src, bytes, static_cast<fc_copy_kind>(kind), flags & FC_COPY_NON_BLOCKING);
+    });
   };
   b.fill_bytes = Wrap<&Backend::fill_bytes>::plain;
   b.synchronise = Wrap<&Backend::synchronise>::plain;
@@ -177,9 +224,16 @@ int fill(const fc_host* host, fc_backend* given, const char* name) noexcept {
   if constexpr (FC_OVERRIDDEN(scatter)) b.scatter = family<fc_scatter, &Backend::scatter>;
   if constexpr (FC_OVERRIDDEN(scan)) b.scan = family<fc_scan, &Backend::scan>;
   if constexpr (FC_OVERRIDDEN(sort)) b.sort = family<fc_sort, &Backend::sort>;
+  if constexpr (FC_OVERRIDDEN(random)) b.random = family<fc_random, &Backend::random>;
+  if constexpr (FC_OVERRIDDEN(operators)) b.operators = list<&Backend::operators>;
+  if constexpr (FC_OVERRIDDEN(functions)) b.functions = list<&Backend::functions>;
+  if constexpr (FC_OVERRIDDEN(call))
+    b.call = [](void* self, fc_context* c, const char* function, const fc_value* args, int32_t n, fc_value* result) {
+      return guard(c, [&] { as(self).call(*c, function, args, n, *result); });
+    };
   if constexpr (FC_OVERRIDDEN(run_operator))
     b.run_operator = [](void* self, fc_context* c, const char* name, const fc_value* args, int32_t n_args,
-                        const fc_tensor* results, int32_t n_results) {
+                        fc_value* results, int32_t n_results) {
       return guard(c, [&] {
         if (!as(self).run_operator(*c, name, args, n_args, results, n_results)) fail("declined", FC_UNSUPPORTED);
       });
@@ -195,6 +249,15 @@ int fill(const fc_host* host, fc_backend* given, const char* name) noexcept {
       return guard(c, [&] { *done = as(self).event_query(*c, event); });
     };
   }
+  if constexpr (FC_OVERRIDDEN(event_synchronise)) b.event_synchronise = Wrap<&Backend::event_synchronise>::plain;
+  if constexpr (FC_OVERRIDDEN(event_elapsed))
+    b.event_elapsed = [](void* self, fc_context* c, void* start, void* end, double* ms) {
+      return guard(c, [&] { *ms = as(self).event_elapsed(*c, start, end); });
+    };
+  if constexpr (FC_OVERRIDDEN(copy_peer))
+    b.copy_peer = [](void* self, fc_context* c, void* dst, const void* src, int32_t from, size_t bytes, uint32_t flags) {
+      return guard(c, [&] { as(self).copy_peer(*c, dst, src, from, bytes, flags & FC_COPY_NON_BLOCKING); });
+    };
   if constexpr (FC_OVERRIDDEN(host_alloc)) {
     b.host_alloc = [](void* self, fc_context* c, size_t n, void** out) {
       return give(self, c, &Backend::host_alloc, out, n);
@@ -210,7 +273,7 @@ int fill(const fc_host* host, fc_backend* given, const char* name) noexcept {
 }
 
 #define FACULA_BACKEND(Class, name)                                                                                   \
-  extern "C" __attribute__((visibility("default"))) int facula_backend_v1(const fc_host* host, fc_backend* backend) { \
+  extern "C" __attribute__((visibility("default"))) int facula_backend_v2(const fc_host* host, fc_backend* backend) { \
     return facula::backend::fill<Class>(host, backend, name);                                                                      \
   }
 
@@ -383,6 +446,25 @@ void for_each(int ndim, const int64_t* shape, F f) {
     }
     if (d < 0) return;
   }
+}
+
+// The whole family `random`, element by element.
+inline void draw_all(const fc_random& k, ptrdiff_t shift = 0) {
+  uint64_t element = 0;
+  auto draw_as = [&](auto one) {
+    using T = decltype(one);
+    In<T> p(k.p, shift);
+    Out<T> out(k.out, shift);
+    for_each(k.ndim, k.shape, [&](const int64_t* i) {
+      const T probability = k.p.data ? p.at(i, k.ndim) : static_cast<T>(k.a);
+      out.set(i, k.ndim, draw<T>(k, element++, probability));
+    });
+  };
+  if (k.opcode == FC_RANDOM_INTEGER) {
+    Out<int64_t> out(k.out, shift);
+    for_each(k.ndim, k.shape, [&](const int64_t* i) { out.set(i, k.ndim, draw_integer(k, element++)); });
+  } else if (k.out.dtype == FC_FLOAT64) draw_as(double());
+  else draw_as(float());
 }
 
 }  // namespace facula::backend

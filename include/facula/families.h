@@ -99,7 +99,7 @@ typedef struct fc_matmul {
 } fc_matmul;
 
 /* out[i] = in[i with coordinate `dim` replaced by index[i]]; shape is index's. Indices are checked by the host where
- * it can read them; a device checks too and returns an error. */
+ * it can read them; a device checks too, and returns FC_BAD_INDEX or reports it later (fc_host.report_error). */
 typedef struct fc_gather {
   uint32_t size;
   int32_t ndim;
@@ -141,6 +141,33 @@ typedef struct fc_sort {
   fc_operand in, out, indices;
 } fc_sort;
 
+/* out[i] = a number drawn from a distribution. Numbers come from Philox4x32-10 with key `seed`: element i, counted
+ * row-major over the shape, is made from the four words of counter `offset + i` (random.hpp has the recipe, docs/random.md
+ * the words). The host has moved the generator past these counters. */
+enum fc_random_opcode {
+  FC_RANDOM_UNIFORM,     /* [a, b) */
+  FC_RANDOM_NORMAL,      /* mean a, standard deviation b */
+  FC_RANDOM_LOG_NORMAL,  /* exp of a normal number */
+  FC_RANDOM_EXPONENTIAL, /* rate a */
+  FC_RANDOM_CAUCHY,      /* median a, scale b */
+  FC_RANDOM_GEOMETRIC,   /* probability a: 1, 2, … */
+  FC_RANDOM_BERNOULLI,   /* 1 with probability a, or that of the element of p, else 0 */
+  FC_RANDOM_INTEGER      /* low + (0 … range - 1); range 0: all 2^64 */
+};
+typedef struct fc_random {
+  uint32_t size;
+  int32_t opcode;
+  int32_t ndim;
+  int32_t reserved;
+  const int64_t* shape;
+  fc_operand out; /* never complex: those are drawn as twice as many real numbers */
+  fc_operand p;   /* of bernoulli: probabilities, with null strides: absent */
+  double a, b;
+  int64_t low;
+  uint64_t range;
+  uint64_t seed, offset;
+} fc_random;
+
 enum fc_family {
   FC_FAMILY_COPY,
   FC_FAMILY_MAP,
@@ -150,6 +177,7 @@ enum fc_family {
   FC_FAMILY_SCATTER,
   FC_FAMILY_SCAN,
   FC_FAMILY_SORT,
+  FC_FAMILY_RANDOM,
   FC_FAMILY_COUNT
 };
 

@@ -30,6 +30,10 @@ nb::list backends() {
     d["devices"] = b.descriptions;
     d["families"] = b.families;
     d["operators"] = b.operators;
+    d["functions"] = b.functions;
+    d["single_device"] = b.single_device;
+    d["exact_memory"] = b.exact_memory;
+    d["python_module"] = b.python_module;
     d["streams"] = b.streams;
     d["pinned_memory"] = b.pinned_memory;
     out.append(d);
@@ -77,12 +81,12 @@ struct Operands {
 };
 
 template <class Call>
-bool run_if_claimed(Device device, fc_family family, void (*Families::*member)(void*, const Call&), Call& c) {
+bool run_if_claimed(Device device, fc_family family, void (*Families::*member)(void*, Device, const Call&), Call& c) {
   c.size = sizeof c;
   if (device.is_meta()) return false;
   const Families& f = families(device.type);
   if (!device_supports(f, family, &c)) return false;
-  (f.*member)(f.context, c);
+  (f.*member)(f.context, device, c);
   return true;
 }
 

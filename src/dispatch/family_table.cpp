@@ -76,6 +76,7 @@ bool device_supports(const Families& f, fc_family family, const void* call) {
       case FC_FAMILY_SCATTER: return f.scatter != nullptr;
       case FC_FAMILY_SCAN: return f.scan != nullptr;
       case FC_FAMILY_SORT: return f.sort != nullptr;
+      case FC_FAMILY_RANDOM: return f.random != nullptr;
       default: return false;
     }
   };
@@ -94,6 +95,7 @@ FC_RUN(gather, GATHER)
 FC_RUN(scatter, SCATTER)
 FC_RUN(scan, SCAN)
 FC_RUN(sort, SORT)
+FC_RUN(random, RANDOM)
 #undef FC_RUN
 
 const MapOpcode& map_opcode(int code) { return map_opcodes[static_cast<size_t>(code)]; }

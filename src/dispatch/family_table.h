@@ -14,14 +14,15 @@ struct Families {
   bool flattens = false;  // map sees tensors of one shape without gaps as one row; otherwise their shape
   // Whether the device does this call; null: everything its function pointers offer. `call` is the family's struct.
   bool (*supports)(void* context, fc_family family, const void* call) = nullptr;
-  void (*copy)(void* context, const fc_copy&) = nullptr;
-  void (*map)(void* context, const fc_map&) = nullptr;
-  void (*reduce)(void* context, const fc_reduce&) = nullptr;
-  void (*matmul)(void* context, const fc_matmul&) = nullptr;
-  void (*gather)(void* context, const fc_gather&) = nullptr;
-  void (*scatter)(void* context, const fc_scatter&) = nullptr;
-  void (*scan)(void* context, const fc_scan&) = nullptr;
-  void (*sort)(void* context, const fc_sort&) = nullptr;
+  void (*copy)(void* context, Device, const fc_copy&) = nullptr;
+  void (*map)(void* context, Device, const fc_map&) = nullptr;
+  void (*reduce)(void* context, Device, const fc_reduce&) = nullptr;
+  void (*matmul)(void* context, Device, const fc_matmul&) = nullptr;
+  void (*gather)(void* context, Device, const fc_gather&) = nullptr;
+  void (*scatter)(void* context, Device, const fc_scatter&) = nullptr;
+  void (*scan)(void* context, Device, const fc_scan&) = nullptr;
+  void (*sort)(void* context, Device, const fc_sort&) = nullptr;
+  void (*random)(void* context, Device, const fc_random&) = nullptr;
 };
 
 const Families& families(int device_type);  // all null for a device that has none
@@ -38,6 +39,7 @@ void run_family(Device device, const fc_gather& call);
 void run_family(Device device, const fc_scatter& call);
 void run_family(Device device, const fc_scan& call);
 void run_family(Device device, const fc_sort& call);
+void run_family(Device device, const fc_random& call);
 
 std::string_view family_name(fc_family family);                       // "map"
 std::string_view opcode_name(fc_family family, const void* request);  // "add"; empty where a family does one thing

@@ -12,7 +12,10 @@ constexpr const char* scan_names[] = {"sum", "prod", "max", "min", "logsumexp"};
 static_assert(std::size(scan_names) == FC_SCAN_LOGSUMEXP + 1);
 constexpr const char* scatter_names[] = {"set", "add", "mul", "max", "min"};
 static_assert(std::size(scatter_names) == FC_SCATTER_MIN + 1);
-constexpr const char* family_names[] = {"copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort"};
+constexpr const char* random_names[] = {"uniform", "normal",    "log_normal", "exponential",
+                                        "cauchy",  "geometric", "bernoulli",  "integer"};
+static_assert(std::size(random_names) == FC_RANDOM_INTEGER + 1);
+constexpr const char* family_names[] = {"copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort", "random"};
 static_assert(std::size(family_names) == FC_FAMILY_COUNT);
 
 // Memory that an operand covers: what is repeated is read once.
@@ -41,6 +44,7 @@ std::string_view opcode_name(fc_family family, const void* request) {
     case FC_FAMILY_REDUCE: return reduce_opcode(static_cast<const fc_reduce*>(request)->opcode).name;
     case FC_FAMILY_SCATTER: return scatter_names[static_cast<const fc_scatter*>(request)->opcode];
     case FC_FAMILY_SCAN: return scan_names[static_cast<const fc_scan*>(request)->opcode];
+    case FC_FAMILY_RANDOM: return random_names[static_cast<const fc_random*>(request)->opcode];
     default: return {};
   }
 }
@@ -100,6 +104,11 @@ void describe_launch(Event& e, Device device, fc_family family, const void* requ
     case FC_FAMILY_SCAN: {
       const auto& c = *static_cast<const fc_scan*>(request);
       e.bytes = bytes_of(c, {&c.in, &c.out, &c.indices});
+      break;
+    }
+    case FC_FAMILY_RANDOM: {
+      const auto& c = *static_cast<const fc_random*>(request);
+      e.bytes = bytes_of(c, {&c.out, &c.p});
       break;
     }
     default: {

@@ -58,6 +58,7 @@ struct ThreadState {
   uint64_t call_id = 0;                         // of the innermost observed call
   uint64_t parent_id = 0;                       // of the observed call around that one
   uint64_t forward_id = 0;                      // in backward: call_id of the forward call it is the derivative of
+  const Operator* op = nullptr;                 // whose kernel runs
   uint64_t device_ns = 0;                       // what devices said calls of this thread took, added up
 };
 // Reached without a call: the one thread-local read on the path of every operator.

@@ -37,6 +37,7 @@ struct Event {
   uint64_t parent_id = 0;
   uint64_t forward_id = 0;  // 0 outside backward
   uint64_t device_ns = 0;   // at End: what the device says it took; 0: it cannot tell
+  uint64_t start_ns = 0;    // of a Launch that a backend reports: when it began, by the device's clock; 0: not told
 
   // Call, Kernel. Valid while the event is told.
   const Operator* op = nullptr;
@@ -151,20 +152,20 @@ class RangeScope {
 
 void describe_launch(Event& e, Device device, fc_family family, const void* request);
 template <class Call>
-[[gnu::cold, gnu::noinline]] void launch_told(Device device, fc_family family, void (*f)(void*, const Call&),
+[[gnu::cold, gnu::noinline]] void launch_told(Device device, fc_family family, void (*f)(void*, Device, const Call&),
                                               void* context, const Call& call) {
   Event described{};
   describe_launch(described, device, family, &call);
   EventScope told(described.kind, [&](Event& e) { e = described; });
-  f(context, call);
+  f(context, device, call);
 }
 // Calls a device's family, which is a Launch, Copy or Fill.
 template <class Call>
-[[gnu::always_inline]] inline void launch(Device device, fc_family family, void (*f)(void*, const Call&), void* context,
+[[gnu::always_inline]] inline void launch(Device device, fc_family family, void (*f)(void*, Device, const Call&), void* context,
                                           const Call& call) {
   if (watched(EventKind::Launch, EventKind::Copy, EventKind::Fill)) [[unlikely]]
     launch_told(device, family, f, context, call);
-  else f(context, call);
+  else f(context, device, call);
 }
 
 void set_stream_source(void* (*current)(Device));  // at start-up

@@ -180,8 +180,12 @@ const Kernel& Operator::checked(const Kernel& k) const {
 }
 
 void Operator::set_kernel(int device_type, Kernel k) {
-  kernels_[device_type] = checked(k);
-  own_kernels_ = true;
+  Kernel& slot = kernels_[device_type];
+  const Kernel& fresh = checked(k);
+  slot.context = fresh.context;
+  slot.signature = fresh.signature;
+  __atomic_store_n(&slot.fn, fresh.fn, __ATOMIC_RELEASE);
+  __atomic_store_n(&own_kernels_, true, __ATOMIC_RELAXED);
 }
 
 void Operator::set_all_devices(Kernel k) { all_devices_ = checked(k); }
@@ -214,7 +218,7 @@ int Operator::pick_device(const Arg* args) const {
 }
 
 Path Operator::planned_path(const Arg* args) const {
-  if (own_kernels_ && kernels_[pick_device(args)]) return Path::Kernel;
+  if (__atomic_load_n(&own_kernels_, __ATOMIC_RELAXED) && kernels_[pick_device(args)]) return Path::Kernel;
   if (all_devices_) return Path::Family;
   if (composite_) return Path::Composite;
   return decomposition_ ? Path::Decomposition : Path::Fallback;
@@ -239,9 +243,31 @@ int64_t Operator::count_flops(const Arg* args) const {
   return elements;
 }
 
+namespace {
+
+class KernelScope {  // what a kernel calls
+ public:
+  explicit KernelScope(const Operator& op) : exclude_(thread_state().exclude), op_(thread_state().op) {
+    thread_state().exclude = exclude_ | layer::ViewInPlace;
+    thread_state().op = &op;
+  }
+  ~KernelScope() {
+    thread_state().exclude = exclude_;
+    thread_state().op = op_;
+  }
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+
+ private:
+  LayerSet exclude_;
+  const Operator* op_;
+};
+
+}  // namespace
+
 void Operator::run_kernel(const Arg* args, Value* results) const {
   const Kernel* k = &all_devices_;
-  if (own_kernels_ || !*k) {
+  if (__atomic_load_n(&own_kernels_, __ATOMIC_RELAXED) || !*k) {
     const int device = pick_device(args);
     if (kernels_[device]) k = &kernels_[device];
     if (!*k) {
@@ -249,7 +275,7 @@ void Operator::run_kernel(const Arg* args, Value* results) const {
       return;
     }
   }
-  ExcludeLayers inside(layer::ViewInPlace);
+  KernelScope inside(*this);
   try {
     k->fn(k->context, *this, args, results);
   } catch (const Unsupported&) { run_unsupported(args, results); }
@@ -277,7 +303,7 @@ void Operator::run_without_kernel(int device, const Arg* args, Value* results) c
     thread_state().path = Path::Composite;
     return;
   }
-  ExcludeLayers inside(layer::ViewInPlace);
+  KernelScope inside(*this);
   if (all_devices_) {  // a plugin's kernel that declined comes here
     all_devices_.fn(all_devices_.context, *this, args, results);
     if (thread_state().path == Path::Kernel) thread_state().path = Path::Family;  // unless it went further

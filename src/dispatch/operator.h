@@ -19,7 +19,8 @@ struct Kernel {
   KernelFn fn = nullptr;
   void* context = nullptr;
   const Signature* signature = nullptr;  // null: takes its arguments as they come
-  explicit operator bool() const { return fn != nullptr; }
+  // A device's kernel may come while others call (Operator::set_kernel): what is seen with it is whole.
+  explicit operator bool() const { return __atomic_load_n(&fn, __ATOMIC_ACQUIRE) != nullptr; }
 };
 
 struct GradRule;  // define/rule.h
@@ -113,6 +114,7 @@ class Operator {
   const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
 
   // --- registration (not on the call path). Throws if the kernel is a function of other types than the schema's.
+  // A device's first kernel may be set while other threads call; to change one takes a pause (core/use.h).
   void set_kernel(int device_type, Kernel k);
   void set_all_devices(Kernel k);  // a kernel that works on every device through dispatch/family_table.h
   void set_composite(Kernel k);    // written in other operators, expands above autograd

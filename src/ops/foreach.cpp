@@ -129,7 +129,7 @@ bool run_in_one_pass(const Operator& op, const Form& form, const Arg* args, size
       else if (a < op.num_args() && args[a].is_tensor_list()) c.in[a] = row(args[a].tensors()[i]);
       else c.in[a].value = numbers[a * n + i];
     }
-    cpu.map(cpu.context, c);
+    cpu.map(cpu.context, Device{}, c);
   });
   if (op.is_in_place)
     for (const Tensor& t : self) t.impl().bump_version();

@@ -146,7 +146,7 @@ Tensor flip_kernel(const Tensor& self, IntSpan dims) {
   c.src = operand(self, from);
   c.src.data = start;
   const Families& f = families(Device::CPU);
-  f.copy(f.context, c);
+  f.copy(f.context, Device{}, c);
   return out;
 }
 Tensor flip_decomposition(const Tensor& self, IntSpan dims) {

@@ -34,7 +34,7 @@ class Hostile final : public fb::Backend {
     if (how_ == "free_error") fb::fail("keeps everything");
     std::free(data);
   }
-  void copy_bytes(fc_context& c, void* dst, const void* src, size_t bytes, fc_copy_kind kind) override {
+  void copy_bytes(fc_context& c, void* dst, const void* src, size_t bytes, fc_copy_kind kind, bool) override {
     if (how_ == "copy_error" && kind == FC_DEVICE_TO_HOST) fb::fail("bus error");
     if (how_ == "long_message") {  // fills the buffer without an end
       std::memset(c.message, 'x', c.message_size);
@@ -69,9 +69,10 @@ class Hostile final : public fb::Backend {
     static const char* const some[] = {"aten::no_such_operator", "aten::relu", "aten::exp", nullptr};
     return how_ == "operators" ? some : none;
   }
-  bool run_operator(fc_context&, const char* name, const fc_value* args, int n_args, const fc_tensor* results,
+  bool run_operator(fc_context&, const char* name, const fc_value* args, int n_args, fc_value* values,
                     int) override {
     if (std::strcmp(name, "aten::exp") == 0) return false;  // declines: the usual way is taken
+    const fc_tensor* results = values->u.tensor;
     if (n_args != 1 || args[0].tag != FC_TAG_TENSOR || results->dtype != FC_FLOAT32) fb::fail("unexpected arguments");
     fc_operand in{args[0].u.tensor->data, args[0].u.tensor->strides, FC_FLOAT32, 0, {}};
     fc_operand out{results->data, results->strides, FC_FLOAT32, 0, {}};
@@ -108,7 +109,7 @@ class Hostile final : public fb::Backend {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int facula_backend_v1(const fc_host* host, fc_backend* b) {
+extern "C" __attribute__((visibility("default"))) int facula_backend_v2(const fc_host* host, fc_backend* b) {
   static std::string names[64];  // stay where they are, whatever is loaded later
   static int used = 0;
   std::string& name = names[used++ % 64] = "hostile_" + how();

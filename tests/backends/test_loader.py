@@ -21,14 +21,14 @@ def test_not_a_library(tmp_path):
 
 
 def test_missing_symbol():
-    with pytest.raises(RuntimeError, match="exports no function facula_backend_v1"):
+    with pytest.raises(RuntimeError, match="exports no function facula_backend_v2"):
         torch.load_backend(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "libfacula.so"))
 
 
 @pytest.mark.parametrize(
     "how, message",
     [
-        ("wrong_version", "has version 2 of the backend contract, this Facula has version 1"),
+        ("wrong_version", "has version 3 of the backend contract, this Facula has version 2"),
         ("short_struct", "too short for the required functions"),
         ("long_struct", "more than this Facula has"),
         ("no_name", "it has no name"),
@@ -36,8 +36,8 @@ def test_missing_symbol():
         ("taken_name", "the name 'cpu' is a built-in device's"),
         ("no_copy", "'hostile_no_copy' lacks the required function copy"),
         ("no_devices", "'hostile_no_devices' has 0 devices"),
-        ("entry_fails", "facula_backend_v1 failed with status 1"),
-        ("constructor_throws", "facula_backend_v1 failed with status 1"),
+        ("entry_fails", "facula_backend_v2 failed with status 1"),
+        ("constructor_throws", "facula_backend_v2 failed with status 1"),
     ],
 )
 def test_refused(hostile, how, message):

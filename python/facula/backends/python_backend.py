@@ -22,14 +22,15 @@ import ctypes as c
 
 from facula import _C
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 OK, ERROR, OUT_OF_MEMORY, UNSUPPORTED, BAD_INDEX = range(5)
-FAMILIES = ("copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort")
+FAMILIES = ("copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort", "random")
 LAYOUTS = ("absent", "number", "contiguous", "strided", "repeated")
 COPY_KINDS = ("host_to_device", "device_to_host", "device_to_device")
 REDUCE = _C._reductions
 SCATTER = ("set", "add", "mul", "max", "min")
 SCAN = ("sum", "prod", "max", "min", "logsumexp")
+RANDOM = ("uniform", "normal", "log_normal", "exponential", "cauchy", "geometric", "bernoulli", "integer")
 # number: (name, NumPy's name, bytes)
 DTYPES = {0: ("uint8", "u1", 1), 1: ("int8", "i1", 1), 2: ("int16", "i2", 2), 3: ("int32", "i4", 4), 4: ("int64", "i8", 8),
           5: ("float16", "f2", 2), 6: ("float32", "f4", 4), 7: ("float64", "f8", 8), 9: ("complex64", "c8", 8),
@@ -45,7 +46,8 @@ _I64P = c.POINTER(c.c_int64)
 _Number = _struct("fc_number", ("category", c.c_int32), ("reserved", c.c_int32), ("i", c.c_int64), ("re", c.c_double), ("im", c.c_double))
 _Operand = _struct("fc_operand", ("data", c.c_void_p), ("strides", _I64P), ("dtype", c.c_int32), ("reserved", c.c_int32), ("value", _Number))
 _Context = _struct("fc_context", ("size", c.c_uint32), ("device", c.c_int32), ("stream", c.c_void_p), ("message", c.c_void_p),
-                   ("message_size", c.c_size_t), ("host_data", c.c_void_p))  # fmt: skip
+                   ("message_size", c.c_size_t), ("host_data", c.c_void_p), ("device_ns", c.c_uint64), ("op", c.c_char_p),
+                   ("call_id", c.c_uint64), ("flags", c.c_uint32), ("reserved", c.c_uint32))  # fmt: skip
 _Query = _struct("fc_query", ("size", c.c_uint32), ("family", c.c_int32), ("opcode", c.c_int32), ("compute", c.c_int32),
                  ("n_operands", c.c_int32), ("dtype", c.c_int32 * 5), ("layout", c.c_int32 * 5))  # fmt: skip
 _Copy = _struct("fc_copy", ("size", c.c_uint32), ("ndim", c.c_int32), ("shape", _I64P), ("dst", _Operand), ("src", _Operand))
@@ -65,7 +67,12 @@ _Scan = _struct("fc_scan", ("size", c.c_uint32), ("opcode", c.c_int32), ("ndim",
 _Sort = _struct("fc_sort", ("size", c.c_uint32), ("ndim", c.c_int32), ("dim", c.c_int32), ("descending", c.c_int32), ("shape", _I64P),
                 ("input", _Operand), ("out", _Operand), ("indices", _Operand))  # fmt: skip
 
-_STRUCTS = {"copy": _Copy, "map": _Map, "reduce": _Reduce, "matmul": _Matmul, "gather": _Gather, "scatter": _Scatter, "scan": _Scan, "sort": _Sort}
+_Random = _struct("fc_random", ("size", c.c_uint32), ("opcode", c.c_int32), ("ndim", c.c_int32), ("reserved", c.c_int32), ("shape", _I64P),
+                  ("out", _Operand), ("p", _Operand), ("a", c.c_double), ("b", c.c_double), ("low", c.c_int64), ("range", c.c_uint64),
+                  ("seed", c.c_uint64), ("offset", c.c_uint64))  # fmt: skip
+
+_STRUCTS = {"copy": _Copy, "map": _Map, "reduce": _Reduce, "matmul": _Matmul, "gather": _Gather, "scatter": _Scatter, "scan": _Scan, "sort": _Sort,
+            "random": _Random}  # fmt: skip
 _ContextP = c.POINTER(_Context)
 _out = c.POINTER(c.c_void_p)
 
@@ -78,7 +85,7 @@ _FUNCTIONS = {
     "describe": _function(_ContextP, c.c_void_p, c.c_size_t),
     "alloc": _function(_ContextP, c.c_size_t, _out),
     "free": _function(_ContextP, c.c_void_p, c.c_size_t),
-    "copy_bytes": _function(_ContextP, c.c_void_p, c.c_void_p, c.c_size_t, c.c_int32),
+    "copy_bytes": _function(_ContextP, c.c_void_p, c.c_void_p, c.c_size_t, c.c_int32, c.c_uint32),
     "fill_bytes": _function(_ContextP, c.c_void_p, c.c_uint8, c.c_size_t),
     "synchronise": _function(_ContextP),
     "supports": _function(c.POINTER(_Query)),
@@ -86,7 +93,7 @@ _FUNCTIONS = {
 }
 _BackendStruct = _struct(
     "fc_backend", ("size", c.c_uint32), ("abi_version", c.c_int32), ("name", c.c_char_p), ("self", c.c_void_p),
-    ("device_count", c.c_int32), ("reserved", c.c_int32), *[(name, kind) for name, kind in _FUNCTIONS.items()])  # fmt: skip
+    ("device_count", c.c_int32), ("flags", c.c_uint32), *[(name, kind) for name, kind in _FUNCTIONS.items()])  # fmt: skip
 
 
 def _value(number):
@@ -119,7 +126,8 @@ class Query:
 
     def __init__(self, q):
         self.family = FAMILIES[q.family]
-        names = {"map": _map_names, "reduce": lambda: REDUCE, "scatter": lambda: SCATTER, "scan": lambda: SCAN}.get(self.family)
+        names = {"map": _map_names, "reduce": lambda: REDUCE, "scatter": lambda: SCATTER, "scan": lambda: SCAN,
+                 "random": lambda: RANDOM}.get(self.family)
         self.opcode = names()[q.opcode] if names else None
         self.compute = DTYPES[q.compute][0]
         self.dtypes = [DTYPES[q.dtype[i]][0] if q.layout[i] else None for i in range(q.n_operands)]
@@ -136,7 +144,7 @@ class Call:
 
 def _call(family, context, k):
     call = Call()
-    call.device, call.stream = context.device, context.stream
+    call.device, call.stream, call.op = context.device, context.stream, (context.op or b"").decode()
     if family == "matmul":
 
         def matrix(x, rows, columns):
@@ -159,6 +167,9 @@ def _call(family, context, k):
         call.opcode, call.compute = _map_names()[k.opcode], DTYPES[k.compute][0]
         call.out, call.inputs = operand(k.out), [operand(k.inputs[i]) for i in range(k.n_in)]
         call.params = [_value(k.params[i]) for i in range(k.n_params)]
+    elif family == "random":
+        call.opcode, call.out, call.p = RANDOM[k.opcode], operand(k.out), operand(k.p) if k.p.strides else None
+        call.a, call.b, call.low, call.range, call.seed, call.offset = k.a, k.b, k.low, k.range, k.seed, k.offset
     else:
         call.dim = k.dim
         wide = list(shape)
@@ -185,7 +196,7 @@ class Backend:
     """A device type written in Python. Set `name`, override what the device can do, hand an object to `register`.
 
     Memory is the host's unless alloc, free, copy_bytes and fill_bytes are overridden (all four). Computation comes as
-    calls of eight families. A family is a method of that name, which takes a call object and fills its `out`; it is
+    calls of nine families. A family is a method of that name, which takes a call object and fills its `out`; it is
     called only where `supports(query)` said yes. What no family does is decomposed or runs on the CPU.
 
     The families and the fields of their calls:
@@ -200,8 +211,10 @@ class Backend:
         scatter  opcode (set add mul max min), out[index[i][j]][j] takes src[i][j], along dim
         scan     opcode (sum prod max min logsumexp), input, out, indices, dim: running results
         sort     input, out, indices, dim, descending; equal elements keep their order
+        random   opcode (uniform normal log_normal exponential cauchy geometric bernoulli integer), a, b, low, range,
+                 p (of bernoulli, or None), seed, offset: numbers as docs/random.md draws them on devices
 
-    Every call has `device` (a number) and `stream` too. `compute` is the type to compute in; half types come as float32.
+    Every call has `device` (a number), `stream` and `op` (the operator it is made for) too. `compute` is the type to compute in; half types come as float32.
     Names and parameters of map's opcodes, in the order of the contract: include/facula/opcodes.h. A reduced `out` has
     the input's shape with stride 0 along what is reduced. argmax and argmin have `out` None and write `indices`.
 
@@ -296,7 +309,7 @@ def register(backend: Backend) -> str:
         "describe": describe,
         "alloc": alloc,
         "free": lambda x, address, nbytes: backend.free(x.device, address, nbytes),
-        "copy_bytes": lambda x, dst, src, nbytes, kind: backend.copy_bytes(x.device, dst, src, nbytes, COPY_KINDS[kind]),
+        "copy_bytes": lambda x, dst, src, nbytes, kind, flags: backend.copy_bytes(x.device, dst, src, nbytes, COPY_KINDS[kind]),
         "fill_bytes": lambda x, address, value, nbytes: backend.fill_bytes(x.device, address, value, nbytes),
         "synchronise": lambda x: backend.synchronise(x.device),
     }

@@ -51,7 +51,7 @@ void product(int64_t m, int64_t n, int64_t k, Matrix a, bool flip_a, Matrix b, b
   p.b = b.data, p.b_row = flip_b ? item : b.row, p.b_col = flip_b ? b.row : item;
   p.c = c.data, p.c_row = c.row, p.c_col = item;
   p.alpha = alpha, p.beta = beta;
-  matmul(nullptr, p);
+  matmul(nullptr, Device{}, p);
 }
 
 // Adds a row of the mask to a row of scores.

@@ -330,7 +330,7 @@ ScatterFn pick_scatter(int opcode, DType t, int64_t block) {
 
 }  // namespace
 
-void gather(void*, const fc_gather& c) {
+void gather(void*, Device, const fc_gather& c) {
   int64_t item = static_cast<int64_t>(item_size(static_cast<DType>(c.out.dtype)));
   int nd = c.ndim;
   int64_t block = trailing_block(nd, c.dim, c.shape, c.out, c.in, c.index, item);
@@ -359,7 +359,7 @@ void gather(void*, const fc_gather& c) {
   });
 }
 
-void scatter(void*, const fc_scatter& c) {
+void scatter(void*, Device, const fc_scatter& c) {
   DType dtype = static_cast<DType>(c.out.dtype);
   int64_t item = static_cast<int64_t>(item_size(dtype));
   int nd = c.ndim;

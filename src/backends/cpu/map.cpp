@@ -119,7 +119,7 @@ const MapKernel* half_kernel(const fc_map& c, FlatFn& fn) {
   return halves == c.n_in - k.numbers ? &k : nullptr;
 }
 
-void map(void*, const fc_map& c) {
+void map(void*, Device, const fc_map& c) {
   const DType compute = static_cast<DType>(c.compute);
   FlatFn fn = nullptr;
   const MapKernel* half = half_kernel(c, fn);
@@ -246,7 +246,7 @@ void move_tile(char* const* ptr, const int64_t* strides, int64_t n0, int64_t n1,
   }
 }
 
-void copy(void*, const fc_copy& c) {
+void copy(void*, Device, const fc_copy& c) {
   DType to = static_cast<DType>(c.dst.dtype), from = static_cast<DType>(c.src.dtype);
   alignas(16) char number[16];
   Walk w{c.ndim, c.shape, 2, {}};

@@ -52,7 +52,7 @@ void copy_operand(int64_t batch, int64_t rows, int64_t cols, const Operand& to, 
   c.shape = shape;
   c.dst = {to.data, dst, static_cast<int32_t>(to_type), 0, {}};
   c.src = {from.data, src, static_cast<int32_t>(from_type), 0, {}};
-  families(Device::CPU).copy(nullptr, c);
+  families(Device::CPU).copy(nullptr, Device{}, c);
 }
 
 // A contiguous copy of an operand (or room for one). A batch stride of 0 stays 0.
@@ -270,7 +270,7 @@ void through_float(const fc_matmul& c, DType type) {
   s.b = b.operand;
   s.c = out.operand;
   s.write(wide);
-  matmul(nullptr, wide);
+  matmul(nullptr, Device{}, wide);
   copy_operand(c.batch, c.m, c.n, to, type, out.operand, DType::Float32);
 }
 
@@ -292,7 +292,7 @@ void* product_workspace(size_t bytes) {
   return buffer.data;
 }
 
-void matmul(void*, const fc_matmul& c) {
+void matmul(void*, Device, const fc_matmul& c) {
   const auto type = static_cast<DType>(c.dtype);
   const ProductKernels& kernel = product_kernels(type);
   FC_CHECK_AS(NotImplementedError, kernel.blocks, "\"addmm_impl_cpu_\" not implemented for '", info(type).legacy, "'");

@@ -4,6 +4,7 @@
 // The libraries are optional when building and when running; they are loaded by the first product that is large enough
 // for them.
 #pragma once
+#include "core/device.h"
 #include "core/dtype.h"
 #include "facula/families.h"
 
@@ -18,6 +19,6 @@ struct LibraryProduct {
   double alpha, beta;
 };
 
-void matmul(void* context, const fc_matmul& c);
+void matmul(void* context, Device device, const fc_matmul& c);
 
 }  // namespace fc::cpu

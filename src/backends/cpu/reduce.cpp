@@ -351,7 +351,7 @@ void run_arg(const fc_reduce& c, const ArgReduceKernel& k, const Plan& p) {
 
 }  // namespace
 
-void reduce(void*, const fc_reduce& c) {
+void reduce(void*, Device, const fc_reduce& c) {
   Plan plan = make_plan(c);
   if (plan.results == 0) return;
   auto check = [&](bool found) {

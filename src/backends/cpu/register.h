@@ -31,10 +31,10 @@ void register_rnn();
 inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.
-void reduce(void*, const fc_reduce& call);
-void gather(void*, const fc_gather& call);
-void scatter(void*, const fc_scatter& call);
-void scan(void*, const fc_scan& call);
-void sort(void*, const fc_sort& call);
+void reduce(void*, Device, const fc_reduce& call);
+void gather(void*, Device, const fc_gather& call);
+void scatter(void*, Device, const fc_scatter& call);
+void scan(void*, Device, const fc_scan& call);
+void sort(void*, Device, const fc_sort& call);
 
 }  // namespace fc::cpu

@@ -163,7 +163,7 @@ LinesFn pick(int opcode, DType t) {
 
 }  // namespace
 
-void scan(void*, const fc_scan& c) {
+void scan(void*, Device, const fc_scan& c) {
   DType type = static_cast<DType>(c.in.dtype);
   LinesFn fn = pick(c.opcode, type);
   constexpr const char* names[] = {"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"};

@@ -286,7 +286,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
 
 }  // namespace
 
-void sort(void*, const fc_sort& c) {
+void sort(void*, Device, const fc_sort& c) {
   DType type = static_cast<DType>(c.in.dtype);
   if (!widens(type)) {
     OrderFn fn = pick("sort", type);

@@ -27,13 +27,14 @@ enum Count {
   ScatterCalls,
   ScanCalls,
   SortCalls,
+  RandomCalls,
   MatmulFlops,
   kCounts
 };
 constexpr const char* count_names[] = {"bytes_allocated", "bytes_to_device", "bytes_to_host", "bytes_on_device",
                                        "bytes_filled",    "copy_calls",      "map_calls",     "reduce_calls",
                                        "matmul_calls",    "gather_calls",    "scatter_calls", "scan_calls",
-                                       "sort_calls",      "matmul_flops",    nullptr};
+                                       "sort_calls",      "random_calls",    "matmul_flops",  nullptr};
 static_assert(std::size(count_names) == kCounts + 1);
 
 class Null final : public fb::Backend {
@@ -48,7 +49,7 @@ class Null final : public fb::Backend {
     return p;
   }
   void free(fc_context&, void* data, size_t bytes) override { munmap(data, bytes); }
-  void copy_bytes(fc_context&, void* dst, const void*, size_t bytes, fc_copy_kind kind) override {
+  void copy_bytes(fc_context&, void* dst, const void*, size_t bytes, fc_copy_kind kind, bool) override {
     add(kind == FC_HOST_TO_DEVICE ? ToDevice : kind == FC_DEVICE_TO_HOST ? ToHost : OnDevice, bytes);
     if (kind == FC_DEVICE_TO_HOST) std::memset(dst, 0, bytes);
   }
@@ -67,6 +68,7 @@ class Null final : public fb::Backend {
   void scatter(fc_context&, const fc_scatter&) override { add(ScatterCalls, 1); }
   void scan(fc_context&, const fc_scan&) override { add(ScanCalls, 1); }
   void sort(fc_context&, const fc_sort&) override { add(SortCalls, 1); }
+  void random(fc_context&, const fc_random&) override { add(RandomCalls, 1); }
 
   const char* const* counter_names() override { return count_names; }
   void counters(fc_context&, uint64_t* values) override {

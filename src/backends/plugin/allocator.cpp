@@ -27,11 +27,12 @@ void* CachingAllocator::from_cache(const Key& key) {
 Block CachingAllocator::allocate(size_t bytes, Device device) {
   if (bytes == 0) return {};
   backend_of(device);  // the number must exist
-  int index = std::max<int>(device.index, 0);
+  const int index = index_of(device);
+  const bool exact = backend_.c.flags & FC_BACKEND_EXACT_MEMORY;
   FC_CHECK_AS(OutOfMemoryError, bytes <= size_t{1} << 47, "backend '", backend_.name, "', device ", index,
               ": tried to allocate ", bytes, " bytes");
-  Key key{rounded_bytes(bytes), stream_of(backend_.device_type, index), index};
-  void* data = from_cache(key);
+  const Key key{exact ? bytes : rounded_bytes(bytes), stream_of(backend_.device_type, index), index};
+  void* data = exact ? nullptr : from_cache(key);
   bool fresh = !data;
   if (fresh) {
     std::string what = str("alloc of ", key.bytes, " bytes");
@@ -47,7 +48,7 @@ Block CachingAllocator::allocate(size_t bytes, Device device) {
   try {
     std::lock_guard lock(mutex_);
     MemoryStats& m = stats_[index];
-    live_[data] = key;
+    live_[data] = {key, bytes};
     m.current += static_cast<int64_t>(bytes);
     m.peak = std::max(m.peak, m.current);
     m.total += static_cast<int64_t>(bytes);
@@ -70,51 +71,62 @@ void CachingAllocator::release(void* data, size_t bytes) noexcept {
     live_.erase(it);
     MemoryStats& m = stats_[key.device];
     m.current -= static_cast<int64_t>(bytes);
-    cache_[key].push_back(data);
-    m.cached += static_cast<int64_t>(key.bytes);
-    return;
-  } catch (const std::bad_alloc&) {}
-  give_back(data, key);  // nothing to note it in
+    if (!(backend_.c.flags & FC_BACKEND_EXACT_MEMORY)) {
+      cache_[key].push_back(data);
+      m.cached += static_cast<int64_t>(key.bytes);
+      return;
+    }
+  } catch (const std::bad_alloc&) {}  // nothing to note it in
+  give_back(data, key);
 }
 
 void CachingAllocator::give_back(void* data, const Key& key) noexcept {
   CallScope s(backend_, key.device);
-  backend_.c.free(backend_.c.self, &s.context, data, key.bytes);
-}
-
-int CachingAllocator::device_of(const void* data) {
-  if (backend_.c.device_count == 1) return 0;
-  std::lock_guard lock(mutex_);
-  auto it = live_.upper_bound(data);
-  if (it == live_.begin()) return 0;
-  return std::prev(it)->second.device;
+  if (backend_.c.free(backend_.c.self, &s.context, data, key.bytes) == FC_OK) return;
+  try {
+    warn(str("backend '", backend_.name, "', device ", key.device, ", free of ", key.bytes, " bytes: ", s.message()));
+  } catch (...) {}  // a warning that became an error: there is nobody to throw it to
 }
 
 void CachingAllocator::empty(int device) {
-  CallScope s(backend_, device);
   for (;;) {
     void* data = nullptr;
-    size_t bytes = 0;
+    Key found;
     {
       std::lock_guard lock(mutex_);
       for (auto& [key, list] : cache_) {
         if (key.device != device || list.empty()) continue;
         data = list.back();
-        bytes = key.bytes;
+        found = key;
         list.pop_back();
-        stats_[device].cached -= static_cast<int64_t>(bytes);
+        stats_[device].cached -= static_cast<int64_t>(key.bytes);
         break;
       }
     }
     if (!data) return;
-    if (backend_.c.free(backend_.c.self, &s.context, data, bytes) != FC_OK)
-      warn(str("backend '", backend_.name, "', device ", device, ", free of ", bytes, " bytes: ", s.message()));
+    give_back(data, found);
   }
 }
 
 MemoryStats CachingAllocator::stats(int device) {
   std::lock_guard lock(mutex_);
   return stats_[device];
+}
+
+void CachingAllocator::reset_peak(int device) {
+  std::lock_guard lock(mutex_);
+  stats_[device].peak = stats_[device].current;
+}
+
+std::vector<MemoryBlock> CachingAllocator::snapshot(int device) {
+  std::lock_guard lock(mutex_);
+  std::vector<MemoryBlock> out;
+  for (auto& [data, live] : live_)
+    if (live.device == device) out.push_back({data, live.bytes, live.requested, live.stream});
+  for (auto& [key, list] : cache_)
+    if (key.device == device)
+      for (void* data : list) out.push_back({data, key.bytes, 0, key.stream});
+  return out;
 }
 
 }  // namespace fc::plugin

@@ -14,22 +14,25 @@ namespace fc::plugin {
 
 class Backend;
 
-// An operator that a backend computes by itself.
+// An operator that a backend computes by itself. Stays once it was offered; `name` is null while it is not.
 struct FastPath {
   Backend& backend;
   Operator& op;
-  std::string name;
+  const char* name;  // the backend's own pointer; read and written atomically
+  const char* offered() const { return __atomic_load_n(&name, __ATOMIC_ACQUIRE); }
 };
 
-// Memory of one backend. Freed blocks are kept by device, stream and size, and reused in stream order.
+// Memory of one backend. Freed blocks are kept by device, stream and size, and reused in stream order; exact memory is
+// given back at once.
 class CachingAllocator final : public Allocator {
  public:
   explicit CachingAllocator(Backend& backend) : backend_(backend) {}
   Block allocate(size_t bytes, Device device) override;
   void release(void* data, size_t bytes) noexcept;
-  int device_of(const void* data);  // the device number whose block holds this address
   void empty(int device);
   MemoryStats stats(int device);
+  void reset_peak(int device);
+  std::vector<MemoryBlock> snapshot(int device);
 
  private:
   struct Key {
@@ -38,14 +41,40 @@ class CachingAllocator final : public Allocator {
     int device;
     auto operator<=>(const Key&) const = default;
   };
+  struct Live : Key {
+    size_t requested;
+  };
   void* from_cache(const Key& key);
   void give_back(void* data, const Key& key) noexcept;  // to the backend
 
   Backend& backend_;
   std::mutex mutex_;
   std::map<Key, std::vector<void*>> cache_;
-  std::map<const void*, Key> live_;
+  std::unordered_map<const void*, Live> live_;
   std::unordered_map<int, MemoryStats> stats_;
+};
+
+// What a device reported after the fact, until it is raised.
+class DeferredErrors {
+ public:
+  void add(int device, void* stream, int status, std::string message);
+  // Throws the first one of that device and stream (null: of any of its streams).
+  void raise(const Backend& backend, int device, void* stream, bool all_streams) {
+    if (__atomic_load_n(&any_, __ATOMIC_ACQUIRE)) [[unlikely]]
+      raise_one(backend, device, stream, all_streams);
+  }
+
+ private:
+  struct Error {
+    int device;
+    void* stream;
+    int status;
+    std::string message;
+  };
+  void raise_one(const Backend& backend, int device, void* stream, bool all_streams);
+  std::mutex mutex_;
+  std::vector<Error> errors_;
+  bool any_ = false;
 };
 
 class Backend {
@@ -57,9 +86,15 @@ class Backend {
   std::string name;
   int device_type = -1;
   CachingAllocator allocator;
-  std::vector<std::unique_ptr<FastPath>> fast_paths;
+  DeferredErrors errors;
 
-  bool claims(const fc_query& q);  // asks once per query; a claim without a function is none
+  bool claims(const fc_query& q);  // asks once per query and epoch; a claim without a function is none
+  void ask_anew();                 // forgets the answers, reads the list of operators again
+
+  // Its list of operators: paths for those that are new, which install_operators makes known. Returns names of none.
+  std::vector<std::string> read_operators();
+  void install_operators();
+  std::vector<std::string> operator_names();
 
  private:
   struct QueryHash {
@@ -70,14 +105,28 @@ class Backend {
   };
   std::mutex mutex_;
   std::unordered_map<fc_query, bool, QueryHash, QuerySame> answers_;
+  uint64_t epoch_ = 0;         // of the answers: one that was asked for before a change is not kept
   uint32_t empty_claims_ = 0;  // families that were claimed without a function, as bits: warned once each
+  std::vector<std::unique_ptr<FastPath>> paths_;
+  size_t installed_ = 0;  // of paths_
+};
+
+class ResultMaker {  // what make_result and make_view reach in a call that has results
+ public:
+  virtual int make_result(int32_t result, int32_t item, int32_t dtype, IntSpan sizes, fc_tensor* made) = 0;
+  virtual int make_view(int32_t result, int32_t item, int32_t arg, int32_t arg_item, int64_t byte_offset, IntSpan sizes,
+                        const int64_t* byte_strides) = 0;
+
+ protected:
+  ~ResultMaker() = default;
 };
 
 // A context for one call: made, passed as &scope.context, and asked to raise if the status is not FC_OK. Workspace
-// that the call took goes back when the scope ends.
+// that the call took goes back when the scope ends. Scopes of a thread nest; the host's functions find theirs among
+// them, so a context that is used too late or elsewhere is noticed and never followed.
 class CallScope {
  public:
-  CallScope(Backend& backend, int device);
+  CallScope(Backend& backend, int device, ResultMaker* results = nullptr);
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
@@ -87,23 +136,76 @@ class CallScope {
       fail(status, call);
   }
   [[noreturn]] void fail(int status, std::string_view call);
-  const char* message() const { return message_; }
+  const char* message() {
+    message_[sizeof message_ - 1] = 0;  // a backend may have filled all of it
+    return message_;
+  }
   void* workspace(size_t bytes) noexcept;
+  Device device() const { return {static_cast<int8_t>(backend_.device_type), static_cast<int8_t>(context.device)}; }
+  ResultMaker* results() const { return results_; }
+  static CallScope* find(const fc_context* context);  // null: not of this thread, or over
 
   fc_context context;
 
  private:
   Backend& backend_;
+  ResultMaker* results_;
+  CallScope* outer_;
   std::vector<std::pair<void*, size_t>> workspace_;
   char message_[1024];
 };
 
+[[noreturn]] void raise_status(const Backend& b, int device, int status, std::string_view call, const char* message);
+
 Backend* find_backend(int device_type);  // null if none
 Backend& backend_of(Device device);      // throws
 void* stream_of(int device_type, int index);
+inline int index_of(Device d) { return d.index > 0 ? d.index : 0; }
 
 void install_families(Backend& b) noexcept;
-std::vector<std::string> collect_operators(Backend& b);  // fills fast_paths; returns names that are no operators
-void install_operators(Backend& b);                      // its fast_paths
+bool has_function(const fc_backend& c, fc_family family);
+std::vector<std::string> function_lines(Backend& b);
+
+// The C form of tensors, values and texts, and what it points to. Room for a usual call is inside.
+template <class T, size_t n>
+class Room {
+ public:
+  T* take(size_t count) {  // all at once: what is taken stays where it is
+    if (count <= n) return inline_;
+    more_ = std::make_unique_for_overwrite<T[]>(count);
+    return more_.get();
+  }
+
+ private:
+  T inline_[n];
+  std::unique_ptr<T[]> more_;
+};
+class Arguments {
+ public:
+  // Room for that many results besides; further tensors may be described afterwards.
+  Arguments(const Arg* args, size_t n, std::span<const Value> results);
+  const fc_value* data() const { return values_; }
+  fc_value* results() const { return results_; }
+
+ private:
+  struct Needs {
+    size_t tensors = 0, dims = 0, numbers = 0, letters = 0;
+    void add(const Tensor& t);
+    void add(const Arg& a);
+  };
+  fc_value convert(const Arg& a);
+  fc_tensor tensor(const Tensor& t);
+
+  Room<fc_value, 16> value_room_;
+  Room<fc_tensor, 12> tensor_room_;
+  Room<int64_t, 48> stride_room_;
+  Room<fc_number, 4> number_room_;
+  Room<char, 64> letter_room_;
+  fc_value *values_, *results_;
+  fc_tensor* tensors_;
+  int64_t* strides_;
+  fc_number* numbers_;
+  char* letters_;
+};
 
 }  // namespace fc::plugin

@@ -112,6 +112,10 @@ fc_query query_of(fc_family family, const void* call) {
       const auto& c = *static_cast<const fc_scan*>(call);
       return QueryBuilder(family, c.opcode, c.out.dtype, c.ndim, c.shape).add(c.out).add(c.in).add(c.indices).q;
     }
+    case FC_FAMILY_RANDOM: {
+      const auto& c = *static_cast<const fc_random*>(call);
+      return QueryBuilder(family, c.opcode, c.out.dtype, c.ndim, c.shape).add(c.out).add(c.p).q;
+    }
     default: {
       const auto& c = *static_cast<const fc_sort*>(call);
       return QueryBuilder(family, 0, c.out.dtype, c.ndim, c.shape).add(c.out).add(c.in).add(c.indices).q;
@@ -146,9 +150,9 @@ bool supports(void* context, fc_family family, const void* call) {
   return static_cast<Backend*>(context)->claims(query_of(family, call));
 }
 
-void copy(void* context, const fc_copy& c) {
+void copy(void* context, Device device, const fc_copy& c) {
   auto& b = *static_cast<Backend*>(context);
-  CallScope s(b, b.allocator.device_of(c.dst.data));
+  CallScope s(b, index_of(device));
   if (!plain_bytes(c)) {
     s.check(b.c.family_copy(b.c.self, &s.context, &c), "copy");
     return;
@@ -157,25 +161,19 @@ void copy(void* context, const fc_copy& c) {
   size_t bytes = static_cast<size_t>(elements(c.ndim, c.shape)) * item_size(t);
   if (bytes == 0) return;
   if (c.src.strides)
-    s.check(b.c.copy(b.c.self, &s.context, c.dst.data, c.src.data, bytes, FC_DEVICE_TO_DEVICE), "copy on the device");
+    s.check(b.c.copy(b.c.self, &s.context, c.dst.data, c.src.data, bytes, FC_DEVICE_TO_DEVICE, 0),
+            "copy on the device");
   else
     s.check(b.c.fill_bytes(b.c.self, &s.context, c.dst.data, static_cast<uint8_t>(uniform_byte(c.src.value, t)), bytes),
             "fill_bytes");
 }
 
-const void* result_of(const fc_map& c) { return c.out.data; }
-const void* result_of(const fc_reduce& c) { return c.out.data ? c.out.data : c.indices.data; }
-const void* result_of(const fc_matmul& c) { return c.c; }
-const void* result_of(const fc_gather& c) { return c.out.data; }
-const void* result_of(const fc_scatter& c) { return c.out.data; }
-const void* result_of(const fc_scan& c) { return c.out.data; }
-const void* result_of(const fc_sort& c) { return c.out.data; }
 template <fc_family family, class Call, int (*fc_backend::*function)(void*, fc_context*, const Call*)>
-void run(void* context, const Call& c) {
+void run(void* context, Device device, const Call& c) {
   if constexpr (requires { c.shape; })
     if (elements(c.ndim, c.shape) == 0) return;
   auto& b = *static_cast<Backend*>(context);
-  CallScope s(b, b.allocator.device_of(result_of(c)));
+  CallScope s(b, index_of(device));
   int status = (b.c.*function)(b.c.self, &s.context, &c);
   if (status != FC_OK) [[unlikely]] {
     const std::string_view opcode = opcode_name(family, &c);
@@ -202,8 +200,7 @@ bool Backend::QuerySame::operator()(const fc_query& a, const fc_query& b) const 
   return std::memcmp(&a, &b, sizeof a) == 0;  // made by QueryBuilder: no padding, unused entries are zero
 }
 
-namespace {
-bool has_function(const fc_backend& c, int family) {
+bool has_function(const fc_backend& c, fc_family family) {
   switch (family) {
     case FC_FAMILY_COPY: return c.family_copy;
     case FC_FAMILY_MAP: return c.map;
@@ -212,19 +209,21 @@ bool has_function(const fc_backend& c, int family) {
     case FC_FAMILY_GATHER: return c.gather;
     case FC_FAMILY_SCATTER: return c.scatter;
     case FC_FAMILY_SCAN: return c.scan;
+    case FC_FAMILY_RANDOM: return c.random;
     default: return c.sort;
   }
 }
-}  // namespace
 
 bool Backend::claims(const fc_query& q) {
   if (!c.supports) return false;
+  uint64_t epoch;
   {
     std::lock_guard lock(mutex_);
+    epoch = epoch_;
     if (auto it = answers_.find(q); it != answers_.end()) return it->second;
   }
   bool answer = c.supports(c.self, &q) == 1, first = false;
-  if (answer && !has_function(c, q.family)) {
+  if (answer && !has_function(c, static_cast<fc_family>(q.family))) {
     std::lock_guard lock(mutex_);
     first = !(empty_claims_ & 1u << q.family);
     empty_claims_ |= 1u << q.family;
@@ -234,8 +233,20 @@ bool Backend::claims(const fc_query& q) {
     warn(str("backend '", name, "' claims calls of the family ", family_name(static_cast<fc_family>(q.family)),
              ", but has no function for it: they go to the CPU"));
   std::lock_guard lock(mutex_);
-  answers_.emplace(q, answer);
+  if (epoch == epoch_) answers_.emplace(q, answer);
   return answer;
+}
+
+void Backend::ask_anew() {
+  {
+    std::lock_guard lock(mutex_);
+    ++epoch_;
+    answers_.clear();
+  }
+  const std::vector<std::string> unknown = read_operators();
+  install_operators();
+  for (const std::string& one : unknown)
+    warn(str("backend '", name, "' offers the operator '", one, "', which this Facula does not have"));
 }
 
 void install_families(Backend& b) noexcept {
@@ -250,6 +261,7 @@ void install_families(Backend& b) noexcept {
   f.scatter = run<FC_FAMILY_SCATTER, fc_scatter, &fc_backend::scatter>;
   f.scan = run<FC_FAMILY_SCAN, fc_scan, &fc_backend::scan>;
   f.sort = run<FC_FAMILY_SORT, fc_sort, &fc_backend::sort>;
+  f.random = run<FC_FAMILY_RANDOM, fc_random, &fc_backend::random>;
   set_families(b.device_type, f);
 }
 

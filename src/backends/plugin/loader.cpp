@@ -3,14 +3,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "backends/plugin/backend.h"
 #include "backends/plugin/library_file.h"
-#include "core/config.h"
 #include "core/storage.h"
+#include "dispatch/family_table.h"
 #include "dispatch/observe.h"
 #include "dispatch/snapshot.h"
 
@@ -34,11 +32,15 @@ struct CurrentStream {
 };
 thread_local std::vector<CurrentStream> streams;
 
-int index_of(Device d) { return std::max<int>(d.index, 0); }
-
 void copy_device_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
   if (bytes == 0) return;
   if (!dst_device.is_cpu() && !src_device.is_cpu() && index_of(dst_device) != index_of(src_device)) {
+    Backend& b = backend_of(dst_device);
+    if (b.c.copy_peer) {
+      CallScope s(b, index_of(dst_device));
+      s.check(b.c.copy_peer(b.c.self, &s.context, dst, src, index_of(src_device), bytes, 0), "copy_peer");
+      return;
+    }
     auto host = std::make_unique_for_overwrite<char[]>(bytes);
     copy_device_bytes(host.get(), Device{}, src, src_device, bytes);
     copy_device_bytes(dst, dst_device, host.get(), Device{}, bytes);
@@ -51,7 +53,8 @@ void copy_device_bytes(void* dst, Device dst_device, const void* src, Device src
   Backend& b = backend_of(device);
   CallScope s(b, index_of(device));
   constexpr const char* names[] = {"copy to the device", "copy to the host", "copy on the device"};
-  s.check(b.c.copy(b.c.self, &s.context, dst, src, bytes, kind), names[kind]);
+  s.check(b.c.copy(b.c.self, &s.context, dst, src, bytes, kind, 0), names[kind]);
+  if (kind == FC_DEVICE_TO_HOST) b.errors.raise(b, index_of(device), s.context.stream, false);
 }
 
 void check_struct(const fc_backend& c, const std::string& origin) {
@@ -84,52 +87,10 @@ void drop_incomplete(fc_backend& c) {
   if (!c.host_alloc || !c.host_free) c.host_alloc = nullptr;
   if (!c.counter_names || !c.counters) c.counters = nullptr;
   if (!c.operators || !c.run_operator) c.operators = nullptr;
-}
-
-void host_log(int32_t level, const char* text) {
-  if (level >= FC_LOG_WARNING) warn(text ? text : "");
-  else if (level >= FC_LOG_INFO || std::getenv("FACULA_DEBUG")) std::fprintf(stderr, "facula: %s\n", text ? text : "");
-}
-
-void* host_workspace(fc_context* context, size_t bytes) {
-  return static_cast<CallScope*>(context->host_data)->workspace(bytes);
+  if (!c.functions || !c.call) c.functions = nullptr;
 }
 
 }  // namespace
-
-CallScope::CallScope(Backend& backend, int device)
-    : context{sizeof context, device, stream_of(backend.device_type, device), message_, sizeof message_, this, 0},
-      backend_(backend) {
-  message_[0] = 0;
-}
-
-CallScope::~CallScope() {
-  thread_state().device_ns += context.device_ns;
-  for (auto& [data, bytes] : workspace_) backend_.allocator.release(data, bytes);
-}
-
-void* CallScope::workspace(size_t bytes) noexcept {
-  try {
-    Device device{static_cast<int8_t>(backend_.device_type), static_cast<int8_t>(context.device)};
-    workspace_.reserve(workspace_.size() + 1);
-    void* data = backend_.allocator.allocate(std::max<size_t>(bytes, 1), device).data;
-    workspace_.emplace_back(data, bytes);
-    return data;
-  } catch (...) { return nullptr; }
-}
-
-void CallScope::fail(int status, std::string_view call) {
-  message_[sizeof message_ - 1] = 0;
-  std::string text = str("backend '", backend_.name, "', device ", context.device, ", ", call, ": ");
-  if (message_[0]) text += message_;
-  switch (status) {
-    case FC_OUT_OF_MEMORY: throw OutOfMemoryError(text + (message_[0] ? "" : "out of memory"));
-    case FC_UNSUPPORTED:
-      throw NotImplementedError(text + (message_[0] ? "" : "it claimed this call, but does not do it"));
-    case FC_BAD_INDEX: throw IndexError(text + (message_[0] ? "" : "index out of range"));
-    default: throw Error(text + (message_[0] ? "" : str("failed with status ", status, " and no message")));
-  }
-}
 
 Backend* find_backend(int device_type) { return __atomic_load_n(&by_type[device_type], __ATOMIC_ACQUIRE); }
 
@@ -151,11 +112,6 @@ void* stream_of(int device_type, int index) {
 
 using namespace plugin;
 
-const fc_host& host_services() {
-  static const fc_host host{sizeof(fc_host), FC_ABI_VERSION, version(), host_log, host_workspace};
-  return host;
-}
-
 int register_backend(const fc_backend& given, const std::string& origin) {
   check_struct(given, origin);
   fc_backend c{};
@@ -174,7 +130,7 @@ int register_backend(const fc_backend& given, const std::string& origin) {
     FC_CHECK(find_device_type(c.name) < 0, "backend ", origin, ": the name '", c.name, "' is a built-in device's");
     auto fresh = std::make_unique<Backend>(c, origin);
     fresh->name = c.name;
-    unknown = collect_operators(*fresh);
+    unknown = fresh->read_operators();
     t.backends.reserve(t.backends.size() + 1);
     // Its name is what cannot be taken back: what may fail lies behind us.
     type = fresh->device_type = register_device_type(c.name);
@@ -183,7 +139,7 @@ int register_backend(const fc_backend& given, const std::string& origin) {
     set_allocator(type, &b.allocator);
     set_copy_bytes(type, copy_device_bytes);
     install_families(b);
-    install_operators(b);
+    b.install_operators();
   }
   // A warning may run Python code, which must not happen with the lock held.
   for (const std::string& name : unknown)
@@ -202,6 +158,9 @@ int load_backend(const std::string& path) {
     raise<Error>("load_backend: cannot open ", path, ": ", why ? why : "unknown reason");
   }
   auto entry = reinterpret_cast<fc_backend_entry>(dlsym(library, FC_BACKEND_ENTRY));
+  FC_CHECK(entry || !dlsym(library, "facula_backend_v1"), "load_backend: ", path,
+           ": it was built for version 1 of the backend contract, this Facula has version ", FC_ABI_VERSION,
+           "; rebuild it against this include/facula/backend.h");
   FC_CHECK(entry, "load_backend: ", path, " is no backend of this version: it exports no function ", FC_BACKEND_ENTRY);
   fc_backend c{};
   c.size = sizeof c;
@@ -222,15 +181,16 @@ std::vector<BackendInfo> loaded_backends() {
   }
   std::vector<BackendInfo> out;
   for (Backend* b : all) {
-    BackendInfo info{b->name,
-                     b->origin,
-                     b->device_type,
-                     b->c.device_count,
-                     {},
-                     {},
-                     {},
-                     b->c.stream_create != nullptr,
-                     b->c.host_alloc != nullptr};
+    BackendInfo info{.name = b->name,
+                     .origin = b->origin,
+                     .device_type = b->device_type,
+                     .device_count = b->c.device_count,
+                     .functions = function_lines(*b),
+                     .streams = b->c.stream_create != nullptr,
+                     .pinned_memory = b->c.host_alloc != nullptr,
+                     .single_device = (b->c.flags & FC_BACKEND_SINGLE_DEVICE) != 0,
+                     .exact_memory = (b->c.flags & FC_BACKEND_EXACT_MEMORY) != 0,
+                     .python_module = b->c.python_module ? b->c.python_module : ""};
     for (int d = 0; d < b->c.device_count; ++d) {
       CallScope s(*b, d);
       char text[512] = {};
@@ -238,18 +198,9 @@ std::vector<BackendInfo> loaded_backends() {
       text[sizeof text - 1] = 0;
       info.descriptions.push_back(status == FC_OK ? text : str("(describe failed: ", s.message(), ")"));
     }
-    const std::pair<const char*, const void*> functions[] = {{"copy", reinterpret_cast<const void*>(b->c.family_copy)},
-                                                             {"map", reinterpret_cast<const void*>(b->c.map)},
-                                                             {"reduce", reinterpret_cast<const void*>(b->c.reduce)},
-                                                             {"matmul", reinterpret_cast<const void*>(b->c.matmul)},
-                                                             {"gather", reinterpret_cast<const void*>(b->c.gather)},
-                                                             {"scatter", reinterpret_cast<const void*>(b->c.scatter)},
-                                                             {"scan", reinterpret_cast<const void*>(b->c.scan)},
-                                                             {"sort", reinterpret_cast<const void*>(b->c.sort)}};
-    if (b->c.supports)
-      for (auto& [name, fn] : functions)
-        if (fn) info.families.emplace_back(name);
-    for (auto& path : b->fast_paths) info.operators.push_back(path->name);
+    for (int f = 0; b->c.supports && f < FC_FAMILY_COUNT; ++f)
+      if (has_function(b->c, static_cast<fc_family>(f))) info.families.emplace_back(family_name(static_cast<fc_family>(f)));
+    info.operators = b->operator_names();
     out.push_back(std::move(info));
   }
   return out;
@@ -259,9 +210,14 @@ void synchronise(Device device) {
   Backend& b = backend_of(device);
   CallScope s(b, index_of(device));
   s.check(b.c.synchronise(b.c.self, &s.context), "synchronise");
+  b.errors.raise(b, index_of(device), s.context.stream, !s.context.stream);
 }
 
 MemoryStats backend_memory_stats(Device device) { return backend_of(device).allocator.stats(index_of(device)); }
+void reset_backend_peak(Device device) { backend_of(device).allocator.reset_peak(index_of(device)); }
+std::vector<MemoryBlock> backend_memory_blocks(Device device) {
+  return backend_of(device).allocator.snapshot(index_of(device));
+}
 void empty_backend_cache(Device device) { backend_of(device).allocator.empty(index_of(device)); }
 
 std::vector<Counter> backend_counters(Device device) {
@@ -383,6 +339,25 @@ bool event_done(Device device, void* event) {
   int32_t done = 0;
   s.check(b.c.event_query(b.c.self, &s.context, event, &done), "event_query");
   return done != 0;
+}
+
+void synchronise_event(Device device, void* event) {
+  Backend& b = with_streams(device);
+  CallScope s(b, index_of(device));
+  if (b.c.event_synchronise) s.check(b.c.event_synchronise(b.c.self, &s.context, event), "event_synchronise");
+  else if (!event_done(device, event)) {  // all that was queued is more than what the event waits for
+    s.context.stream = nullptr;
+    s.check(b.c.synchronise(b.c.self, &s.context), "synchronise");
+  }
+}
+
+double event_elapsed(Device device, void* start, void* end) {
+  Backend& b = with_streams(device);
+  FC_CHECK_AS(NotImplementedError, b.c.event_elapsed, "backend '", b.name, "' does not tell the time between events");
+  CallScope s(b, index_of(device));
+  double milliseconds = 0;
+  s.check(b.c.event_elapsed(b.c.self, &s.context, start, end, &milliseconds), "event_elapsed");
+  return milliseconds;
 }
 
 }  // namespace fc

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "core/value.h"
 #include "facula/backend.h"
 
 namespace fc {
@@ -23,11 +24,12 @@ void register_null();  // backends/null
 const fc_host& host_services();
 
 struct BackendInfo {
-  std::string name, origin;
-  int device_type, device_count;
-  std::vector<std::string> descriptions;  // one per device
-  std::vector<std::string> families, operators;
-  bool streams, pinned_memory;
+  std::string name{}, origin{};
+  int device_type = -1, device_count = 0;
+  std::vector<std::string> descriptions{};  // one per device
+  std::vector<std::string> families{}, operators{}, functions{};
+  bool streams = false, pinned_memory = false, single_device = false, exact_memory = false;
+  std::string python_module{};  // empty: none
 };
 std::vector<BackendInfo> loaded_backends();
 
@@ -35,6 +37,16 @@ std::vector<BackendInfo> loaded_backends();
 void synchronise(Device device);
 MemoryStats backend_memory_stats(Device device);
 void empty_backend_cache(Device device);
+void reset_backend_peak(Device device);
+struct MemoryBlock {  // what the host holds of a device's memory
+  const void* address;
+  size_t bytes;
+  size_t requested;  // by the storage that lives in it; 0: kept for reuse
+  void* stream;
+};
+std::vector<MemoryBlock> backend_memory_blocks(Device device);
+// A function of the backend's own. Arguments are None, numbers, texts, lists of numbers, tensors and lists of them.
+Value call_backend(Device device, const std::string& function, std::span<const Value> args);
 struct Counter {
   std::string name;
   uint64_t value;
@@ -58,5 +70,7 @@ void destroy_event(Device device, void* event);
 void record_event(Device device, void* event);  // on the current stream
 void wait_event(Device device, void* event);    // the current stream waits
 bool event_done(Device device, void* event);
+void synchronise_event(Device device, void* event);  // the host waits
+double event_elapsed(Device device, void* start, void* end);  // milliseconds
 
 }  // namespace fc

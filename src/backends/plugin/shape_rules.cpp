@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rule is a function of types, shapes, strides and numbers, so its answers are kept per thread: running it takes
+// tensors on the meta device, a lookup does not. What is long, or changes the size of an out= tensor, is not kept.
+#include "backends/plugin/shape_rules.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "core/error.h"
+
+namespace fc::plugin {
+namespace {
+
+constexpr size_t kKeyWords = 48, kEntries = 64, kResults = 4, kRank = 6;
+
+class Key {
+ public:
+  Key(const Operator& op, const Arg* args) {
+    add(reinterpret_cast<uint64_t>(&op));
+    add(static_cast<uint64_t>(default_dtype()));
+    for (size_t i = 0; i < op.num_args(); ++i) add(args[i]);
+  }
+  bool whole() const { return whole_; }
+  size_t hash() const {
+    uint64_t h = n_;
+    for (size_t i = 0; i < n_; ++i) h = (h ^ words_[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
+    return h;
+  }
+  friend bool operator==(const Key& a, const Key& b) {
+    return a.n_ == b.n_ && std::memcmp(a.words_, b.words_, a.n_ * sizeof(uint64_t)) == 0;
+  }
+
+ private:
+  void add(uint64_t word) {
+    if (n_ < kKeyWords) words_[n_++] = word;
+    else whole_ = false;
+  }
+  void add(const Tensor& t) {
+    if (!t.defined()) return add(~uint64_t{0});
+    add(t.sizes().size() << 16 | static_cast<uint64_t>(static_cast<uint8_t>(t.dtype())) << 8 | t.impl().is_wrapped_number());
+    for (int64_t v : t.sizes()) add(static_cast<uint64_t>(v));
+    for (int64_t v : t.strides()) add(static_cast<uint64_t>(v));
+  }
+  void add(const Arg& a) {
+    auto head = [&](size_t n) { add(n << 8 | static_cast<uint64_t>(a.tag())); };
+    switch (a.tag()) {
+      case Tag::None:
+      case Tag::Device:     // results are made on the call's device
+      case Tag::Generator:  // of what is drawn the shape says nothing
+        return head(0);
+      case Tag::Layout: head(0); return add(static_cast<uint64_t>(a.layout()));
+      case Tag::MemoryFormat: head(0); return add(static_cast<uint64_t>(a.memory_format()));
+      case Tag::DType: head(0); return add(static_cast<uint64_t>(a.dtype()));
+      case Tag::Bool: head(0); return add(uint64_t{a.boolean()});
+      case Tag::Int: head(0); return add(static_cast<uint64_t>(a.integer()));
+      case Tag::Double: head(0); return add(std::bit_cast<uint64_t>(a.real()));
+      case Tag::Scalar: {
+        const Scalar s = a.scalar();
+        head(static_cast<size_t>(s.kind()));
+        add(std::bit_cast<uint64_t>(s.to_complex().re));
+        add(std::bit_cast<uint64_t>(s.to_complex().im));
+        return add(s.is_integral(true) ? static_cast<uint64_t>(s.bits()) : 0);
+      }
+      case Tag::Tensor: head(0); return add(a.tensor());
+      case Tag::TensorList:
+        head(a.tensors().size());
+        for (const Tensor& t : a.tensors()) add(t);
+        return;
+      case Tag::IntList:
+        head(a.ints().size());
+        for (int64_t v : a.ints()) add(static_cast<uint64_t>(v));
+        return;
+      case Tag::BoolList:
+        head(a.bools().size());
+        for (bool v : a.bools()) add(uint64_t{v});
+        return;
+      case Tag::DoubleList:
+        head(a.doubles().size());
+        for (double v : a.doubles()) add(std::bit_cast<uint64_t>(v));
+        return;
+      case Tag::String:
+        head(a.text().size());
+        for (char letter : a.text()) add(static_cast<uint64_t>(static_cast<unsigned char>(letter)));
+        return;
+      default: whole_ = false;
+    }
+  }
+
+  uint64_t words_[kKeyWords];
+  size_t n_ = 0;
+  bool whole_ = true;
+};
+
+struct Geometry {
+  int8_t rank = -1;  // -1: absent
+  DType dtype = DType::Undefined;
+  int64_t sizes[kRank], strides[kRank];
+};
+struct Answer {
+  Geometry results[kResults];
+  uint64_t unknown = 0;
+};
+struct Entry {
+  std::optional<Key> key;
+  Answer answer;
+};
+thread_local std::unique_ptr<Entry[]> entries;
+
+// By the schema a written argument, a view, or something new.
+enum class Origin : uint8_t { Argument, View, New };
+Origin origin_of(const Operator& op, size_t r) {
+  const Alias& alias = op.schema().returns[r].alias;
+  return !alias.set && !alias.all ? Origin::New : alias.write ? Origin::Argument : Origin::View;
+}
+
+Tensor shadow(const Tensor& t) {
+  if (!t.defined()) return {};
+  Tensor s = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), Device{Device::Meta, -1});
+  if (t.impl().is_wrapped_number()) s.impl().set_wrapped_number(true);
+  return s;
+}
+
+// Runs the rule; results are meta tensors then. False: there is none. Resizes what is written as the rule did.
+bool run_rule(const Operator& op, const Arg* args, Value* results, bool& resized) {
+  const size_t n = op.num_args();
+  std::vector<Arg> meta(args, args + n);
+  std::vector<Tensor> tensors(n);
+  std::vector<std::vector<Tensor>> lists(n);
+  for (size_t i = 0; i < n; ++i) {
+    if (args[i].is_tensor()) {
+      tensors[i] = shadow(args[i].tensor());
+      meta[i] = tensors[i];
+    } else if (args[i].is_tensor_list()) {
+      for (const Tensor& t : args[i].tensors()) lists[i].push_back(shadow(t));
+      meta[i] = lists[i];
+    } else if (args[i].tag() == Tag::Device) {
+      meta[i] = Device{Device::Meta, -1};
+    }
+  }
+  const Path path = thread_state().path;
+  try {
+    ExcludeLayers alone(layer::kAll);
+    op.run_kernel(meta.data(), results);
+  } catch (const NotImplementedError&) {
+    thread_state().path = path;
+    return false;
+  }
+  thread_state().path = path;
+  for (uint8_t i : op.written_args()) {
+    const Tensor &mine = tensors[i], &theirs = args[i].is_tensor() ? args[i].tensor() : mine;
+    if (!mine.defined() || Dims::same(mine.sizes(), theirs.sizes())) continue;
+    resize_tensor(theirs, mine.sizes());
+    resized = true;
+  }
+  return true;
+}
+
+}  // namespace
+
+uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Value* results) {
+  const size_t n = op.num_results();
+  uint64_t unmade = 0;
+  auto fill = [&](auto&& make_new, uint64_t unknown) {
+    for (size_t r = 0; r < n; ++r) {
+      const Parameter& returned = op.schema().returns[r];
+      if (returned.type.kind != Kind::Tensor) results[r] = Value();
+      else switch (origin_of(op, r)) {
+          case Origin::Argument:
+            results[r] = Value(args[op.schema().find_alias(returned.alias.set)]);
+            break;
+          case Origin::View:
+            results[r] = Value();
+            unmade |= uint64_t{1} << r;
+            break;
+          case Origin::New:
+            if (unknown >> r & 1) {
+              results[r] = Value();
+              unmade |= uint64_t{1} << r;
+            } else make_new(r);
+        }
+    }
+  };
+  const Key key(op, args);
+  Entry* entry = nullptr;
+  if (key.whole()) {
+    if (!entries) entries = std::make_unique<Entry[]>(kEntries);
+    entry = &entries[key.hash() % kEntries];
+    if (entry->key && *entry->key == key) {
+      const Answer& known = entry->answer;
+      fill(
+          [&](size_t r) {
+            const Geometry& g = known.results[r];
+            const auto rank = static_cast<size_t>(g.rank);
+            results[r] = g.rank < 0 ? Value()
+                                    : Value(empty_strided_tensor({g.sizes, rank}, {g.strides, rank}, g.dtype, device));
+          },
+          known.unknown);
+      return unmade;
+    }
+  }
+  bool resized = false;
+  Answer fresh;
+  bool keep = entry && n <= kResults;
+  if (op.is_view || !run_rule(op, args, results, resized)) fresh.unknown = ~uint64_t{0};
+  auto note = [&](size_t r, const Tensor& t) {
+    if (!keep || !t.defined()) return;
+    if (t.sizes().size() > kRank) {
+      keep = false;
+      return;
+    }
+    Geometry& g = fresh.results[r];
+    g.rank = static_cast<int8_t>(t.sizes().size());
+    g.dtype = t.dtype();
+    std::copy(t.sizes().begin(), t.sizes().end(), g.sizes);
+    std::copy(t.strides().begin(), t.strides().end(), g.strides);
+  };
+  auto here = [&](const Tensor& t) {
+    return t.defined() ? empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device) : Tensor();
+  };
+  fill(
+      [&](size_t r) {
+        if (results[r].tag() == Tag::TensorList) {
+          keep = false;
+          std::vector<Tensor> list = results[r].take_tensors();
+          for (Tensor& t : list) t = here(t);
+          results[r] = Value(std::move(list));
+          return;
+        }
+        note(r, results[r].tensor());
+        results[r] = results[r].tensor().defined() ? Value(here(results[r].tensor())) : Value();
+      },
+      fresh.unknown);
+  if (keep && !resized) *entry = {key, fresh};
+  return unmade;
+}
+
+}  // namespace fc::plugin
