@@ -99,13 +99,98 @@ def test_the_trace(torch, own, tmp_path):
     backward = next(e for e in spans if e["name"] == "MmBackward0")
     assert starts[backward["args"]["External id"]]["ts"] == product["ts"]  # joined to its forward call
     assert any(e["name"] == "[memory]" for e in trace["traceEvents"])
-    by_thread = sorted((e["ts"], -e["dur"]) for e in spans if e["cat"] in ("cpu_op", "user_annotation"))
-    open_ends = []
-    for start, negative in by_thread:  # spans nest
-        while open_ends and open_ends[-1] <= start + 1e-4:
-            open_ends.pop()
-        assert not open_ends or start - negative <= open_ends[-1] + 1e-3
-        open_ends.append(start - negative)
+    check_trace(trace)
+
+
+def check_trace(trace):
+    """The rules of Chrome's trace format, by which Perfetto reads it: what breaks one is dropped or drawn elsewhere."""
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    tracks, flows, named = {}, {}, set()
+    for e in trace["traceEvents"]:
+        assert e["ph"] in "XMisf" and isinstance(e["name"], str) and isinstance(e["pid"], int) and isinstance(e["tid"], int), e
+        assert isinstance(e.get("args", {}), dict)
+        if e["ph"] == "M":
+            assert e["name"] in ("process_name", "thread_name") and isinstance(e["args"]["name"], str)
+            named.add((e["name"], e["pid"], e["tid"] if e["name"] == "thread_name" else 0))
+            continue
+        assert e["ts"] >= 0
+        if e["ph"] == "X":
+            assert e["dur"] >= 0
+            tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], -e["dur"]))
+        elif e["ph"] == "i":
+            assert e["s"] in "gpt"
+        else:
+            ends = flows.setdefault((e["cat"], e["name"], e["id"]), {})
+            assert e["ph"] not in ends and (e["ph"] == "s" or e["bp"] == "e")
+            ends[e["ph"]] = e
+    for (pid, tid), spans in tracks.items():
+        assert ("process_name", pid, 0) in named and (tid == 0 or ("thread_name", pid, tid) in named)
+        open_ends = []
+        for start, negative in sorted(spans):  # spans of a track nest
+            while open_ends and open_ends[-1] <= start + 1e-4:
+                open_ends.pop()
+            assert not open_ends or start - negative <= open_ends[-1] + 1e-3
+            open_ends.append(start - negative)
+    for ends in flows.values():
+        assert ends.keys() == {"s", "f"} and ends["s"]["ts"] <= ends["f"]["ts"]
+        for e in ends.values():  # each end lies in a span, which the arrow joins
+            assert any(start <= e["ts"] <= start - negative for start, negative in tracks[e["pid"], e["tid"]])
+
+
+def test_the_trace_of_threads_and_devices(torch, own, tmp_path):
+    def work():
+        x = torch.ones(3, requires_grad=True)
+        for _ in range(3):
+            (x * 2).exp().sum().backward()
+
+    def elsewhere():
+        x = torch.ones(3, device="null")
+        for _ in range(3):
+            (x + x).to("cpu")
+
+    with torch.profiler.profile(profile_memory=True) as p:
+        threads = [threading.Thread(target=f) for f in (work, work, elsewhere, elsewhere)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    p.export_chrome_trace(tmp_path / "t.json")
+    trace = json.loads((tmp_path / "t.json").read_text())
+    check_trace(trace)
+    events = trace["traceEvents"]
+    assert "null:0" in {e["args"]["name"] for e in events if e["name"] == "process_name"}
+    memory = [e for e in events if e["name"] == "[memory]"]
+    assert [e["ts"] for e in memory] == sorted(e["ts"] for e in memory)
+    on_cpu = [e["args"] for e in memory if e["args"]["Device Type"] == 0]
+    assert on_cpu[0]["Total Allocated"] == on_cpu[0]["Bytes"]
+    assert all(b["Total Allocated"] == a["Total Allocated"] + b["Bytes"] for a, b in zip(on_cpu, on_cpu[1:]))
+
+
+def test_events_are_made_when_they_are_read(torch, own):
+    x = torch.ones(2, 3)
+    with torch.profiler.profile(record_shapes=True, with_flops=True) as p:
+        for i in range(3):
+            with torch.profiler.record_function("outer"):
+                x.mm(x.t())
+            torch.cat([x, x[:i]])
+    events = p.events()
+    outer = [e for e in events if e.name == "outer"]
+    assert len(outer) == 3 and all(e.cpu_parent is None and e.is_user_annotation for e in outer)
+    product = next(e for e in outer[0].cpu_children if e.name == "aten::mm")
+    assert product.cpu_parent is outer[0] and product in events and product.input_shapes == [[2, 3], [3, 2]] and product.flops == 24
+    assert outer[0].flops is None and product.time_range.elapsed_us() == pytest.approx(product.cpu_time_total)
+    assert [e.input_shapes for e in events if e.name == "aten::cat"] == [[[[2, 3], [i, 3]], []] for i in range(3)]
+    product.input_shapes.append("mine")  # what is changed stays, of this event only
+    product.note = 1
+    assert product.input_shapes[-1] == "mine" and product.note == 1 and product.input_shapes is product.input_shapes
+    assert [e for e in events if e.name == "aten::mm"][1].input_shapes == [[2, 3], [3, 2]]
+    with pytest.raises(AttributeError, match="'FunctionEvent' object has no attribute 'nothing'"):
+        product.nothing
+    again = pickle.loads(pickle.dumps(outer[2]))
+    assert again.name == "outer" and again.cpu_children[0].cpu_parent is again and again.cpu_time_total == outer[2].cpu_time_total
+    assert not hasattr(again, "nothing") and "name=outer" in repr(again)
+    del p, outer
+    assert events[0].name == "outer"  # keeps what was recorded
 
 
 def test_stacks_and_modules(torch, own, tmp_path):

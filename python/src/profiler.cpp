@@ -2,9 +2,15 @@
 // The profiler's recorder (observe/recorder.h) from Python, and the stacks that it asks for.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
 
 #include "bind.h"
 #include "files/atomic_file.h"
@@ -102,6 +108,8 @@ nb::list lines(uint32_t stack) {
 nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
 nb::str device(Device d) { return text(str(d)); }
 
+nb::object micro(uint64_t ns) { return nb::float_(static_cast<double>(ns) / 1000); }
+
 nb::list averages(const Recorder& r, bool by_shapes, int stack_depth, bool by_overload) {
   nb::list out;
   for (const observe::Average& a : observe::averages(r, {by_shapes, stack_depth, by_overload}, top_of))
@@ -111,22 +119,137 @@ nb::list averages(const Recorder& r, bool by_shapes, int stack_depth, bool by_ov
   return out;
 }
 
+// Strings that many rows have, made once.
+class Texts {
+ public:
+  nb::object of(const std::string* kept) { return kept ? of(std::string_view(*kept)) : of(std::string_view("")); }
+  nb::object of(std::string_view kept) { return find(kept.data(), kept); }  // kept for ever: known by its address
+  nb::object of(Device d) {
+    nb::object& known = devices_[{d.type, d.index}];
+    if (!known.is_valid()) known = device(d);
+    return known;
+  }
+  nb::object name(const Row& row) { return row.op ? find(row.op, row.shown_name()) : of(row.name); }
+  nb::object overload(const Row& row) { return of(row.op ? &row.op->schema().overload : nullptr); }
+
+ private:
+  nb::object find(const void* key, std::string_view content) {
+    nb::object& known = texts_[key];
+    if (!known.is_valid()) known = text(content);
+    return known;
+  }
+  std::unordered_map<const void*, nb::object> texts_;
+  std::map<std::pair<int, int>, nb::object> devices_;
+};
+
 nb::list rows(const Recorder& r) {
   nb::list out;
+  Texts texts;
   std::string shapes;
   for (auto& log : r.logs())
     for (size_t i = 0; i < log->rows.size(); ++i) {
       const Row& row = log->rows[i];
       shapes.clear();
       if (row.detail) observe::write_detail(shapes, *log, row, observe::Detail::Shapes);
-      out.append(nb::make_tuple(text(row.shown_name()), text(row.op ? row.op->schema().overload : ""), log->thread,
-                                row.start, row.end, row.self, row.id, row.parent, row.forward,
-                                text(to_string(row.kind)), text(to_string(row.path)), row.failed, device(row.where),
-                                text(shapes), lines(row.stack), row.memory, row.self_memory, row.device_memory,
-                                row.self_device_memory, row.flops, row.bytes, row.device_ns, row.self_device_ns,
-                                text(row.text ? *row.text : std::string())));
+      out.append(nb::make_tuple(texts.name(row), texts.overload(row), log->thread, row.start, row.end, row.self, row.id,
+                                row.parent, row.forward, texts.of(to_string(row.kind)), texts.of(to_string(row.path)),
+                                row.failed, texts.of(row.where), text(shapes), lines(row.stack), row.memory,
+                                row.self_memory, row.device_memory, row.self_device_memory, row.flops, row.bytes,
+                                row.device_ns, row.self_device_ns, texts.of(row.text)));
     }
   return out;
+}
+
+// Calls and ranges in the order in which they began, thread by thread. What Python sees of one is made when it is asked
+// for: programs look at few of a million.
+class Events {
+ public:
+  explicit Events(Ref<Recorder> r);
+  size_t size() const { return items_.size(); }
+  nb::object attribute(size_t i, std::string_view name);          // of FunctionEvent; times are microseconds
+  int64_t parent(size_t i) const { return items_.at(i).parent; }  // -1: none on the same thread
+  nb::list children(size_t i) const;
+
+ private:
+  struct Item {
+    const observe::Log* log;
+    const Row* row;
+    int64_t parent = -1;
+  };
+  Ref<Recorder> recorder_;  // owns the rows
+  std::vector<Item> items_;
+  std::vector<size_t> first_child_, children_;  // those of i are children_[first_child_[i] ... first_child_[i + 1] - 1]
+  Texts texts_;
+};
+
+Events::Events(Ref<Recorder> r) : recorder_(std::move(r)) {
+  for (auto& log : recorder_->logs())
+    for (size_t i = 0; i < log->rows.size(); ++i)
+      if (const Row& row = log->rows[i]; row.kind == EventKind::Call || row.kind == EventKind::Range)
+        items_.push_back({log.get(), &row});
+  std::ranges::stable_sort(items_, {}, [](const Item& e) {
+    return std::tuple(e.log->thread, e.row->start, ~e.row->end);  // the outer one of two that begin at once
+  });
+  std::unordered_map<uint64_t, size_t> by_id;
+  by_id.reserve(items_.size());
+  for (size_t i = 0; i < items_.size(); ++i) by_id[items_[i].row->id] = i;
+  first_child_.resize(items_.size() + 1);
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const auto it = by_id.find(items_[i].row->parent);
+    if (it == by_id.end() || it->second == i || items_[it->second].log != items_[i].log) continue;
+    items_[i].parent = static_cast<int64_t>(it->second);
+    ++first_child_[it->second + 1];
+  }
+  std::partial_sum(first_child_.begin(), first_child_.end(), first_child_.begin());
+  children_.resize(first_child_.back());
+  std::vector<size_t> next(first_child_.begin(), first_child_.end() - 1);
+  for (size_t i = 0; i < items_.size(); ++i)
+    if (items_[i].parent >= 0) children_[next[static_cast<size_t>(items_[i].parent)]++] = i;
+}
+
+nb::list Events::children(size_t i) const {
+  nb::list out;
+  for (size_t k = first_child_.at(i); k < first_child_.at(i + 1); ++k) out.append(children_[k]);
+  return out;
+}
+
+nb::object Events::attribute(size_t i, std::string_view name) {
+  using Make = nb::object (*)(Events&, const Item&);
+  static const std::unordered_map<std::string_view, Make> made = {
+      {"name", [](Events& s, const Item& e) { return s.texts_.name(*e.row); }},
+      {"overload_name", [](Events& s, const Item& e) { return s.texts_.overload(*e.row); }},
+      {"kind", [](Events& s, const Item& e) { return s.texts_.of(to_string(e.row->kind)); }},
+      {"path", [](Events& s, const Item& e) { return s.texts_.of(to_string(e.row->path)); }},
+      {"device", [](Events& s, const Item& e) { return s.texts_.of(e.row->where); }},
+      {"text", [](Events& s, const Item& e) { return s.texts_.of(e.row->text); }},
+      {"thread", [](Events&, const Item& e) { return nb::cast(e.log->thread); }},
+      {"id", [](Events&, const Item& e) { return nb::cast(e.row->id); }},
+      {"parent_id", [](Events&, const Item& e) { return nb::cast(e.row->parent); }},
+      {"forward_id", [](Events&, const Item& e) { return nb::cast(e.row->forward); }},
+      {"failed", [](Events&, const Item& e) { return nb::cast(e.row->failed); }},
+      {"stack", [](Events&, const Item& e) -> nb::object { return lines(e.row->stack); }},
+      {"cpu_memory_usage", [](Events&, const Item& e) { return nb::cast(e.row->memory); }},
+      {"self_cpu_memory_usage", [](Events&, const Item& e) { return nb::cast(e.row->self_memory); }},
+      {"device_memory_usage", [](Events&, const Item& e) { return nb::cast(e.row->device_memory); }},
+      {"self_device_memory_usage", [](Events&, const Item& e) { return nb::cast(e.row->self_device_memory); }},
+      {"flops", [](Events&, const Item& e) { return e.row->flops ? nb::cast(e.row->flops) : nb::none(); }},
+      {"bytes", [](Events&, const Item& e) { return nb::cast(e.row->bytes); }},
+      {"cpu_time_total", [](Events&, const Item& e) { return micro(e.row->end - e.row->start); }},
+      {"self_cpu_time_total", [](Events&, const Item& e) { return micro(e.row->self); }},
+      {"device_time_total", [](Events&, const Item& e) { return micro(e.row->device_ns); }},
+      {"self_device_time_total", [](Events&, const Item& e) { return micro(e.row->self_device_ns); }},
+      {"_start", [](Events& s, const Item& e) { return micro(e.row->start - s.recorder_->started()); }},
+      {"_end", [](Events& s, const Item& e) { return micro(e.row->end - s.recorder_->started()); }},
+      {"_shapes",  // as the text of a list
+       [](Events&, const Item& e) -> nb::object {
+         std::string shapes;
+         observe::write_detail(shapes, *e.log, *e.row, observe::Detail::Shapes);
+         return text(shapes);
+       }},
+  };
+  const auto it = made.find(name);
+  if (it == made.end()) throw nb::attribute_error(str("'FunctionEvent' object has no attribute '", name, "'").c_str());
+  return it->second(*this, items_.at(i));
 }
 
 nb::list memory_rows(const Recorder& r) {
@@ -199,6 +322,11 @@ void bind_profiler(nb::module_& m) {
       .def("nodes", &nodes)
       .def("calls", &own_calls)
       .def("call_counts", &own_call_counts);
+  nb::class_<Events>(m, "_Events")
+      .def("__len__", &Events::size)
+      .def("attribute", &Events::attribute)
+      .def("parent", &Events::parent)
+      .def("children", &Events::children);
   nb::class_<PythonRecorder>(m, "_Recorder")
       .def(
           "__init__",
@@ -221,6 +349,7 @@ void bind_profiler(nb::module_& m) {
       .def("__len__", [](const PythonRecorder& p) { return p.r->size(); })
       .def("averages", [](const PythonRecorder& p, bool shapes, int depth,
                           bool overload) { return averages(*p.r, shapes, depth, overload); })
+      .def("events", [](const PythonRecorder& p) { return std::make_unique<Events>(p.r); })
       .def("rows", [](const PythonRecorder& p) { return rows(*p.r); })
       .def("memory", [](const PythonRecorder& p) { return memory_rows(*p.r); })
       .def("call_tree", [](const PythonRecorder& p) { return observe::add_up(*p.r); })

@@ -84,6 +84,27 @@ void keep(std::vector<int64_t>& out, const Arg& a) {
   }
 }
 
+// Calls in a loop have equal arguments: what was kept lately is not kept again. Returns Row::detail.
+uint32_t keep_arguments(Log& log, const Event& e) {
+  std::vector<int64_t>& all = log.details;
+  const size_t first = all.size();
+  if (first >= UINT32_MAX) return 0;  // no number is left
+  all.push_back(static_cast<int64_t>(e.op->num_args()));
+  for (const Arg& a : e.arguments()) keep(all, a);
+  uint64_t hash = 0;
+  for (size_t i = first; i < all.size(); ++i)
+    hash = (hash ^ static_cast<uint64_t>(all[i])) * 0x9e3779b97f4a7c15U, hash ^= hash >> 32;
+  uint32_t& recent = log.recent[hash % std::size(log.recent)];
+  // The numbers say themselves where they end, so equal ones up to there are the same arguments.
+  const size_t length = all.size() - first;
+  if (recent && recent - 1 + length <= first &&
+      std::equal(all.begin() + static_cast<ptrdiff_t>(first), all.end(),
+                 all.begin() + static_cast<ptrdiff_t>(recent - 1)))
+    all.resize(first);
+  else recent = static_cast<uint32_t>(first) + 1;
+  return recent;
+}
+
 template <class Numbers>
 void write_list(std::string& out, const Numbers* from, int64_t n) {
   out += '[';
@@ -266,11 +287,7 @@ void Recorder::begin(Log& log, const Event& e, uint32_t stack) {
     if (e.m) r.text = intern(str(e.batch, " x ", e.m, " x ", e.n, " x ", e.k));
   }
   if (e.kind == EventKind::Call) {
-    if (options_.shapes && e.op->num_args()) {
-      r.detail = static_cast<uint32_t>(log.details.size()) + 1;
-      log.details.push_back(static_cast<int64_t>(e.op->num_args()));
-      for (const Arg& a : e.arguments()) keep(log.details, a);
-    }
+    if (options_.shapes && e.op->num_args()) r.detail = keep_arguments(log, e);
     if (options_.flops) r.flops = e.op->count_flops(e.args);
   }
   r.start = now_ns();  // the time that this took is the caller's

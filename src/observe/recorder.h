@@ -72,6 +72,7 @@ struct Log {  // of one thread
   Chunks<Row> rows;  // in the order in which they ended
   Chunks<MemoryRow> memory;
   std::vector<int64_t> details;
+  uint32_t recent[64] = {};  // by hash: Row::detail of arguments that were kept lately
   std::vector<Row> open;
 };
 

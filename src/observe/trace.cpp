@@ -4,8 +4,12 @@
 // a process of their own, as long as the device says it worked.
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/device.h"
 #include "observe/recorder.h"
@@ -89,8 +93,13 @@ class Trace {
     find_forward();
     for (auto& log : r_.logs()) {
       name("thread_name", pid_, log->thread, log->thread == static_cast<uint64_t>(pid_) ? "main thread" : "thread");
-      for (size_t i = 0; i < log->rows.size(); ++i) row(*log, log->rows[i]);
+      for (size_t i = 0; i < log->rows.size(); ++i)
+        if (const Row& r = log->rows[i]; !on_device(r)) {
+          row(*log, r, pid_, log->thread, r.start, r.end - r.start);
+          if (r.kind == EventKind::Range && r.forward) flow(*log, r);
+        }
     }
+    devices();
     memory();
     name("process_name", pid_, 0, "facula");
     for (auto& [device, number] : devices_) name("process_name", number, 0, device);
@@ -103,9 +112,31 @@ class Trace {
   }
 
  private:
-  struct Place {
+  struct Position {
     uint64_t thread, start;
   };
+
+  static Device device_of(const Row& r) { return r.where.is_cpu() ? r.from : r.where; }
+  static bool on_device(const Row& r) {
+    return r.kind != EventKind::Call && r.kind != EventKind::Range && !device_of(r).is_cpu();
+  }
+
+  // Work of a device is shown when it can have run at the earliest: after it was asked for, and after what was asked for
+  // before it. Spans of one track may not overlap.
+  void devices() {
+    std::vector<std::pair<const Log*, const Row*>> work;
+    for (auto& log : r_.logs())
+      for (size_t i = 0; i < log->rows.size(); ++i)
+        if (on_device(log->rows[i])) work.emplace_back(log.get(), &log->rows[i]);
+    std::ranges::stable_sort(work, {}, [](const auto& w) { return w.second->start; });
+    std::map<int64_t, uint64_t> free;  // by process: from when on
+    for (auto& [log, r] : work) {
+      const int64_t process = process_of(device_of(*r));
+      const uint64_t start = std::max(r->start, free[process]), took = r->device_ns ? r->device_ns : r->end - r->start;
+      row(*log, *r, process, 0, start, took);
+      free[process] = start + took;
+    }
+  }
 
   void find_forward() {  // the calls that some node of backward belongs to
     for (auto& log : r_.logs())
@@ -127,10 +158,10 @@ class Trace {
     out_ << "}},\n";
   }
 
-  int64_t process_of(Device d) {  // devices get numbers of their own, from 1 on
+  int64_t process_of(Device d) {  // devices get numbers of their own, above the process's
     std::string text = str(d);
     auto [it, fresh] = devices_.try_emplace(std::move(text), 0);
-    if (fresh) it->second = static_cast<int64_t>(devices_.size());
+    if (fresh) it->second = pid_ + static_cast<int64_t>(devices_.size());
     return it->second;
   }
 
@@ -140,12 +171,10 @@ class Trace {
     out_.time(ts);
   }
 
-  void row(const Log& log, const Row& r) {
-    const Device device = r.where.is_cpu() ? r.from : r.where;
-    const bool elsewhere = r.kind != EventKind::Call && r.kind != EventKind::Range && !device.is_cpu();
-    head("X", category(r), elsewhere ? process_of(device) : pid_, elsewhere ? 0 : log.thread, r.start);
+  void row(const Log& log, const Row& r, int64_t pid, uint64_t tid, uint64_t start, uint64_t took) {
+    head("X", category(r), pid, tid, start);
     out_ << ", \"dur\": ";
-    out_.time(elsewhere && r.device_ns ? r.device_ns : r.end - r.start);
+    out_.time(took);
     out_ << ", \"name\": ";
     out_.quoted(r.shown_name());
     out_ << ", \"args\": {\"External id\": " << r.id;
@@ -164,7 +193,7 @@ class Trace {
     if (r.failed) out_ << ", \"Failed\": true";
     if (r.bytes) out_ << ", \"Bytes\": " << r.bytes;
     if (r.flops) out_ << ", \"Flops\": " << r.flops;
-    if (r.device_ns && !elsewhere) {
+    if (r.device_ns && !on_device(r)) {
       out_ << ", \"Device time (us)\": ";
       out_.time(r.device_ns);
     }
@@ -183,12 +212,11 @@ class Trace {
       out_.quoted(stack_text_(r.stack));
     }
     out_ << "}},\n";
-    if (r.kind == EventKind::Range && r.forward) flow(log, r);
     out_.flush_if_full();
   }
 
   void flow(const Log& log, const Row& backward) {
-    const Place& forward = forward_.at(backward.forward);
+    const Position& forward = forward_.at(backward.forward);
     if (!forward.start) return;
     head("s", "fwdbwd", pid_, forward.thread, forward.start);
     out_ << ", \"name\": \"fwdbwd\", \"id\": " << backward.id << "},\n";
@@ -197,24 +225,27 @@ class Trace {
   }
 
   void memory() {
-    std::map<std::string, int64_t> totals;
+    std::vector<std::pair<uint64_t, const MemoryRow*>> changes;  // of all threads, since totals are
     for (auto& log : r_.logs())
-      for (size_t i = 0; i < log->memory.size(); ++i) {
-        const MemoryRow& m = log->memory[i];
-        const int64_t total = totals[str(m.where)] += m.bytes;
-        head("i", "cpu_instant_event", pid_, log->thread, m.time);
-        out_ << ", \"s\": \"t\", \"name\": \"[memory]\", \"args\": {\"Total Allocated\": " << total
-             << ", \"Bytes\": " << m.bytes << ", \"Addr\": " << m.address << ", \"Device Type\": " << int{m.where.type}
-             << ", \"Device Id\": " << int{m.where.index} << ", \"External id\": " << m.call << "}},\n";
-        out_.flush_if_full();
-      }
+      for (size_t i = 0; i < log->memory.size(); ++i) changes.emplace_back(log->thread, &log->memory[i]);
+    std::ranges::stable_sort(changes, {}, [](const auto& change) { return change.second->time; });
+    std::map<std::pair<int, int>, int64_t> totals;
+    for (auto& [thread, m] : changes) {
+      const int type = m->where.type, index = m->where.index;
+      const int64_t total = totals[{type, index}] += m->bytes;
+      head("i", "cpu_instant_event", pid_, thread, m->time);
+      out_ << ", \"s\": \"t\", \"name\": \"[memory]\", \"args\": {\"Total Allocated\": " << total
+           << ", \"Bytes\": " << m->bytes << ", \"Addr\": " << m->address << ", \"Device Type\": " << type
+           << ", \"Device Id\": " << index << ", \"External id\": " << m->call << "}},\n";
+      out_.flush_if_full();
+    }
   }
 
   const Recorder& r_;
   std::string (*stack_text_)(uint32_t);
   Text out_;
   int64_t pid_;
-  std::unordered_map<uint64_t, Place> forward_;
+  std::unordered_map<uint64_t, Position> forward_;
   std::map<std::string, int64_t> devices_;
 };
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the profiler recorded, as PyTorch's classes: events, averages by name, tables."""
 
-import ast
 import enum
+import json
 import math
 
 
@@ -29,8 +29,8 @@ def _format_memory(n: int) -> str:
 class _Times:
     """Times in microseconds and their texts; `count` calls."""
 
+    __slots__ = ()
     count = 1
-    cpu_time_total = self_cpu_time_total = device_time_total = self_device_time_total = 0.0
     is_async = is_remote = is_legacy = False
     node_id = -1
     use_device = None
@@ -66,19 +66,31 @@ class Interval:
 
 
 class FunctionEvent(_Times):
-    """One call or range."""
+    """One call or range: number `index` of what was recorded. What is asked of it is made then, as programs look at few of a million."""
 
-    def __init__(self, row, zero):
-        (self.name, self.overload_name, self.thread, start, end, self_ns, self.id, self.parent_id, self.forward_id, self.kind, self.path, self.failed, self.device,
-         shapes, self.stack, self.cpu_memory_usage, self.self_cpu_memory_usage, self.device_memory_usage, self.self_device_memory_usage, self.flops, self.bytes,
-         device_ns, self_device_ns, self.text) = row  # fmt: skip
-        self.time_range = Interval((start - zero) / 1000, (end - zero) / 1000)
-        self.cpu_time_total, self.self_cpu_time_total = (end - start) / 1000, self_ns / 1000
-        self.device_time_total, self.self_device_time_total = device_ns / 1000, self_device_ns / 1000
-        self.input_shapes = ast.literal_eval(shapes) if shapes else []
-        self.is_user_annotation = self.kind == "range" and self.text != "backward"
-        self.cpu_parent, self.cpu_children = None, []
-        self.flops = self.flops or None
+    __slots__ = ("_recorded", "_index", "_events", "__dict__")
+
+    def __init__(self, recorded, index, events):
+        self._recorded, self._index, self._events = recorded, index, events
+
+    def __getattr__(self, name):
+        if name in FunctionEvent.__slots__:  # of a copy, which has all its attributes
+            raise AttributeError(f"'FunctionEvent' object has no attribute '{name}'")
+        make = _MADE.get(name)
+        value = self._recorded.attribute(self._index, name) if make is None else make(self)
+        if type(value) in (list, Interval):  # what its reader may change is kept
+            self.__dict__[name] = value
+        return value
+
+    def _children(self):
+        return [self._events[i] for i in self._recorded.children(self._index)]
+
+    def _parent(self):
+        parent = self._recorded.parent(self._index)
+        return None if parent < 0 else self._events[parent]
+
+    def __reduce__(self):
+        return object.__new__, (FunctionEvent,), {name: getattr(self, name) for name in _ATTRIBUTES}
 
     trace_name = property(lambda self: self.name)
     key = property(lambda self: self.name)
@@ -88,8 +100,23 @@ class FunctionEvent(_Times):
                 f"cpu_children={[c.id for c in self.cpu_children]} thread={self.thread} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>")  # fmt: skip
 
 
+# What is made of several facts.
+_MADE = {
+    "time_range": lambda e: Interval(e._start, e._end),
+    "input_shapes": lambda e: json.loads(e._shapes),
+    "is_user_annotation": lambda e: e.kind == "range" and e.text != "backward",
+    "cpu_parent": FunctionEvent._parent,
+    "cpu_children": FunctionEvent._children,
+}
+_ATTRIBUTES = ("name", "overload_name", "thread", "id", "parent_id", "forward_id", "kind", "path", "failed", "device", "text", "stack", "cpu_memory_usage",
+               "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "flops", "bytes", "cpu_time_total", "self_cpu_time_total",
+               "device_time_total", "self_device_time_total", *_MADE)  # fmt: skip
+
+
 class FunctionEventAvg(_Times):
     """All calls of one name (and shape, and stack, where asked)."""
+
+    cpu_time_total = self_cpu_time_total = device_time_total = self_device_time_total = 0.0
 
     def __init__(self, row=None):
         self.key, self.overload_name, shapes, self.stack, self.count = "", "", "", [], 0

@@ -232,16 +232,10 @@ class profile:
 
     def events(self):
         """Every call and range, in the order in which they began."""
-        recorder = self._recorded()
-        rows = [FunctionEvent(row, recorder.started) for row in recorder.rows() if row[9] in ("call", "range")]
-        rows.sort(key=lambda e: (e.thread, e.time_range.start, -e.time_range.end))
-        by_id = {e.id: e for e in rows}
-        for event in rows:
-            parent = by_id.get(event.parent_id)
-            if parent is not None and parent is not event and parent.thread == event.thread:
-                event.cpu_parent = parent
-                parent.cpu_children.append(event)
-        return EventList(rows, profile=self)
+        recorded = self._recorded().events()
+        events = EventList(profile=self)
+        events.extend(FunctionEvent(recorded, i, events) for i in range(len(recorded)))
+        return events
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
         """Calls added up by name, and by shapes or the top of the stack where asked."""
