@@ -23,6 +23,9 @@ def test_cuda(torch):
         cuda.Stream()
     with pytest.raises(TypeError, match="type torch.cuda.FloatTensor not available"):
         cuda.FloatTensor(2)
+    assert cuda.ComplexFloatStorage.dtype is torch.complex64 and not isinstance(torch.ones(1).storage(), cuda.FloatStorage)
+    with pytest.raises(AssertionError, match="not compiled with CUDA"):
+        cuda.FloatStorage(2)
     for call in (lambda: torch.zeros(1, device="cuda"), lambda: torch.ones(1).cuda(), lambda: torch.ones(1).to("cuda:0"), lambda: torch.tensor([1], device="cuda"),
                  lambda: torch.nn.Linear(1, 1).cuda(), lambda: torch.randn(2, device="cuda")):  # fmt: skip
         with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):

@@ -162,3 +162,45 @@ def test_capturable_needs_an_accelerator(torch):
     p.grad = torch.ones(1)
     with pytest.raises(AssertionError, match="If capturable=True"):
         torch.optim.Adam([p], capturable=True).step()
+
+
+def test_other_parameters_and_state_for_a_while(torch):
+    def model(value):
+        return {"a": leaf(torch, value), "b": leaf(torch, value + 1)}
+
+    def run(made, params):
+        for p in params.values():
+            p.grad = torch.full_like(p, 0.5)
+        made.step()
+
+    def adam(params):
+        return torch.optim.Adam([{"params": [params["a"]]}, {"params": [params["b"]], "lr": 0.5}], lr=0.1)
+
+    own, other = model(1.0), model(5.0)
+    made, theirs = adam(own), adam(other)
+    run(made, own)
+    run(theirs, other)
+    state, twin = theirs.state_dict(), {k: v.detach().clone().requires_grad_() for k, v in other.items()}
+    state["param_groups"][0]["lr"] = 0.25
+    before = {k: v.detach().clone() for k, v in own.items()}, made.state, [dict(g) for g in made.param_groups]
+    with torch.optim.swap_in_optimizer_params_and_state(made, twin, state):
+        run(made, twin)
+        assert made.param_groups[0]["lr"] == 0.25 and made.param_groups[1]["params"][0] is twin["b"] and set(made.state) == set(twin.values())
+    assert state["state"][0]["step"].item() == 2.0 and all(torch.equal(own[k], before[0][k]) for k in own)
+    assert made.state is before[1] and [dict(g) for g in made.param_groups] == before[2]
+    expected = torch.tensor([other["a"].item() - 0.25])
+    assert torch.allclose(twin["a"].detach(), expected, atol=1e-4) and twin["b"].item() != other["b"].item()
+
+    swap = torch.optim.swap_in_optimizer_params_and_state
+    for params, given in (
+        (twin, {"state": {}, "param_groups": state["param_groups"][:1]}), (twin, {"state": [], "param_groups": state["param_groups"]}), (twin, []),
+        (twin, {"state": {7: {}}, "param_groups": state["param_groups"]}), ({"a": twin["a"]}, state),
+        (twin, {"state": {}, "param_groups": [{"params": [0]}, {"params": [1]}]}), (twin, {"state": {}, "param_groups": [{"params": [0, 1]}, {"params": []}]}),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="swap"), swap(made, params, given):
+            pass
+    with pytest.raises(RuntimeError, match="state"), swap(adam(own), twin, state):
+        pass
+    with pytest.raises(KeyError), swap(made, twin, state):
+        raise KeyError
+    assert made.state is before[1] and made.param_groups[0]["params"][0] is own["a"]

@@ -5,6 +5,7 @@ from facula import _missing
 from facula.optim import functional
 from facula.optim._adafactor import Adafactor
 from facula.optim._muon import Muon
+from facula.optim._stateless import swap_in_optimizer_params_and_state
 from facula.optim.adadelta import Adadelta
 from facula.optim.adagrad import Adagrad
 from facula.optim.adam import Adam
@@ -23,6 +24,7 @@ from facula.optim.sparse_adam import SparseAdam
 __all__ = [
     "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam",
     "RMSprop", "Rprop", "SGD", "SparseAdam", "functional", "lr_scheduler", "swa_utils",
+    "swap_in_optimizer_params_and_state",
 ]  # fmt: skip
 
 __getattr__ = _missing.missing("facula.optim", ("lr_scheduler", "swa_utils"))
