@@ -110,6 +110,48 @@ def test_the_bytes_are_those_of_pytorch(torch, tmp_path, name):
     assert found == RECORDED["cases"][name]
 
 
+def test_the_graph_of_a_model(torch, tmp_path, capsys):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True), torch.nn.Dropout())
+            self.register_buffer("shift", torch.ones(2))
+            self.other = torch.ones(2)  # no parameter, no buffer
+
+        def forward(self, x, more):
+            if x.sum() > 1e9:  # a run is recorded: programs may look at values
+                return x
+            a, b = self.body(self.body(x)).split(2, 1)
+            return {"sum": a + self.shift, "rest": (b * more["scale"], self.other)}
+
+    net, x = Net(), torch.ones(3, 4)
+    net.body[2].eval()
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(net, (x, {"scale": torch.ones(2)}), verbose=True)
+        with pytest.raises(RuntimeError):
+            writer.add_graph(net, (torch.ones(3, 5), {}))
+    assert net.training and net.body.training and not net.body[2].training and not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
+    _, graph, metadata = map(fields, records(next(tmp_path.glob("events.*"))))
+    assert fields(metadata[8][0])[1] == [b"step1"] and b"/device:CPU:0" in fields(metadata[8][0])[2][0]
+    graph = fields(graph[4][0])
+    assert fields(graph[4][0]) == {1: [22]}
+    nodes = {node[1][0].decode(): node for node in map(fields, graph[1])}
+    inputs = {name: [x.decode() for x in node.get(3, [])] for name, node in nodes.items()}
+    assert len(nodes) == len(graph[1]) and "Net/split = aten::split(" in capsys.readouterr().out
+
+    first = "Net/Sequential[body]/Linear[0]"
+    assert inputs[f"{first}/linear"] == ["input/x", f"{first}/weight", f"{first}/bias"]
+    assert inputs[f"{first}/linear_1"] == ["Net/Sequential[body]/Dropout[2]/dropout", f"{first}/weight", f"{first}/bias"]  # the same module again
+    assert inputs["Net/add"] == ["Net/split", "Net/shift"] and inputs["Net/mul"] == ["Net/split:1", "input/more"]
+    assert inputs["output/output.1"] == ["Net/add"] and inputs["output/output.3"] == ["Net/constant"]
+    assert nodes["Net/split"][2] == [b"aten::split"] and nodes[f"{first}/weight"][2] == [b"prim::GetAttr"] and nodes["input/x"][2] == [b"IO Node"]
+    attributes = {fields(a)[1][0]: fields(fields(a)[2][0]) for a in nodes["Net/split"][5]}
+    shapes = [[fields(d)[1][0] for d in fields(shape)[2]] for shape in fields(attributes[b"_output_shapes"][1][0])[7]]
+    assert shapes == [[3, 2], [3, 2]] and attributes[b"attr"][2] == [b"{ split_size : 2,  dim : 1}"]
+    everything = {name.partition(":")[0] for names in inputs.values() for name in names}
+    assert everything <= set(nodes)
+
+
 def test_every_case_is_recorded(torch):
     assert set(RECORDED["cases"]) == set(tensorboard_cases.cases(torch))
 
@@ -169,7 +211,9 @@ def test_errors_and_the_rest(torch, tmp_path):
             (lambda: writer.add_hparams({"bad": object()}, {}), ValueError, "should be one of int"),
             (lambda: writer.add_hparams([], {}), TypeError, "hparam_dict should be a dictionary"),
             (lambda: writer.add_hparams({"lr": 1}, {}, {"lr": 2}), TypeError, "hparam_domain_discrete"),
-            (lambda: writer.add_graph(torch.nn.Linear(1, 1)), NotImplementedError, "TorchScript"),
+            (lambda: writer.add_graph(torch.nn.Linear(1, 1)), TypeError, "needs an input of it"),
+            (lambda: writer.add_graph(len, torch.ones(1)), TypeError, "needs a module, not builtin"),
+            (lambda: writer.add_onnx_graph("x.onnx"), NotImplementedError, "ONNX"),
             (lambda: writer.add_onnx_graph("x"), NotImplementedError, "ONNX"),
         ):
             with pytest.raises(error, match=words):

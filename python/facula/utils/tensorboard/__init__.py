@@ -5,7 +5,7 @@ import os
 import socket
 import time
 
-from facula.utils.tensorboard import summary
+from facula.utils.tensorboard import _graph, summary
 from facula.utils.tensorboard._embedding import write_embedding, write_projector_config
 from facula.utils.tensorboard._events import EventFile, message
 
@@ -176,8 +176,19 @@ class SummaryWriter:
                 writer.add_scalar(tag, value, global_step)
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
-        """The graph of a model: recording it needs TorchScript's tracer, which is not here yet."""
-        raise NotImplementedError("SummaryWriter.add_graph: Facula does not trace models into TorchScript's graphs yet; torch.fx.symbolic_trace shows a model's graph")
+        """The graph of a module, from one run in evaluation mode on an input or a tuple of them. verbose: prints it, too."""
+        from facula.nn import Module
+
+        if not isinstance(model, Module) or input_to_model is None:
+            what = "an input of it" if isinstance(model, Module) else f"a module, not {type(model).__name__}"
+            raise TypeError(f"SummaryWriter.add_graph: the graph is recorded by a run and needs {what}: add_graph(model, input_to_model)")
+        inputs = tuple(input_to_model) if isinstance(input_to_model, (tuple, list)) else (input_to_model,)
+        nodes = _graph.record(model, inputs)
+        if verbose:
+            print(*(f"{name} = {kind}({', '.join(given)}) {attributes}" for name, kind, given, attributes, _ in nodes), sep="\n")
+        events = self._get_file_writer().event_writer
+        events.add(message(4, _graph.encoded(nodes)))
+        events.add(message(8, message(1, "step1"), message(2, _graph.RUN_METADATA)))
 
     def add_onnx_graph(self, prototxt):
         """The graph in an ONNX file: they are not read here."""
