@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages that tools write, in a headless browser: `make test-pages` installs one; without it the tests are skipped."""
 
+import base64
+import fcntl
 import html
+import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import threading
 import urllib.parse
 
+import facula as torch
 import pytest
-
 from facula.library_profile import model, page
 from facula.library_profile.record import Calls, Place, Product, Samples
 
@@ -18,10 +23,89 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 pytestmark = pytest.mark.skipif(not BROWSER, reason="no chromium: make test-pages installs it")
 
 
+def command(tmp_path, *options):
+    """It asks for no network, no display and no sandbox, which containers do not allow."""
+    return [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", f"--user-data-dir={tmp_path}/browser", *options]
+
+
 def browse(path, *options, tmp_path):
-    """What chromium prints. It asks for no network, no display and no sandbox, which containers do not allow."""
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", f"--user-data-dir={tmp_path}/browser", *options]
-    return subprocess.run([*command, path], capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": str(tmp_path)}).stdout
+    """What chromium prints."""
+    return subprocess.run([*command(tmp_path, *options), path], capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": str(tmp_path)}).stdout
+
+
+class Browser:
+    """A page, with a mouse and a keyboard: messages of the DevTools protocol over two pipes, each ended by a zero."""
+
+    def __init__(self, tmp_path):
+        theirs_in, self._to = os.pipe()
+        self._from, theirs_out = os.pipe()
+        # The browser reads from its descriptor 3 and writes to 4.
+        above = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (theirs_in, theirs_out)]
+        actions = [(os.POSIX_SPAWN_DUP2, above[0], 3), (os.POSIX_SPAWN_DUP2, above[1], 4), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+        arguments = command(tmp_path, "--window-size=1200,900", "--remote-debugging-pipe")
+        self._pid = os.posix_spawn(BROWSER, arguments, {**os.environ, "HOME": str(tmp_path)}, file_actions=actions)
+        for fd in (theirs_in, theirs_out, *above):
+            os.close(fd)
+        self._timer = threading.Timer(120, os.kill, (self._pid, signal.SIGKILL))  # whoever waits for an answer then meets the end of the pipe
+        self._timer.start()
+        self._sent, self._read, self._session, self.told = 0, b"", None, []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def _message(self):
+        while b"\0" not in self._read:
+            more = os.read(self._from, 1 << 16)
+            assert more, "the browser ended"
+            self._read += more
+        text, self._read = self._read.split(b"\0", 1)
+        return json.loads(text)
+
+    def call(self, method, **params):
+        self._sent += 1
+        message = {"id": self._sent, "method": method, "params": params, **({"sessionId": self._session} if self._session else {})}
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while (answer := self._message()).get("id") != self._sent:
+            self.told.append(answer)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def open(self, path):
+        self.call("Page.navigate", url=f"file://{path}")
+        while not any(m.get("method") == "Page.loadEventFired" for m in self.told):
+            self.told.append(self._message())
+
+    def complaints(self):
+        return [m["params"] for m in self.told if m.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
+
+    def value(self, expression):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def corner(self, selector):
+        return self.value(f"(r => [r.left, r.top, r.width, r.height])(document.querySelector('{selector}').getBoundingClientRect())")
+
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def click(self, x, y, times=1):
+        for n in range(1, times + 1):
+            self.mouse("mousePressed", x, y, button="left", clickCount=n)
+            self.mouse("mouseReleased", x, y, button="left", clickCount=n)
+
+    def type(self, text):
+        self.call("Input.insertText", text=text)
+
+    def picture(self, path):
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]))
+
+    def close(self):
+        self._timer.cancel()
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._to), os.close(self._from)
 
 
 def profile():
@@ -85,3 +169,90 @@ def test_a_picture_can_be_taken(tmp_path):
     picture = pathlib.Path(os.environ.get("FACULA_TEST_PICTURES", tmp_path)) / "profile.png"
     browse(f"file://{path}", f"--screenshot={picture}", "--window-size=1200,800", tmp_path=tmp_path)
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 5000
+
+
+@pytest.fixture
+def report(tmp_path):
+    """The page of `facula profile --html`, open: two threads, a range with a hostile name, backward, memory."""
+    from facula.profiler import _command, _report
+
+    def work():
+        x = torch.ones(20, 20, requires_grad=True)
+        for _ in range(3):
+            with torch.profiler.record_function("</script><b>range"):
+                x.mm(x).softmax(-1).sum().backward()
+
+    with torch.profiler.profile(profile_memory=True, with_flops=True) as p:
+        work()
+        other = threading.Thread(target=work)
+        other.start()
+        other.join()
+    path = tmp_path / "report.html"
+    path.write_text(_report.page(p, _command.rows_of(p), "a <b> & c"))
+    browser = Browser(tmp_path)
+    try:
+        browser.open(path)
+        yield browser
+        assert browser.complaints() == []
+    finally:
+        browser.close()
+
+
+def test_the_report_is_drawn(report):
+    assert report.value("document.title") == "Profile of a <b> & c" and report.value("document.querySelectorAll('b').length") == 0
+    assert report.value("data.threads.length") == 2 and report.value("document.querySelectorAll('#table tr').length") == 1 + report.value("data.rows.length")
+    for canvas in ("time", "flame", "memory"):  # something is on each of them
+        assert report.value(f"(c => new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size)(document.getElementById('{canvas}'))") > 3
+    titles = report.value("[...document.querySelectorAll('th')].map(t => t.textContent)")
+    assert titles[:2] == ["Name", "Self CPU ▾"] and "FLOP" in titles and "Device" not in titles  # no device worked
+    picture = pathlib.Path(os.environ.get("FACULA_TEST_PICTURES", "/nonexistent"))
+    if picture.is_dir():
+        report.picture(picture / "report.png")
+
+
+def test_the_timeline_zooms_moves_and_tells(report):
+    x, y, width, _ = report.corner("#time")
+    end = report.value("end")
+    for _ in range(5):
+        report.mouse("mouseWheel", x + width / 4, y + 40, deltaX=0, deltaY=-100)
+    start, stop = report.value("[from, to]")
+    assert stop - start == pytest.approx(end * 0.8**5) and (end / 4 - start) / (stop - start) == pytest.approx(0.25, abs=0.01)  # what is under the pointer stays
+    report.mouse("mousePressed", x + 600, y + 40, button="left", clickCount=1)
+    report.mouse("mouseMoved", x + 500, y + 40, button="left", buttons=1)
+    report.mouse("mouseReleased", x + 500, y + 40, button="left", clickCount=1)
+    moved = report.value("[from, to]")
+    assert moved[0] - start == pytest.approx(100 / width * (stop - start), rel=0.01) and moved[1] - moved[0] == pytest.approx(stop - start)
+    report.click(x + 500, y + 40, times=2)
+    assert report.value("[from, to]") == [0, end]
+    first = report.value("data.spans.find(s => data.names[s[0]].includes('range'))")
+    report.mouse("mouseMoved", x + (first[3] + first[4] / 2) / end * width, y + 20 + 8)
+    assert "</script><b>range" in report.value("tip.textContent") and report.value("tip.style.display") == "block"
+    report.mouse("mouseMoved", 5, 5)
+    assert report.value("tip.style.display") == "none"
+
+
+def test_a_box_of_the_flame_graph_becomes_the_whole(report):
+    x, y, width, _ = report.corner("#flame")
+    report.click(x + width / 4, y + 17 + 8)
+    assert report.value("whole.name") == "</script><b>range" and report.value("boxes[0][3]") == pytest.approx(width, abs=3)
+    report.mouse("mouseMoved", x + 20, y + 8)
+    assert "6 calls" in report.value("tip.textContent")
+    report.click(x + 20, y + 8, times=2)
+    assert report.value("whole === root")
+
+
+def test_the_report_is_searched_and_sorted(report):
+    report.click(*(corner + 8 for corner in report.corner("#search")[:2]))
+    report.type("softmax")
+    found = report.value("[...document.querySelectorAll('#table tr.found td:first-child')].map(t => t.textContent)")
+    assert found and all("softmax" in name.lower() for name in found) and report.value("document.getElementById('found').textContent").startswith(f"{len(found)} of ")
+    for _ in "softmax":
+        report.call("Input.dispatchKeyEvent", type="keyDown", key="Backspace", windowsVirtualKeyCode=8)
+    report.value("document.querySelector('th:nth-child(4)').scrollIntoView({block: 'center'})")
+    calls = "[...document.querySelectorAll('#table tr td:nth-child(4)')].map(t => +t.textContent)"
+    for order in (True, False):
+        x, y, width, height = report.corner("th:nth-child(4)")
+        report.click(x + width / 2, y + height / 2)
+        counts = report.value(calls)
+        assert len(counts) > 5 and counts == sorted(counts, reverse=order)
+    assert report.value("document.querySelector('th:nth-child(4)').getAttribute('aria-sort')") == "ascending"
