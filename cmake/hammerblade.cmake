@@ -17,7 +17,7 @@ file(GLOB hammerblade_sources CONFIGURE_DEPENDS ${hammerblade}/runtime/*.cpp ${h
 find_package(Threads REQUIRED)
 add_library(facula_hb SHARED ${hammerblade_sources})
 target_include_directories(facula_hb PRIVATE src)
-target_compile_definitions(facula_hb PRIVATE HB_EMUL FACULA_HB_TREE="${PROJECT_SOURCE_DIR}/${hammerblade}")
+target_compile_definitions(facula_hb PRIVATE FACULA_HB_TREE="${PROJECT_SOURCE_DIR}/${hammerblade}")
 target_link_libraries(facula_hb PRIVATE facula_flags Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(facula_hb PRIVATE -Wl,-z,nodelete)   # its threads live as long as the process
 set_target_properties(facula_hb PROPERTIES CXX_VISIBILITY_PRESET hidden

@@ -27,6 +27,18 @@ foreach(row hostile=tests/backends/hostile.cpp example=examples/backend/example.
     CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/backends)
 endforeach()
 
+# Kernels for tests/hammerblade: sound ones, and one defective file for each defect that check mode finds.
+if(TARGET facula_hb)
+  file(GLOB defective CONFIGURE_DEPENDS tests/hammerblade/defective/*.cpp)
+  facula_hb_kernels(sound tests/hammerblade/sound.cpp)
+  facula_hb_kernels(defective ${defective})
+  foreach(target facula_hb_sound facula_hb_sound_check facula_hb_defective facula_hb_defective_check)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0   # small files, one heavy header
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/hammerblade BUILD_RPATH ${PROJECT_BINARY_DIR}/python/facula)
+    target_compile_options(${target} PRIVATE -Wno-infinite-recursion)
+  endforeach()
+endif()
+
 # BLAS libraries for tests/test_blas.py, one for each way that they differ.
 foreach(row "cblas=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x" "cblas64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=cblas_##x##64_"
             "unmarked64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=cblas_##x"

@@ -13,25 +13,9 @@
 
 namespace fc::hb {
 
-// Who touched a word of DRAM last: the writer and two readers, each as a stamp.
-struct Cell {
-  uint64_t write, read[2];
-  uint32_t write_pc, read_pc;  // in the kernel library
-};
+thread_local CheckTile* checked_tile = nullptr;
 
 namespace {
-
-// 16 bits of the launch, 11 of the tile, 1 for an atomic, 4 for the bytes of the word, 32 of the tile's clock.
-constexpr uint64_t launch_most = 0xffff;
-
-uint64_t stamp_of(uint64_t launch, uint32_t tile, bool atomic, uint32_t mask, uint32_t clock) {
-  return launch << 48 | uint64_t{tile} << 37 | uint64_t{atomic} << 36 | uint64_t{mask} << 32 | clock;
-}
-uint64_t launch_in(uint64_t stamp) { return stamp >> 48; }
-uint32_t tile_in(uint64_t stamp) { return stamp >> 37 & 0x7ff; }
-bool atomic_in(uint64_t stamp) { return stamp >> 36 & 1; }
-uint32_t mask_in(uint64_t stamp) { return stamp >> 32 & 0xf; }
-uint32_t clock_in(uint64_t stamp) { return static_cast<uint32_t>(stamp); }
 
 void join(Clock& into, const Clock& from) {
   for (size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
@@ -46,17 +30,20 @@ Checker::Checker() {
     throw Error(HB_MC_NOMEM,
                 format("check mode needs %llu bytes of addresses (not of memory) to find races: %s (ulimit -v?)",
                        static_cast<unsigned long long>(cells_bytes_), strerror(errno)));
-  cells_ = static_cast<Cell*>(p);
+  window_.cells = static_cast<Cell*>(p);
 }
 
-Checker::~Checker() { munmap(cells_, cells_bytes_); }
+Checker::~Checker() { munmap(window_.cells, cells_bytes_); }
 
 void Checker::begin_launch(const Engine::Options& options) {
   options_ = options;
+  window_.base = memory().base();
+  window_.span = memory().span();
+  window_.valid = memory().valid();
   random_ = options.seed * 0x9e3779b97f4a7c15ull + 1;
-  if (++launch_ > launch_most) {  // stamps begin anew
+  if (++launch_ > stamp::most_launches) {  // stamps begin anew
     launch_ = 1;
-    madvise(cells_, cells_bytes_, MADV_DONTNEED);
+    madvise(window_.cells, cells_bytes_, MADV_DONTNEED);
   }
 }
 
@@ -68,8 +55,17 @@ void Checker::begin_wave(Wave& wave) {
     tile->check->clock.assign(count, 0);
     tile->check->fence.assign(count, 0);
     tile->check->inbox.assign(count, 0);
-    tile->check->clock[tile->index] = 1;
+    tile->check->tile = tile;
+    tile->check->base = reinterpret_cast<uintptr_t>(tile->base);
+    tile->check->library = wave.launch->library->base();
+    tile->check->launch_floor = launch_ << 48;
+    tile->check->mine = stamp::make(launch_, tile->index, 0) >> 37;
+    advance(*tile);
   }
+}
+
+void Checker::advance(Tile& tile) {
+  tile.check->now = stamp::make(launch_, tile.index, ++tile.check->clock[tile.index]);
 }
 
 void Checker::start(Tile& tile) {
@@ -102,9 +98,9 @@ void Checker::found(Tile& tile, const char* kind, const std::string& text, uintp
   Engine::get().fail(tile, std::move(finding));
 }
 
-void Checker::race(Tile& tile, uint64_t stamp, const char* theirs, const char* ours, uintptr_t other_pc, uintptr_t pc,
+void Checker::race(Tile& tile, uint64_t seen, const char* theirs, const char* ours, uintptr_t other_pc, uintptr_t pc,
                    uintptr_t address) {
-  const Tile& other = *tile.wave->tiles[tile_in(stamp)];
+  const Tile& other = *tile.wave->tiles[stamp::tile(seen)];
   std::string whose = format("tile (%d,%d)", other.block->x, other.block->y);
   if (other.group != tile.group) whose += format(" of group (%u,%u)", other.group->id.x, other.group->id.y);
   uintptr_t base = tile.wave->launch->library->base();
@@ -119,12 +115,12 @@ void Checker::look_at_word(Tile& tile, Cell& cell, uint32_t mask, bool write, ui
   const Clock& clock = tile.check->clock;
   uint32_t me = tile.index;
   // Does the stamp's access come before this one, whatever the schedule?
-  auto before = [&](uint64_t stamp) {
-    return launch_in(stamp) != launch_ || tile_in(stamp) == me || clock_in(stamp) <= clock[tile_in(stamp)];
+  auto before = [&](uint64_t seen) {
+    return stamp::launch(seen) != launch_ || stamp::tile(seen) == me || stamp::clock(seen) <= clock[stamp::tile(seen)];
   };
-  uint64_t now = stamp_of(launch_, me, false, mask, clock[me]);
-  auto at = static_cast<uint32_t>(pc - tile.wave->launch->library->base());
-  if (!before(cell.write) && (mask_in(cell.write) & mask))
+  uint64_t now = tile.check->now | uint64_t{mask} << 32;
+  auto at = static_cast<uint32_t>(pc - tile.check->library);
+  if (!before(cell.write) && (stamp::mask(cell.write) & mask))
     race(tile, cell.write, "wrote", write ? "writes" : "reads", cell.write_pc, pc, address);
   if (!write) {
     if (before(cell.read[0])) {
@@ -136,7 +132,7 @@ void Checker::look_at_word(Tile& tile, Cell& cell, uint32_t mask, bool write, ui
     return;
   }
   for (int i = 0; i < 2; ++i)
-    if (!before(cell.read[i]) && (mask_in(cell.read[i]) & mask))
+    if (!before(cell.read[i]) && (stamp::mask(cell.read[i]) & mask))
       race(tile, cell.read[i], "read", "writes", i == 0 ? cell.read_pc : 0, pc, address);
   cell.write = now;
   cell.write_pc = at;
@@ -169,7 +165,7 @@ void Checker::access(Tile& tile, uintptr_t address, uint32_t size, bool write, u
   }
   for (uintptr_t word = offset & ~uintptr_t{3}, end = offset + size; word < end; word += 4) {
     uint32_t mask = size >= 4 ? 0xf : ((1u << size) - 1) << (offset & 3);
-    look_at_word(tile, cells_[word >> 2], mask, write, pc, memory().base() + word);
+    look_at_word(tile, window_.cells[word >> 2], mask, write, pc, memory().base() + word);
   }
 }
 
@@ -186,8 +182,7 @@ void Checker::elsewhere(Tile& tile, uintptr_t address, uint32_t size, bool write
     if (!write) return;
     ++writes_;
     // What a fence put in order comes with the word.
-    auto* block = reinterpret_cast<hb_emul_tile_t*>((address | (HB_EMUL_TILE_BYTES - 1)) + 1 - HB_EMUL_BLOCK_BYTES);
-    auto& other = *static_cast<Tile*>(block->tile);
+    Tile& other = *engine.tile_at(address);
     if (other.wave == tile.wave && other.check && other.check->inbox.size() == tile.check->fence.size())
       join(other.check->inbox, tile.check->fence);
     return;
@@ -211,12 +206,12 @@ void Checker::atomic_access(Tile& tile, uintptr_t address, uint32_t size, uintpt
   }
   // Checked as an access, recorded as an atomic one: two of them do not race.
   uintptr_t offset = address - memory().base();
-  Cell& cell = cells_[offset >> 2];
-  if (launch_in(cell.write) == launch_ && atomic_in(cell.write)) cell.write = 0;
+  Cell& cell = window_.cells[offset >> 2];
+  if (cell.write & stamp::by_atomic) cell.write = 0;
   uintptr_t wrote = tile.check->wrote_pc;
   access(tile, address, size, true, pc);
   tile.check->wrote_pc = wrote;  // atomics are done at the cache, in order
-  cell.write = stamp_of(launch_, tile.index, true, 0xf, tile.check->clock[tile.index]);
+  cell.write = tile.check->now | stamp::by_atomic | stamp::whole_word;
 }
 
 void Checker::synchronise(Tile& tile, uintptr_t address, bool acquire, bool release) {
@@ -224,13 +219,13 @@ void Checker::synchronise(Tile& tile, uintptr_t address, bool acquire, bool rele
   Clock& word = words_.try_emplace(address, c.clock.size(), 0u).first->second;
   if (acquire) join(c.clock, word);
   join(word, release ? c.clock : c.fence);
-  if (release) ++c.clock[tile.index];
+  if (release) advance(tile);
 }
 
 void Checker::fence(Tile& tile) {
   CheckTile& c = *tile.check;
   c.fence = c.clock;
-  ++c.clock[tile.index];
+  advance(tile);
 }
 
 void Checker::received(Tile& tile) { join(tile.check->clock, tile.check->inbox); }
@@ -243,7 +238,7 @@ void Checker::barrier_passed(Wave& wave, Group& group) {
   for (uint32_t i = 0; i < group.size; ++i) {
     Tile& tile = *wave.tiles[group.first + i];
     tile.check->clock = all;
-    ++tile.check->clock[tile.index];
+    advance(tile);
   }
 }
 

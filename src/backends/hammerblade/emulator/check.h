@@ -16,18 +16,51 @@
 
 namespace fc::hb {
 
-struct Cell;
+// Who touched a word of DRAM last: the writer and two readers, each as a stamp, and where in the kernel library.
+struct Cell {
+  uint64_t write, read[2];
+  uint32_t write_pc, read_pc;
+};
+
+// A stamp: 16 bits of the launch, 11 of the tile, 1 for an atomic, 4 for the bytes of the word, 32 of the tile's clock.
+namespace stamp {
+constexpr uint64_t most_launches = 0xffff;
+constexpr uint64_t whole_word = uint64_t{0xf} << 32, by_atomic = uint64_t{1} << 36;
+constexpr uint64_t make(uint64_t launch, uint32_t tile, uint32_t clock) {
+  return launch << 48 | uint64_t{tile} << 37 | clock;
+}
+constexpr uint64_t launch(uint64_t s) { return s >> 48; }
+constexpr uint32_t tile(uint64_t s) { return s >> 37 & 0x7ff; }
+constexpr uint32_t mask(uint64_t s) { return s >> 32 & 0xf; }
+constexpr uint32_t clock(uint64_t s) { return static_cast<uint32_t>(s); }
+}  // namespace stamp
 
 using Clock = std::vector<uint32_t>;  // by tile of the wave
 
 struct CheckTile {
-  Clock clock, fence, inbox;  // now; at the last fence; what came with words written into its scratchpad
-  uint32_t budget = 0;        // accesses until another tile gets its turn
+  Tile* tile = nullptr;
+  uintptr_t base = 0, library = 0;  // of the tile's 64 KiB, of the kernel library
+  uint64_t now = 0;                 // its stamp, without bytes
+  uint64_t launch_floor = 0;        // stamps below are of earlier launches
+  uint64_t mine = 0;                // its stamps' upper bits
+  Clock clock, fence, inbox;        // now; at the last fence; what came with words written into its scratchpad
+  uint32_t budget = 0;              // accesses until another tile gets its turn
   uint32_t depth = 0;
   uintptr_t calls[64] = {};
   uintptr_t lowest_sp = 0;
   uintptr_t wrote_pc = 0;  // the first write to DRAM since the last barrier
 };
+
+// Where DRAM and what is known of it lie, side by side for the one place that asks at every access.
+struct Window {
+  uintptr_t base = 0;
+  uint64_t span = 0;
+  const uint8_t* valid = nullptr;
+  Cell* cells = nullptr;
+};
+
+// The tile that this thread runs in check mode; null otherwise. Every access asks for it.
+extern thread_local CheckTile* checked_tile __attribute__((tls_model("initial-exec")));
 
 class Checker {
  public:
@@ -38,6 +71,8 @@ class Checker {
   void start(Tile&);
   size_t choose(size_t n);  // the schedule: which of n tiles is next
   uint64_t writes() const { return writes_; }
+  void count_write() { ++writes_; }
+  const Window& window() const { return window_; }
 
   // On the tile's stack.
   void at_barrier(Tile&);
@@ -58,11 +93,12 @@ class Checker {
   void look_at_word(Tile&, Cell&, uint32_t mask, bool write, uintptr_t pc, uintptr_t address);
   [[noreturn]] void race(Tile&, uint64_t stamp, const char* theirs, const char* ours, uintptr_t other_pc, uintptr_t pc,
                          uintptr_t address);
+  void advance(Tile&);  // its clock
   uint32_t random();
   uint32_t next_budget();
 
   Engine::Options options_;
-  Cell* cells_ = nullptr;
+  Window window_;
   uint64_t cells_bytes_ = 0;
   uint64_t launch_ = 0, writes_ = 0, random_ = 1;
   std::unordered_map<uintptr_t, Clock> words_;  // what an amo's word carries

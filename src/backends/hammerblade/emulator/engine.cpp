@@ -17,6 +17,8 @@
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/memory.h"
 
+extern "C" [[noreturn]] void hb_emul_finish(void);  // device_calls.cpp
+
 namespace fc::hb {
 
 namespace {
@@ -80,10 +82,15 @@ bool Engine::is_tile_address(uintptr_t a) const {
   return base_ && offset < mapped_.y * row_stride && offset % row_stride < (uint64_t{mapped_.x} << 16);
 }
 
+Tile* Engine::tile_at(uintptr_t a) const {
+  if (!is_tile_address(a)) return nullptr;
+  auto* block = reinterpret_cast<hb_emul_tile_t*>((a | (HB_EMUL_TILE_BYTES - 1)) + 1 - HB_EMUL_BLOCK_BYTES);
+  return static_cast<Tile*>(block->tile);
+}
+
 Tile* Engine::current() {
   Engine& e = get();
-  auto sp = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  return e.is_tile_address(sp) ? static_cast<Tile*>(hb_emul_tile()->tile) : nullptr;
+  return e.tile_at(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)));
 }
 
 void Engine::set_mesh(Dimension mesh, uint64_t tile_address) {
@@ -291,7 +298,9 @@ void Engine::resume(Worker& worker, Tile& tile) {
   tile.state = TileState::Running;
   worker.beats.store(worker.beats.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   worker.current.store(&tile, std::memory_order_relaxed);
+  if (options_.check) checked_tile = tile.check.get();
   switch_to(&worker.context, &tile.context);
+  checked_tile = nullptr;
   worker.current.store(nullptr, std::memory_order_relaxed);
   if (variables) library.fetch(copy);
 }
@@ -356,14 +365,15 @@ void Engine::work(Worker& worker, Wave& wave) {
 void Engine::work_checked(Worker& worker, Wave& wave) {
   std::vector<Tile*> ready(wave.tiles.begin(), wave.tiles.end()), waiting;
   uint64_t fruitless = 0, writes = 0;
+  uint32_t change = wave.change;
   while (!wave.stop && !(ready.empty() && waiting.empty())) {
-    if (ready.empty()) {
-      size_t kept = 0;
-      for (Tile* tile : waiting) {
-        if (Group::passed(tile->group->state) == tile->barrier) waiting[kept++] = tile;
-        else ready.push_back(tile);
-      }
-      waiting.resize(kept);
+    if (wave.change != change || ready.empty()) {  // a barrier was passed
+      change = wave.change;
+      std::erase_if(waiting, [&](Tile* tile) {
+        if (Group::passed(tile->group->state) == tile->barrier) return false;
+        ready.push_back(tile);
+        return true;
+      });
       if (ready.empty()) {  // the barrier's own count has seen everything else
         Finding finding;
         finding.kind = "deadlock";

@@ -143,6 +143,7 @@ class Engine {
   void report(Wave&, Finding);  // the first counts; the launch ends
   uint8_t* tile_base(uint32_t x, uint32_t y) const { return base_ + (uint64_t{y} << 23) + (uint64_t{x} << 16); }
   bool is_tile_address(uintptr_t a) const;
+  Tile* tile_at(uintptr_t a) const;  // whose 64 KiB it is in, or null
   const Options& options() const { return options_; }
   Checker* checker() const { return checker_.get(); }
 

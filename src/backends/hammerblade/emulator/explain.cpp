@@ -32,8 +32,10 @@ std::string Engine::who_waits(const Wave& wave) const {
   for (const Tile* tile : wave.tiles) {
     bool waits = tile->state == TileState::Waiting;
     bool placed = waits || tile->state == TileState::AtBarrier || tile->state == TileState::Ready;
-    rows[{tile->state, tile->state == TileState::AtBarrier ? tile->barrier : 0,
-          waits ? reinterpret_cast<uintptr_t>(tile->word) : 0, waits ? tile->value : 0, placed ? tile->pc : 0}]
+    uintptr_t word = waits ? reinterpret_cast<uintptr_t>(tile->word) : 0;
+    if (tile_at(word) == tile) word %= HB_EMUL_TILE_BYTES;  // the same variable of each
+    rows[{tile->state, tile->state == TileState::AtBarrier ? tile->barrier : 0, word, waits ? tile->value : 0,
+          placed ? tile->pc : 0}]
         .push_back(tile);
   }
   std::string out;

@@ -8,34 +8,64 @@
 #include "backends/hammerblade/emulator/check.h"
 #include "backends/hammerblade/emulator/engine.h"
 
+using fc::hb::Cell;
+using fc::hb::checked_tile;
 using fc::hb::Checker;
+using fc::hb::CheckTile;
 using fc::hb::Engine;
 using fc::hb::Tile;
+using fc::hb::Window;
 
 #define HB_EXPORT __attribute__((visibility("default")))
 #define HB_PC reinterpret_cast<uintptr_t>(__builtin_return_address(0))
 
 namespace {
 
-Tile* checked_tile() {
-  Tile* tile = Engine::current();
-  return tile && Engine::get().options().check && tile->check ? tile : nullptr;
+// What most accesses are: a word on the tile's stack, or one of DRAM that nobody else touched in this launch.
+template <bool write>
+bool is_plain_word(CheckTile& c, const Checker& checker, uintptr_t address, uintptr_t pc) {
+  if (address & 3) return false;
+  if (address - c.base < HB_EMUL_TILE_BYTES) return true;
+  const Window& window = checker.window();
+  uintptr_t offset = address - window.base;
+  if (offset >= window.span || window.valid[offset >> 3] < (offset & 7) + 4) return false;
+  Cell& cell = window.cells[offset >> 2];
+  auto quiet = [&](uint64_t seen) { return seen < c.launch_floor || seen >> 37 == c.mine; };
+  if (!quiet(cell.write) || !quiet(cell.read[0])) return false;
+  auto at = static_cast<uint32_t>(pc - c.library);
+  if (!write) {
+    cell.read[0] = c.now | fc::hb::stamp::whole_word;
+    cell.read_pc = at;
+    return true;
+  }
+  if (!quiet(cell.read[1]) || (cell.write & fc::hb::stamp::by_atomic)) return false;
+  cell.write = c.now | fc::hb::stamp::whole_word;
+  cell.write_pc = at;
+  if (!c.wrote_pc) c.wrote_pc = pc;
+  return true;
 }
 
-void access(const volatile void* address, size_t size, bool write, uintptr_t pc) {
-  Tile* tile = checked_tile();
-  if (!tile) return;
+template <uint32_t size, bool write>
+void access(const volatile void* p, uintptr_t pc) {
+  CheckTile* c = checked_tile;
+  if (!c) return;
   Checker& checker = *Engine::get().checker();
-  tile->in_runtime = true;
-  checker.access(*tile, reinterpret_cast<uintptr_t>(address), static_cast<uint32_t>(size), write, pc);
-  checker.turn(*tile);
-  tile->in_runtime = false;
+  auto address = reinterpret_cast<uintptr_t>(p);
+  if (size == 4 && is_plain_word<write>(*c, checker, address, pc)) {
+    if (write) checker.count_write();
+    if (--c->budget) return;
+    c->budget = 1;
+  }
+  c->tile->in_runtime = true;
+  checker.access(*c->tile, address, size, write, pc);
+  checker.turn(*c->tile);
+  c->tile->in_runtime = false;
 }
 
 // By words where it lies on words: a long range is neither one access nor many bytes.
 void range(const volatile void* address, size_t size, bool write, uintptr_t pc) {
-  Tile* tile = checked_tile();
-  if (!tile) return;
+  if (!checked_tile) return;
+  Tile* tile = checked_tile->tile;
   Checker& checker = *Engine::get().checker();
   tile->in_runtime = true;
   auto at = reinterpret_cast<uintptr_t>(address);
@@ -54,8 +84,8 @@ bool releases(int order) { return order >= 3; }
 
 template <class T, class F>
 T atomic(volatile T* word, int order, uintptr_t pc, F operation) {
-  Tile* tile = checked_tile();
-  if (!tile) return operation(word);
+  if (!checked_tile) return operation(word);
+  Tile* tile = checked_tile->tile;
   Checker& checker = *Engine::get().checker();
   tile->in_runtime = true;
   auto address = reinterpret_cast<uintptr_t>(word);
@@ -68,29 +98,38 @@ T atomic(volatile T* word, int order, uintptr_t pc, F operation) {
   return old;
 }
 
+template <class T>
+T exchanged_if(volatile T* word, T wanted, T value, int order, uintptr_t pc) {
+  return atomic(word, order, pc, [wanted, value](auto* w) {
+    T expected = wanted;
+    __atomic_compare_exchange_n(w, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+  });
+}
+
 }  // namespace
 
 extern "C" {
 
 HB_EXPORT void __tsan_init() {}
 HB_EXPORT void __tsan_func_entry(void* pc) {
-  if (Tile* tile = checked_tile())
-    Engine::get().checker()->entered(*tile, reinterpret_cast<uintptr_t>(pc),
+  if (checked_tile)
+    Engine::get().checker()->entered(*checked_tile->tile, reinterpret_cast<uintptr_t>(pc),
                                      reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 16, HB_PC);
 }
 HB_EXPORT void __tsan_func_exit(void*) {
-  if (Tile* tile = checked_tile()) Engine::get().checker()->left(*tile);
+  if (checked_tile) Engine::get().checker()->left(*checked_tile->tile);
 }
 
 #define HB_ACCESS(size)                                                                  \
-  HB_EXPORT void __tsan_read##size(void* p) { access(p, size, false, HB_PC); }           \
-  HB_EXPORT void __tsan_write##size(void* p) { access(p, size, true, HB_PC); }           \
-  HB_EXPORT void __tsan_volatile_read##size(void* p) { access(p, size, false, HB_PC); }  \
-  HB_EXPORT void __tsan_volatile_write##size(void* p) { access(p, size, true, HB_PC); }  \
-  HB_EXPORT void __tsan_unaligned_read##size(void* p) { access(p, size, false, HB_PC); } \
-  HB_EXPORT void __tsan_unaligned_write##size(void* p) { access(p, size, true, HB_PC); } \
-  HB_EXPORT void __tsan_read_write##size(void* p) { access(p, size, true, HB_PC); }      \
-  HB_EXPORT void __tsan_unaligned_read_write##size(void* p) { access(p, size, true, HB_PC); }
+  HB_EXPORT void __tsan_read##size(void* p) { access<size, false>(p, HB_PC); }           \
+  HB_EXPORT void __tsan_write##size(void* p) { access<size, true>(p, HB_PC); }           \
+  HB_EXPORT void __tsan_volatile_read##size(void* p) { access<size, false>(p, HB_PC); }  \
+  HB_EXPORT void __tsan_volatile_write##size(void* p) { access<size, true>(p, HB_PC); }  \
+  HB_EXPORT void __tsan_unaligned_read##size(void* p) { access<size, false>(p, HB_PC); } \
+  HB_EXPORT void __tsan_unaligned_write##size(void* p) { access<size, true>(p, HB_PC); } \
+  HB_EXPORT void __tsan_read_write##size(void* p) { access<size, true>(p, HB_PC); }      \
+  HB_EXPORT void __tsan_unaligned_read_write##size(void* p) { access<size, true>(p, HB_PC); }
 HB_ACCESS(1)
 HB_ACCESS(2)
 HB_ACCESS(4)
@@ -99,8 +138,8 @@ HB_ACCESS(16)
 
 HB_EXPORT void __tsan_read_range(void* p, size_t n) { range(p, n, false, HB_PC); }
 HB_EXPORT void __tsan_write_range(void* p, size_t n) { range(p, n, true, HB_PC); }
-HB_EXPORT void __tsan_vptr_update(void** p, void*) { access(p, 8, true, HB_PC); }
-HB_EXPORT void __tsan_vptr_read(void** p) { access(p, 8, false, HB_PC); }
+HB_EXPORT void __tsan_vptr_update(void** p, void*) { access<8, true>(p, HB_PC); }
+HB_EXPORT void __tsan_vptr_read(void** p) { access<8, false>(p, HB_PC); }
 
 static void* copied(void* to, const void* from, size_t n, uintptr_t pc) {
   range(from, n, false, pc);
@@ -118,52 +157,46 @@ HB_EXPORT void* __tsan_memcpy(void* to, const void* from, size_t n) { return cop
 HB_EXPORT void* __tsan_memmove(void* to, const void* from, size_t n) { return copied(to, from, n, HB_PC); }
 HB_EXPORT void* __tsan_memset(void* to, int value, size_t n) { return filled(to, value, n, HB_PC); }
 
-#define HB_FETCH(bits, name)                                                                                         \
-  HB_EXPORT uint##bits##_t __tsan_atomic##bits##_fetch_##name(volatile uint##bits##_t* p, uint##bits##_t v, int o) { \
-    return atomic(p, o, HB_PC, [v](auto* w) { return __atomic_fetch_##name(w, v, __ATOMIC_SEQ_CST); });              \
+// clang-format off
+#define HB_ATOMIC(bits, T)                                                                                     \
+  HB_EXPORT T __tsan_atomic##bits##_load(const volatile T* p, int o) {                                         \
+    return atomic(const_cast<volatile T*>(p), o, HB_PC, [](auto* w) { return __atomic_load_n(w, __ATOMIC_SEQ_CST); }); \
+  }                                                                                                            \
+  HB_EXPORT void __tsan_atomic##bits##_store(volatile T* p, T v, int o) {                                      \
+    atomic(p, o, HB_PC, [v](auto* w) { return __atomic_exchange_n(w, v, __ATOMIC_SEQ_CST); });                 \
+  }                                                                                                            \
+  HB_EXPORT T __tsan_atomic##bits##_exchange(volatile T* p, T v, int o) {                                      \
+    return atomic(p, o, HB_PC, [v](auto* w) { return __atomic_exchange_n(w, v, __ATOMIC_SEQ_CST); });          \
+  }                                                                                                            \
+  HB_FETCH(bits, T, add)                                                                                       \
+  HB_FETCH(bits, T, sub)                                                                                       \
+  HB_FETCH(bits, T, and)                                                                                       \
+  HB_FETCH(bits, T, or)                                                                                        \
+  HB_FETCH(bits, T, xor)                                                                                       \
+  HB_FETCH(bits, T, nand)                                                                                      \
+  HB_EXPORT T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T c, T v, int o, int) {                \
+    return exchanged_if(p, c, v, o, HB_PC);                                                                    \
+  }                                                                                                            \
+  HB_EXPORT int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* c, T v, int o, int) {          \
+    T wanted = *c;                                                                                             \
+    return (*c = exchanged_if(p, wanted, v, o, HB_PC)) == wanted;                                              \
+  }                                                                                                            \
+  HB_EXPORT int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* c, T v, int o, int) {            \
+    T wanted = *c;                                                                                             \
+    return (*c = exchanged_if(p, wanted, v, o, HB_PC)) == wanted;                                              \
   }
-#define HB_ATOMIC(bits)                                                                                          \
-  HB_EXPORT uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t* p, int o) {                 \
-    return atomic(const_cast<volatile uint##bits##_t*>(p), o, HB_PC,                                             \
-                  [](auto* w) { return __atomic_load_n(w, __ATOMIC_SEQ_CST); });                                 \
-  }                                                                                                              \
-  HB_EXPORT void __tsan_atomic##bits##_store(volatile uint##bits##_t* p, uint##bits##_t v, int o) {              \
-    atomic(p, o, HB_PC, [v](auto* w) { return __atomic_exchange_n(w, v, __ATOMIC_SEQ_CST); });                   \
-  }                                                                                                              \
-  HB_EXPORT uint##bits##_t __tsan_atomic##bits##_exchange(volatile uint##bits##_t* p, uint##bits##_t v, int o) { \
-    return atomic(p, o, HB_PC, [v](auto* w) { return __atomic_exchange_n(w, v, __ATOMIC_SEQ_CST); });            \
-  }                                                                                                              \
-  HB_FETCH(bits, add)                                                                                            \
-  HB_FETCH(bits, sub) HB_FETCH(bits, and) HB_FETCH(bits, or) HB_FETCH(bits, xor) HB_FETCH(bits, nand)            \
-      HB_EXPORT uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                       \
-          volatile uint##bits##_t* p, uint##bits##_t c, uint##bits##_t v, int o, int) {                          \
-    return atomic(p, o, HB_PC, [c, v](auto* w) {                                                                 \
-      uint##bits##_t expected = c;                                                                               \
-      __atomic_compare_exchange_n(w, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
-      return expected;                                                                                           \
-    });                                                                                                          \
-  }                                                                                                              \
-  HB_EXPORT int __tsan_atomic##bits##_compare_exchange_strong(volatile uint##bits##_t* p, uint##bits##_t* c,     \
-                                                              uint##bits##_t v, int o, int) {                    \
-    uint##bits##_t wanted = *c;                                                                                  \
-    *c = atomic(p, o, HB_PC, [wanted, v](auto* w) {                                                              \
-      uint##bits##_t expected = wanted;                                                                          \
-      __atomic_compare_exchange_n(w, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
-      return expected;                                                                                           \
-    });                                                                                                          \
-    return *c == wanted;                                                                                         \
-  }                                                                                                              \
-  HB_EXPORT int __tsan_atomic##bits##_compare_exchange_weak(volatile uint##bits##_t* p, uint##bits##_t* c,       \
-                                                            uint##bits##_t v, int o, int f) {                    \
-    return __tsan_atomic##bits##_compare_exchange_strong(p, c, v, o, f);                                         \
+#define HB_FETCH(bits, T, name)                                                                                \
+  HB_EXPORT T __tsan_atomic##bits##_fetch_##name(volatile T* p, T v, int o) {                                  \
+    return atomic(p, o, HB_PC, [v](auto* w) { return __atomic_fetch_##name(w, v, __ATOMIC_SEQ_CST); });        \
   }
-HB_ATOMIC(8)
-HB_ATOMIC(16)
-HB_ATOMIC(32)
-HB_ATOMIC(64)
+HB_ATOMIC(8, uint8_t)
+HB_ATOMIC(16, uint16_t)
+HB_ATOMIC(32, uint32_t)
+HB_ATOMIC(64, uint64_t)
+// clang-format on
 
 HB_EXPORT void __tsan_atomic_thread_fence(int) {
-  if (Tile* tile = checked_tile()) Engine::get().checker()->fence(*tile);
+  if (checked_tile) Engine::get().checker()->fence(*checked_tile->tile);
 }
 HB_EXPORT void __tsan_atomic_signal_fence(int) {}
 }

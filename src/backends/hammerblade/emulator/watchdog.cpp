@@ -43,12 +43,6 @@ uintptr_t sp_of(const ucontext_t& c) {
 #endif
 }
 
-Tile* tile_at(uintptr_t sp) {
-  if (!Engine::get().is_tile_address(sp)) return nullptr;
-  auto* block = reinterpret_cast<hb_emul_tile_t*>((sp | (HB_EMUL_TILE_BYTES - 1)) + 1 - HB_EMUL_BLOCK_BYTES);
-  return static_cast<Tile*>(block->tile);
-}
-
 }  // namespace
 
 // A stack that ran over has no room for the handler.
@@ -93,7 +87,7 @@ void Engine::install_signals() {
 void Engine::on_fault(int signal, siginfo_t* info, void* context) {
   auto& c = *static_cast<ucontext_t*>(context);
   uintptr_t sp = sp_of(c), pc = pc_of(c), address = reinterpret_cast<uintptr_t>(info->si_addr);
-  Tile* tile = tile_at(sp);
+  Tile* tile = get().tile_at(sp);
   if (!tile || tile->in_runtime || tile->state != TileState::Running) {
     sigaction(signal, &before[signal], nullptr);  // not ours: the instruction runs again under whoever was there before
     return;
@@ -119,7 +113,7 @@ void Engine::on_fault(int signal, siginfo_t* info, void* context) {
 
 void Engine::on_poke(int, siginfo_t*, void* context) {
   auto& c = *static_cast<ucontext_t*>(context);
-  Tile* tile = tile_at(sp_of(c));
+  Tile* tile = get().tile_at(sp_of(c));
   if (!tile || tile->in_runtime || tile->state != TileState::Running) return;
   int kept = errno;
   tile->in_runtime = true;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/hammerblade/include/device/hammerblade_emul.hpp"
+#include "backends/hammerblade/include/device/hb_emul_records.h"
 
 namespace fc::hb {
 

@@ -13,21 +13,7 @@
 
 #ifdef HB_EMUL
 
-#define HB_EMUL_TILE_BYTES 0x10000u
-#define HB_EMUL_BLOCK_BYTES 128u  // the record below, at the upper end
-
-// Read by the kernel, written by the runtime before a tile starts.
-struct hb_emul_tile_t {
-  int x, y, id;                    // in the tile group: id = y * X + x
-  int group_origin_x, group_origin_y;
-  int grid_dim_x, grid_dim_y;
-  int group_id_x, group_id_y, group_id;
-  int group_dim_x, group_dim_y;
-  uint32_t reduction_buffer;       // two words for each tile of the mesh, in DRAM
-  uint32_t reserved;
-  void* tile;                      // the runtime's own
-};
-static_assert(sizeof(hb_emul_tile_t) <= HB_EMUL_BLOCK_BYTES, "the record must fit");
+#include "hb_emul_records.h"
 
 // In check mode kernels are instrumented; what belongs to the emulator is not.
 #define HB_EMUL_OWN __attribute__((no_sanitize("thread")))
@@ -73,16 +59,6 @@ int bsg_printf(const char* form, ...) __attribute__((format(printf, 1, 2)));
 int hb_emul_amo(int what, volatile int* word, int value, int order);  // what: 's', '|', '+'; order: 1 acquire, 2 release
 void hb_emul_fence(void);
 #endif
-
-// As large as it is aligned, so that records of several files make an array.
-typedef struct alignas(64) {
-  const char* name;
-  uint32_t argc;
-  void (*call)(const uint32_t* argv);
-  const char* signature;
-  const char* file;
-  int line;
-} hb_emul_kernel_t;
 
 // The linker gathers the records of a library; a function of the library tells where they lie.
 extern const hb_emul_kernel_t __start_hb_kernels[] __attribute__((weak, visibility("hidden")));
