@@ -2,8 +2,8 @@
 #include <kernel_common.hpp>
 extern "C" {
 __attribute__((noinline)) int defect_assertion(int* p) {
-  hb_assert_msg(!(__bsg_x == 1 && __bsg_y == 0), "p is 0x%x, tile %d", (unsigned)(uintptr_t)p,
-                __bsg_id);  // line: assertion
+  const bool second = __bsg_x == 1 && __bsg_y == 0;
+  hb_assert_msg(!second, "p is 0x%x, tile %d", (unsigned)(uintptr_t)p, __bsg_id);  // line: assertion
   g_barrier.sync();
   return 0;
 }
