@@ -11,6 +11,7 @@
 #include "dispatch/checks.h"
 #include "dispatch/observe.h"
 #include "dispatch/route.h"
+#include "dispatch/sparse.h"
 #include "ops/register.h"
 
 namespace fc {
@@ -26,6 +27,7 @@ void initialise() {
     autograd::install_layers();
     install_autocast_layer();
     install_device_layer();
+    install_sparse_layer();
     install_observe_layers();
     install_route_layer();
   });

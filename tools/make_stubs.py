@@ -63,7 +63,7 @@ class Generator:
 class OutOfMemoryError(RuntimeError): ...
 '''
 # What the tensor's class has from C.
-FACTS = {"_bool": "is_cpu is_cuda is_leaf is_meta is_mps is_nested is_quantized is_sparse is_xpu requires_grad retains_grad",
+FACTS = {"_bool": "is_cpu is_cuda is_leaf is_meta is_mps is_nested is_quantized is_sparse is_sparse_csr is_xpu requires_grad retains_grad",
          "_int": "itemsize nbytes ndim output_nr", "Tensor": "data", "Tensor | None": "grad", "_dtype": "dtype", "_device": "device",
          "_layout": "layout", "Size": "shape", "str | None": "name"}  # fmt: skip
 METHODS = '''

@@ -95,6 +95,7 @@ inline bool is_barebones(DType t) {  // storage and casts only
 inline std::string_view to_string(DType t) { return t == DType::Undefined ? "undefined" : info(t).name; }
 
 enum class MemoryFormat : int8_t { Contiguous = 0, Preserve = 1, ChannelsLast = 2, ChannelsLast3d = 3 };
-enum class Layout : int8_t { Strided = 0 };
+enum class Layout : int8_t { Strided = 0, SparseCoo, SparseCsr, SparseCsc, SparseBsr, SparseBsc };
+std::string_view to_string(Layout layout);  // "sparse_coo"
 
 }  // namespace fc

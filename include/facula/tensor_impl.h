@@ -36,7 +36,8 @@ class AutogradMetaBase {
 };
 
 using LayerSet = uint32_t;                      // bits of dispatch/layers.h
-inline constexpr LayerSet kNotOnCpu = 1u << 2;  // layer::Devices, which a tensor's device sets
+inline constexpr LayerSet kSparse = 1u << 2;    // layer::Sparse, which a tensor's layout sets (core/sparse.h)
+inline constexpr LayerSet kNotOnCpu = 1u << 3;  // layer::Devices, which a tensor's device sets
 
 class TensorImpl final : public RefCounted {
  public:
@@ -57,6 +58,7 @@ class TensorImpl final : public RefCounted {
     return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_));
   }
 
+  bool is_sparse() const { return layers() & kSparse; }
   bool is_contiguous() const { return flags_ & kContiguous; }
   bool is_channels_last() const { return flags_ & kChannelsLast; }  // 4-d NHWC or 5-d NDHWC
   bool is_dense() const { return flags_ & kDense; }  // non-overlapping, without holes, in some order of dimensions
@@ -65,6 +67,7 @@ class TensorImpl final : public RefCounted {
   void set_geometry(std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset);
   void set_contiguous(std::span<const int64_t> sizes, MemoryFormat format = MemoryFormat::Contiguous);
   void set_storage(Ref<Storage> storage, DType dtype, Device device);
+  void set_without_strides(std::span<const int64_t> sizes);  // of a sparse tensor: not contiguous, whatever its sizes
 
   uint32_t version() const {
     const VersionCounter* v = __atomic_load_n(&version_, __ATOMIC_ACQUIRE);

@@ -16,7 +16,7 @@ from facula import _missing  # noqa: E402
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
-from facula import __config__, autograd, backends, cuda, dispatch, fft, library, linalg, nn, overrides, return_types, special, storage, utils  # noqa: E402
+from facula import __config__, autograd, backends, cuda, dispatch, fft, library, linalg, nn, overrides, return_types, sparse, special, storage, utils  # noqa: E402
 from facula._legacy import types as _legacy_types  # noqa: E402
 from facula.backends import load_backend  # noqa: E402
 from facula._lowrank import pca_lowrank, svd_lowrank  # noqa: E402
@@ -25,6 +25,7 @@ from facula.compiler import compile  # noqa: E402
 from facula.accelerator import get_device_module  # noqa: E402
 from facula._checks import _assert, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value, _check_with  # noqa: E402
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from facula.sparse import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage, from_file  # noqa: E402
 from facula import serialization  # noqa: E402
 from facula.serialization import load, save  # noqa: E402

@@ -19,6 +19,8 @@ def to_numpy(tensor, force=False):
         raise TypeError(
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
         )
+    if tensor.layout is not _C.strided:
+        raise TypeError(f"can't convert a {tensor.layout} tensor to numpy. Use Tensor.to_dense() first.")
     code = _ARRAY_TYPES.get(str(tensor.dtype).removeprefix("torch."))
     if code is None:
         raise TypeError(f"Got unsupported ScalarType {_scalar_name(tensor.dtype)}")

@@ -89,6 +89,10 @@ class Tensor(_C.TensorBase):
         dims = [*range(lead), *(lead + i for i, n in enumerate(size) if n != self.shape[lead + i])]
         return self.sum(dims, keepdim=True).reshape(size) if dims else self
 
+    def to_sparse_coo(self):
+        """The sparse COO tensor of a strided one."""
+        return self.to_sparse()
+
     def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
         """The different elements, or the different slices along dim."""
         from facula.functional import unique
@@ -158,7 +162,10 @@ class Tensor(_C.TensorBase):
             return _handle(Tensor.__deepcopy__, self, memo)
         if id(self) in memo:
             return memo[id(self)]
-        new = _on_storage(_copied_storage(self, memo), self.dtype, list(self.shape), list(self.stride()), self.storage_offset())
+        if self.layout is not _C.strided:
+            new = self.detach().clone()
+        else:
+            new = _on_storage(_copied_storage(self, memo), self.dtype, list(self.shape), list(self.stride()), self.storage_offset())
         if type(self) is not Tensor:
             new = new.as_subclass(type(self))
         new.requires_grad = self.requires_grad
@@ -243,22 +250,32 @@ class Tensor(_C.TensorBase):
         """The memory that this tensor and its views share."""
         from facula.storage import UntypedStorage
 
+        self._storage_ptr()  # a sparse tensor has none
         return UntypedStorage(self)
 
     def storage(self):
         """The memory as a sequence of elements."""
         from facula.storage import TypedStorage
 
+        self._storage_ptr()
         return TypedStorage(self)
 
     def is_shared(self):
         """Whether other processes see the memory."""
+        if self.layout is not _C.strided:
+            return all(_C._is_shared(part) for part in self._parts())
         return _C._is_shared(self)
 
     def share_memory_(self):
         """Moves the memory to where other processes can see it; returns the tensor."""
-        _C._share(self)
+        for part in [self] if self.layout is _C.strided else self._parts():
+            _C._share(part)
         return self
+
+    def _parts(self):
+        from facula.sparse import _parts
+
+        return _parts(self.detach())
 
     def pin_memory(self, device=None):
         """A copy in memory that the accelerator reaches fast."""
@@ -445,6 +462,10 @@ def _reduced(tensor):
 
     plain, needs_grad = tensor.detach(), tensor.requires_grad
     plain = plain if type(plain) is Tensor else plain.as_subclass(Tensor)
+    if plain.layout is not _C.strided:
+        from facula import sparse
+
+        return _utils._rebuild_sparse_tensor, sparse._reduced(plain)
     size, stride = tuple(plain.shape), plain.stride()
     if plain.is_meta:
         return _utils._rebuild_meta_tensor_no_storage, (plain.dtype, size, stride, needs_grad)
@@ -514,7 +535,7 @@ _TYPES_WITH_STORAGE = {getattr(_C, name) for name in _TYPE_NAMES}
 def _type_name(tensor):
     name = _TYPE_NAMES.get(str(tensor.dtype).removeprefix("torch."), "")
     module = "torch" if tensor.device.type in ("cpu", "meta") else f"torch.{tensor.device.type}"
-    return f"{module}.{name}Tensor"
+    return f"{module}{'.sparse' if tensor.is_sparse else '.sparse_csr' if tensor.is_sparse_csr else ''}.{name}Tensor"
 
 
 def _type_from_name(text):

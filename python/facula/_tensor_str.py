@@ -181,10 +181,10 @@ def _gradient_note(tensor):
     return "requires_grad=True" if tensor.requires_grad else None
 
 
-def _append(text, notes, indent):
-    """text and its notes, each note on the same line if it fits."""
+def _append(text, notes, indent, on_new_line=False):
+    """text and its notes, each note on the same line if it fits, the first on a new one if so said."""
     linewidth = _options["linewidth"]
-    used = len(text) - (text.rfind("\n") + 1) + 2
+    used = linewidth if on_new_line else len(text) - (text.rfind("\n") + 1) + 2
     for note in notes:
         if used + len(note) + 2 > linewidth:
             text += ",\n" + " " * indent + note
@@ -193,6 +193,36 @@ def _append(text, notes, indent):
             text += ", " + note
             used += len(note) + 2
     return text + ")"
+
+
+def _part(name, tensor, indent):
+    """name=tensor(…), a part of a sparse tensor."""
+    empty = tensor.device.type == "meta" or tensor.numel() == 0
+    text = f"{name}=tensor("
+    inside = ("..." if tensor.device.type == "meta" else "[]") if empty else _contents(tensor, indent + len(text))
+    return f"{text}{inside}, size={tuple(tensor.shape)})" if empty else f"{text}{inside})"
+
+
+def _sparse_parts(tensor):
+    if tensor.is_sparse:
+        return {"indices": tensor._indices(), "values": tensor._values()}
+    if tensor.is_sparse_csr:
+        return {"crow_indices": tensor.crow_indices(), "col_indices": tensor.col_indices(), "values": tensor.values()}
+    return {"ccol_indices": tensor.ccol_indices(), "row_indices": tensor.row_indices(), "values": tensor.values()}
+
+
+def _sparse_str(torch, tensor, prefix, gradient):
+    indent = len(prefix)
+    notes = [f"device='{tensor.device}'"] if tensor.device.type != "cpu" else []
+    notes.append(f"size={tuple(tensor.shape)}")
+    notes.append(f"nnz={tensor._nnz()}")
+    if not _dtype_is_implied(torch, tensor, False):
+        notes.append(f"dtype={tensor.dtype}")
+    notes.append(f"layout={tensor.layout}")
+    if gradient:
+        notes.append(gradient)
+    parts = [_part(name, t, indent) for name, t in _sparse_parts(tensor).items()]
+    return _append(prefix + (",\n" + " " * indent).join(parts), notes, indent, on_new_line=tensor.is_sparse)
 
 
 def _str(tensor, *, tensor_contents=None):
@@ -207,6 +237,8 @@ def _str(tensor, *, tensor_contents=None):
     gradient = _gradient_note(tensor)
     if gradient:
         tensor = tensor.detach()
+    if tensor.layout is not torch.strided:
+        return _sparse_str(torch, tensor, prefix, gradient)
     meta = tensor.device.type == "meta"
     empty = meta or tensor.numel() == 0
     notes = []

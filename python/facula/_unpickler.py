@@ -95,7 +95,7 @@ def _from_type(function, cls, args, state):
 _REBUILD = {
     f"torch._utils.{name}": getattr(_utils, name)
     for name in (
-        "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_meta_tensor_no_storage",
+        "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor",
         "_rebuild_device_tensor_from_cpu_tensor", "_rebuild_parameter", "_rebuild_parameter_with_state",
     )
 }  # fmt: skip

@@ -26,6 +26,12 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     return _C._functions["empty_strided"](list(size), list(stride), dtype=dtype, device="meta").requires_grad_(requires_grad)
 
 
+def _rebuild_sparse_tensor(layout, data):
+    from facula.sparse import _rebuilt
+
+    return _rebuilt(layout, data)
+
+
 def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
     return data.to(dtype=dtype, device=device).requires_grad_(requires_grad)
 

@@ -222,10 +222,11 @@ def _restorer(map_location):
 
 
 def _get_layout(name):
-    """torch.strided from its name."""
-    if name != "torch.strided":
+    """torch.strided, torch.sparse_coo … from its name."""
+    found = getattr(_C, name.removeprefix("torch."), None) if isinstance(name, str) else None
+    if not isinstance(found, _C.layout):
         raise RuntimeError(f"layout {name} does not exist here")
-    return _C.strided
+    return found
 
 
 # ---- saving

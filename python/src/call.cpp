@@ -15,6 +15,7 @@
 #include "call.h"
 #include "define/calls.h"
 #include "dispatch/operator.h"
+#include "dispatch/sparse.h"
 #include "overload.h"
 
 namespace fc::py {
@@ -69,6 +70,7 @@ struct Scratch {
   int n_ints = 0, made_ints = 0, n_lists = 0;  // n_lists: of all other kinds together
   bool big = false;                            // worth giving other Python threads a turn
   bool requires_grad = false;                  // of a factory
+  Layout layout = Layout::Strided;             // asked for: one of those picks the kernel, as a tensor of it would
   std::optional<DType> out_dtype;              // given beside a factory's out=
   std::optional<Device> out_device;
 };
@@ -244,7 +246,8 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
       return true;
     case Kind::Layout:
       if (!is_layout(o)) return false;
-      out = Layout::Strided;
+      out = to_layout(o);
+      s.layout = to_layout(o);
       return true;
     case Kind::MemoryFormat:
       if (!is_memory_format(o)) return false;
@@ -429,8 +432,10 @@ PyObject* run_into(Value* results, FunctionObject* f, const Operator& op, Scratc
     ReleaseGil release(s.big);
     UseScope use(s.big);
     // A layer may have gone on with tensors of another device than it was given.
-    if (layers) redispatch(op, *layers | (op.argument_layers(s.args) & layer::Devices), s.args, results);
-    else op.call(s.args, results);
+    if (layers)
+      redispatch(op, *layers | (op.argument_layers(s.args) & (layer::Devices | layer::Sparse)), s.args, results);
+    else if (s.layout == Layout::Strided) [[likely]] op.call(s.args, results);
+    else call_for_layout(op, s.layout, s.args, results);
   }
   return results_of(f, op, results, s);
 }

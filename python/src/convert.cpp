@@ -430,6 +430,7 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Dev
 }
 
 PyObject* to_list(const Tensor& input) {
+  FC_CHECK(!input.impl().is_sparse(), "tolist: a sparse tensor has no lists of elements: use to_dense() first");
   Tensor t = input;
   if (!t.device().is_cpu())
     t = call<"aten::to.device", Tensor>(t, Device{}, t.dtype(), false, false, std::optional<MemoryFormat>());

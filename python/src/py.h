@@ -132,6 +132,7 @@ Device to_device(PyObject* o);  // device, str, int; throws
 bool is_memory_format(PyObject* o);
 MemoryFormat to_memory_format(PyObject* o);
 bool is_layout(PyObject* o);
+Layout to_layout(PyObject* o);
 Generator* to_generator(PyObject* o);  // null if it is none
 void add_value_types(PyObject* module);
 

@@ -36,6 +36,8 @@ class LentMemory {
   explicit LentMemory(const Tensor& t) : tensor_(shallow_copy(t, false)) {
     FC_CHECK_AS(TypeError, t.device().is_cpu() && (!is_reduced(t.dtype()) || t.dtype() == DType::Float16),
                 "NumPy cannot look at memory of type ", t.dtype(), " on ", t.device());
+    FC_CHECK_AS(TypeError, !t.impl().is_sparse(),
+                "can't convert a sparse tensor to numpy. Use Tensor.to_dense() first.");
     t.impl().storage()->lend();
   }
   nb::dict array_interface() const {

@@ -10,6 +10,7 @@
 
 #include "autograd/autograd.h"
 #include "call.h"
+#include "core/sparse.h"
 #include "define/calls.h"
 
 namespace fc::py {
@@ -127,7 +128,9 @@ PyObject* version_of(const Tensor& t) {
 GETTER(get_shape, wrap_size(t.sizes()))
 GETTER(get_dtype, wrap(t.dtype()))
 GETTER(get_device, wrap(t.device()))
-GETTER(get_layout, wrap(Layout::Strided))
+GETTER(get_layout, wrap(layout_of(t)))
+GETTER(get_is_sparse, PyBool_FromLong(is_coo(t)))
+GETTER(get_is_sparse_csr, PyBool_FromLong(layout_of(t) == Layout::SparseCsr))
 GETTER(get_ndim, PyLong_FromLongLong(t.dim()))
 GETTER(get_itemsize, PyLong_FromSize_t(item_size(t.dtype())))
 GETTER(get_nbytes, PyLong_FromLongLong(t.numel() * static_cast<int64_t>(item_size(t.dtype()))))
@@ -213,7 +216,8 @@ constinit PyGetSetDef getset[] = {
     {"is_meta", get_is_meta, nullptr, nullptr, name_of("is_meta")},
     {"is_xpu", get_false, nullptr, nullptr, name_of("is_xpu")},
     {"is_mps", get_false, nullptr, nullptr, name_of("is_mps")},
-    {"is_sparse", get_false, nullptr, nullptr, name_of("is_sparse")},
+    {"is_sparse", get_is_sparse, nullptr, nullptr, name_of("is_sparse")},
+    {"is_sparse_csr", get_is_sparse_csr, nullptr, nullptr, name_of("is_sparse_csr")},
     {"is_quantized", get_false, nullptr, nullptr, name_of("is_quantized")},
     {"is_nested", get_false, nullptr, nullptr, name_of("is_nested")},
     {"name", get_none, nullptr, nullptr, name_of("name")},
@@ -231,7 +235,12 @@ constinit PyGetSetDef getset[] = {
   }
 METHOD(dim, PyLong_FromLongLong(t.dim()))
 METHOD(numel, PyLong_FromLongLong(t.numel()))
-METHOD(data_ptr, PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data()))
+void must_have_memory(const Tensor& t) {
+  FC_CHECK_AS(NotImplementedError, !t.impl().is_sparse(),
+              "Cannot access storage of a sparse tensor: its indices and values have storages");
+}
+METHOD(data_ptr,
+       (must_have_memory(t), PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data())))
 METHOD(element_size, PyLong_FromSize_t(item_size(t.dtype())))
 METHOD(storage_offset, PyLong_FromLongLong(t.offset()))
 METHOD(item, wrap(call<"aten::_local_scalar_dense", Scalar>(t)))
@@ -243,8 +252,8 @@ METHOD(is_inference, PyBool_FromLong(t.impl().is_inference()))
 METHOD(_is_view, PyBool_FromLong(autograd::is_view(t)))
 METHOD(retain_grad, (autograd::retain_grad(t), Py_NewRef(Py_None)))
 METHOD(_storage_id, PyLong_FromUnsignedLongLong(t.impl().storage()->id()))
-METHOD(_storage_ptr, PyLong_FromVoidPtr(t.impl().storage()->data()))
-METHOD(_storage_bytes, PyLong_FromSize_t(t.impl().storage()->bytes()))
+METHOD(_storage_ptr, (must_have_memory(t), PyLong_FromVoidPtr(t.impl().storage()->data())))
+METHOD(_storage_bytes, (must_have_memory(t), PyLong_FromSize_t(t.impl().storage()->bytes())))
 METHOD(_dump, PyUnicode_FromString(dump(t).c_str()))
 METHOD(_bool, [&]() -> PyObject* {
   FC_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");

@@ -27,7 +27,7 @@ struct GeneratorObject {
 PyTypeObject *dtype_type, *device_type, *size_type, *memory_format_type, *layout_type, *generator_type;
 PyObject* dtypes[kDTypeSlots];
 PyObject* memory_formats[4];
-PyObject* strided;
+PyObject* layouts[6];
 
 PyObject* text(const std::string& s) {
   return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
@@ -303,7 +303,7 @@ PyObject* wrap(Device d) {
   return reinterpret_cast<PyObject*>(o);
 }
 PyObject* wrap(MemoryFormat f) { return Py_NewRef(memory_formats[static_cast<int>(f)]); }
-PyObject* wrap(Layout) { return Py_NewRef(strided); }
+PyObject* wrap(Layout l) { return Py_NewRef(layouts[static_cast<int>(l)]); }
 
 PyObject* wrap_size(IntSpan sizes) {
   // Size adds nothing to a tuple's layout, so it is filled directly.
@@ -356,6 +356,7 @@ MemoryFormat to_memory_format(PyObject* o) {
   return static_cast<MemoryFormat>(reinterpret_cast<EnumObject*>(o)->value);
 }
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
+Layout to_layout(PyObject* o) { return static_cast<Layout>(reinterpret_cast<EnumObject*>(o)->value); }
 Generator* to_generator(PyObject* o) {
   return PyObject_TypeCheck(o, generator_type) ? reinterpret_cast<GeneratorObject*>(o)->value.get() : nullptr;
 }
@@ -402,7 +403,7 @@ void add_value_types(PyObject* module) {
   for (int i = 0; i < 4; ++i) memory_formats[i] = make_enum(memory_format_type, i, formats[i]);
   layout_type = make_type(module, "torch.layout", sizeof(EnumObject), no_new,
                           {{Py_tp_repr, slot(enum_repr)}, {Py_tp_methods, enum_methods}});
-  strided = make_enum(layout_type, 0, "strided");
+  for (int i = 0; i < 6; ++i) layouts[i] = make_enum(layout_type, i, to_string(static_cast<Layout>(i)).data());
   generator_type = make_type(module, "torch.Generator", sizeof(GeneratorObject), Py_TPFLAGS_BASETYPE,
                              {{Py_tp_new, slot(generator_new)},
                               {Py_tp_dealloc, slot(generator_dealloc)},

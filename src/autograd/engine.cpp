@@ -239,6 +239,8 @@ class Task {
         }
         arrived = std::move(slot);
       }
+      if (arrived.impl().is_sparse() && !g.impl().is_sparse()) [[unlikely]]
+        std::swap(arrived, g);  // what joins a strided gradient is strided
       if (!grad_enabled() && arrived.impl().use_count() == 1 && arrived.impl().storage()->use_count() == 1 &&
           arrived.dtype() == g.dtype() && arrived.impl().is_dense() && !(g.impl().layers() & layer::Python))
         g = add_(arrived, g);

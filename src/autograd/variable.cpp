@@ -3,6 +3,7 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "core/error.h"
+#include "core/sparse.h"
 #include "define/calls.h"
 #include "dispatch/layers.h"
 
@@ -44,10 +45,23 @@ class AccumulateGrad final : public Node {
     if (!leaf.impl().is_dense()) return clone(g, MemoryFormat::Contiguous);
     return copy_(empty_strided_tensor(g.sizes(), leaf.strides(), g.dtype(), g.device()), g);
   }
+  static bool is_only_user(const Tensor& g) {
+    const Ref<Storage>& values = sparse_parts(g).values.impl().storage();
+    return g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1 && values->use_count() == 1;
+  }
+  // A sparse gradient stays sparse until a strided one joins it.
+  static void add_sparse(GradSlot& slot, const Tensor& before, const Tensor& g) {
+    if (!before.defined()) slot.write(grad_enabled() || !is_only_user(g) ? clone(g) : g);
+    else if (before.impl().is_sparse() && !g.impl().is_sparse()) slot.write(add(g, before));
+    else if (grad_enabled()) slot.write(add(before, g));
+    else add_(before, g);
+  }
   static void add_to(GradSlot& slot, const Tensor& leaf, Tensor&& g) {
     std::lock_guard guard(slot.adding);
     Tensor before = slot.read();
-    if (!before.defined()) {
+    if (g.impl().is_sparse() || (before.defined() && before.impl().is_sparse())) [[unlikely]] {
+      add_sparse(slot, before, g);
+    } else if (!before.defined()) {
       // Take the tensor over if nobody else sees it; otherwise copy, so that later additions stay ours.
       const bool fits = lies_as(leaf, g);
       const bool ours = !grad_enabled() && fits && g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1;
@@ -217,6 +231,7 @@ uint32_t output_nr(const Tensor& t) { return meta(t) ? meta(t)->fn().nr : 0; }
 
 void make_view_of(const Tensor& view, const Tensor& base, bool multi_output) {
   if (view.same(base) || view.impl().storage().get() != base.impl().storage().get()) return;
+  if (base.impl().is_sparse()) return;  // has no memory of its own that a view could write to
   AutogradMeta& m = make_meta(view);
   if (m.view) return;
   m.view.emplace();
@@ -325,7 +340,9 @@ void set_data(const Tensor& t, const Tensor& data) {
   // Graphs recorded so far go on with the old kind: their edges own the node that adds gradients of it.
   if (AutogradMeta* m = meta(t); m && !same_kind) m->set_accumulator(nullptr);
   to.set_storage(from.storage(), from.dtype(), from.device());
-  to.set_geometry(from.sizes(), from.strides(), from.offset());
+  to.set_layer(kSparse, from.is_sparse());
+  if (from.is_sparse()) to.set_without_strides(from.sizes());
+  else to.set_geometry(from.sizes(), from.strides(), from.offset());
 }
 
 void detach_in_place(const Tensor& t) {

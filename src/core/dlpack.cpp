@@ -52,6 +52,7 @@ struct Export {
 
 template <class M>
 M* export_tensor(const Tensor& t, bool copied) {
+  FC_CHECK_AS(BufferError, !t.impl().is_sparse(), "__dlpack__: a sparse tensor has no memory of its own to share");
   FC_CHECK_AS(BufferError, t.device().is_cpu() || t.device().type == fc::Device::CUDA, "__dlpack__: device ",
               to_string(t.device()), " has no DLPack number");
   constexpr bool versioned = requires(M m) { m.major; };

@@ -108,6 +108,11 @@ void TensorImpl::set_storage(Ref<Storage> storage, DType dtype, Device device) {
   set_layer(kNotOnCpu, !device.is_cpu());
 }
 
+void TensorImpl::set_without_strides(IntSpan sizes) {
+  set_geometry(sizes, Dims(sizes.size()), 0);
+  flags_ &= static_cast<uint8_t>(~(kContiguous | kChannelsLast | kDense));
+}
+
 void TensorImpl::refresh_flags() {
   const int64_t* size = dims_;
   const int64_t* stride = dims_ + ndim_;
@@ -302,7 +307,12 @@ Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t off
 Tensor shallow_copy(const Tensor& t, bool share_version) {
   TensorImpl& from = t.impl();
   auto impl = make_ref<TensorImpl>(from.storage(), from.dtype(), from.device());
-  impl->set_geometry(from.sizes(), from.strides(), from.offset());
+  if (from.is_sparse()) [[unlikely]] {
+    impl->set_layer(kSparse, true);
+    impl->set_without_strides(from.sizes());
+  } else {
+    impl->set_geometry(from.sizes(), from.strides(), from.offset());
+  }
   impl->set_inference(from.is_inference());
   if (share_version && !from.is_inference()) impl->set_version_counter(from.version_counter());
   return Tensor(std::move(impl));

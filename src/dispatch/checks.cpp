@@ -53,7 +53,7 @@ void check_writable(const char* op, const Tensor& t) {
 }
 
 void check_written_once(const char* op, const Tensor& out) {
-  if (out.impl().is_dense() || out.numel() == 0) return;
+  if (out.impl().is_dense() || out.numel() == 0 || out.impl().is_sparse()) return;
   for (size_t i = 0; i < out.sizes().size(); ++i)
     FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, op,
              ": unsupported operation: more than one element of the written-to tensor refers to a single memory "

@@ -15,19 +15,20 @@ namespace layer {
 enum : LayerSet {
   ObserveKernel = 1u << 0,  // next to the kernel: kernel log, value flow (observe.h)
   Route = 1u << 1,          // may answer in the kernel's place (route.h)
+  Sparse = kSparse,         // answers for tensors that are not strided (sparse.h)
   Devices = kNotOnCpu,      // all tensors are on one device; set on tensors that are not on the CPU (checks.h)
-  ViewInPlace = 1u << 3,    // may it be written; version bumps, view bases; set on operators whose schema aliases
-  Autograd = 1u << 4,       // set on tensors that require a gradient
-  Trace = 1u << 5,          // kept for recording graphs: nothing handles it, so it is passed
-  Autocast = 1u << 6,
-  User0 = 1u << 7,  // four slots for layers added at run time
-  User1 = 1u << 8,
-  User2 = 1u << 9,
-  User3 = 1u << 10,
-  Python = 1u << 11,   // tensor subclasses and Python modes
-  Observe = 1u << 12,  // profilers, chart (observe.h)
+  ViewInPlace = 1u << 4,    // may it be written; version bumps, view bases; set on operators whose schema aliases
+  Autograd = 1u << 5,       // set on tensors that require a gradient
+  Trace = 1u << 6,          // kept for recording graphs: nothing handles it, so it is passed
+  Autocast = 1u << 7,
+  User0 = 1u << 8,  // four slots for layers added at run time
+  User1 = 1u << 9,
+  User2 = 1u << 10,
+  User3 = 1u << 11,
+  Python = 1u << 12,   // tensor subclasses and Python modes
+  Observe = 1u << 13,  // profilers, chart (observe.h)
 };
-inline constexpr LayerSet kAll = (1u << 13) - 1;
+inline constexpr LayerSet kAll = (1u << 14) - 1;
 inline constexpr LayerSet kObserve = Observe | ObserveKernel;  // they change nothing
 inline constexpr LayerSet below(LayerSet bit) { return bit - 1; }
 }  // namespace layer

@@ -47,7 +47,8 @@ void bags_grad(Grad& g) {
   const Tensor go = g.out(0), indices = g.in(1), bag = g.result(1);
   const int64_t mode = g.arg(4).integer(), padding = g.arg(8).integer();
   if (g.needs(0)) {
-    FC_CHECK_AS(NotImplementedError, !g.arg(5).boolean(), "embedding_bag: sparse gradients are not implemented");
+    const bool sparse = g.arg(5).boolean();
+    FC_CHECK(!sparse || mode != kBagMax, "embedding_bag: the mode max has no sparse gradients: use sum or mean");
     const int64_t count = g.sizes(0)[0];
     if (mode == kBagMax) {
       const Tensor chosen = to_dtype(g.result(3), DType::Int64), none = lt(chosen, 0);  // bags without a row
@@ -61,7 +62,9 @@ void bags_grad(Grad& g) {
       }
       each = call<"aten::index_select", Tensor>(each, 0, bag);
       if (const Tensor w = g.in(6); w.defined()) each = mul(each, unsqueeze(w, 1));
-      g.set(0, call<"aten::embedding_dense_backward", Tensor>(each, indices, count, padding, g.arg(3).boolean()));
+      g.set(0, sparse
+                   ? call<"aten::embedding_sparse_backward", Tensor>(each, indices, count, padding, g.arg(3).boolean())
+                   : call<"aten::embedding_dense_backward", Tensor>(each, indices, count, padding, g.arg(3).boolean()));
     }
   }
   if (g.needs(6)) {

@@ -305,6 +305,22 @@ Tensor embedding_dense_backward(const Tensor& grad, const Tensor& indices, int64
 }
 
 // Rows that are longer than max_norm are scaled to it; of rows that are named several times all copies are equal.
+// A gradient with an entry for each index; those of the padding are left out.
+Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
+                                 bool scale_by_frequency) {
+  FC_CHECK(!scale_by_frequency, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+  check_embedding_index(indices);
+  Tensor at = reshape(to_dtype(indices, DType::Int64), Dims{-1}), rows = reshape(grad, Dims{at.numel(), grad.size(-1)});
+  if (padding_idx >= 0) {
+    const Tensor kept = reshape(call<"aten::nonzero", Tensor>(ne(at, Scalar(padding_idx))), Dims{-1});
+    at = call<"aten::index_select", Tensor>(at, 0, kept);
+    rows = call<"aten::index_select", Tensor>(rows, 0, kept);
+  }
+  return call<"aten::_sparse_coo_tensor_unsafe", Tensor>(
+      unsqueeze(at, 0), rows, Dims{num_weights, grad.size(-1)}, std::optional<DType>(), std::optional<Layout>(),
+      std::optional<Device>(), std::optional<bool>(), std::optional<bool>());
+}
+
 Tensor embedding_renorm(const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
   FC_CHECK(self.dim() == 2, "embedding_renorm_: 'weight' must be 2-D, got ", self.dim(), "-D");
   check_embedding_index(indices);
@@ -434,12 +450,19 @@ constexpr OpDef defs[] = {
                "sparse=False) -> Tensor",
      .doc = "The rows of a table that the indices name.",
      .all = kernel<&embedding_kernel>(),
-     .saves = "indices padding_idx scale_grad_by_freq",
+     .saves = "indices padding_idx scale_grad_by_freq sparse",
      .grad =
          [](Grad& g) {
-           g.set(0, call<"aten::embedding_dense_backward", Tensor>(G, g.in(1), g.sizes(0)[0], g.arg(2).integer(),
-                                                                   g.arg(3).boolean()));
+           const auto backward = [&]<FixedString name>() {
+             return call<name, Tensor>(G, g.in(1), g.sizes(0)[0], g.arg(2).integer(), g.arg(3).boolean());
+           };
+           g.set(0, g.arg(4).boolean() ? backward.operator()<"aten::embedding_sparse_backward">()
+                                       : backward.operator()<"aten::embedding_dense_backward">());
          }},
+    {.schema = "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, bool "
+               "scale_grad_by_freq) -> Tensor",
+     .composite = kernel<&embedding_sparse_backward>(),
+     .hidden = true},
     {.schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool "
                "scale_grad_by_freq) -> Tensor",
      .all = kernel<&embedding_dense_backward>(),

@@ -54,6 +54,12 @@ void define_all_operators() {
     define_rnn();
     define_embedding_bag();
     define_ctc();
+    define_sparse_primitives();
+    define_sparse();
+    define_sparse_math();
+    define_sparse_matrix();
+    define_sparse_shape();
+    define_sparse_softmax();
   });
 }
 

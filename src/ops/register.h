@@ -51,6 +51,13 @@ void define_attention();
 void define_rnn();
 void define_embedding_bag();
 void define_ctc();
+// Sparse tensors, after all operators that know them.
+void define_sparse_primitives();
+void define_sparse();
+void define_sparse_math();
+void define_sparse_matrix();
+void define_sparse_shape();
+void define_sparse_softmax();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

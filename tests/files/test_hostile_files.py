@@ -212,8 +212,10 @@ def test_tensors_that_do_not_fit(torch):
     for kind in ("FooStorage", "QInt8Storage"):
         with pytest.raises(pickle.UnpicklingError, match=f"GLOBAL torch.{kind} does not exist here"):
             load(torch, archive(pickled(tensor(5, kind=kind)), record))
-    with pytest.raises(pickle.UnpicklingError, match="_rebuild_sparse_tensor does not exist here"):
-        load(torch, archive(pickled(call("torch._utils", "_rebuild_sparse_tensor", b"N"))))
+    with pytest.raises(pickle.UnpicklingError, match="_rebuild_qtensor does not exist here"):
+        load(torch, archive(pickled(call("torch._utils", "_rebuild_qtensor", b"N"))))
+    with pytest.raises(RuntimeError, match="rebuilt from its layout and its parts"):
+        load(torch, archive(pickled(call("torch._utils", "_rebuild_sparse_tensor", b"N" + b"N"))))
     for negative in (-1, -(1 << 40)):
         with pytest.raises(pickle.UnpicklingError, match="storage is named"):
             load(torch, archive(pickled(tensor(negative)), record))
@@ -278,7 +280,7 @@ def test_calls_that_are_not_allowed(torch):
     refused(global_name("torch", "Tensor") + tuple_of(number(1 << 40)) + b"\x81", match="Can only create new object")
     refused(call("torch", "Size", tuple_of(text("a"))))
     refused(call("torch", "device", text("nowhere")))
-    refused(call("torch.serialization", "_get_layout", text("torch.sparse_coo")), match="does not exist")
+    refused(call("torch.serialization", "_get_layout", text("torch.sparse_foo")), match="does not exist")
     refused(b"N)R", match="unrecognized function")
     refused(number(5), b")R", match="unrecognized function")
     refused(call("builtins", "set", b"]") + b")R", match="unrecognized function")

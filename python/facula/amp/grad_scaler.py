@@ -100,7 +100,7 @@ class GradScaler:
                     continue
                 if not allow_fp16 and p.grad.dtype == _C.float16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
-                lists[p.grad.device].append(p.grad)
+                lists[p.grad.device].append(p.grad._values() if p.grad.is_sparse else p.grad)
         found = {device: found_inf.to(device, copy=True) for device in lists}
         for device, grads in lists.items():
             _C._functions["_amp_foreach_non_finite_check_and_unscale_"](grads, found[device], inv_scale.to(device))

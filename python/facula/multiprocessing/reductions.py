@@ -68,7 +68,7 @@ def reduce_tensor(tensor):
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
             "boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
-    if tensor.device.type != "cpu":
+    if tensor.device.type != "cpu" or tensor.layout is not _C.strided:
         return _by_value(tensor)
     geometry = (list(tensor.shape), list(tensor.stride()), tensor.storage_offset())
     cls = None if type(tensor) is Tensor else type(tensor)

@@ -7,6 +7,7 @@ from typing import Any
 
 from facula import _C
 from facula._tensor import Tensor
+from facula.sparse import _with_values
 from facula.optim.optimizer import ParamsT, PerParameter, _add_quotient, _check_forms, _check_lr, _count, _decay, _not_negative, _number, _to_scalar
 
 __all__ = ["Adagrad"]
@@ -15,6 +16,7 @@ __all__ = ["Adagrad"]
 class Adagrad(PerParameter):
     """s += g²; p -= lr / (1 + (t-1) * lr_decay) * g / (√s + eps)."""
 
+    _takes_sparse = True
     _later_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
     def __init__(
@@ -69,6 +71,15 @@ class Adagrad(PerParameter):
 
     def _update(self, group: dict, p: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         step, lr = _count(group, state), _to_scalar(group["lr"])
+        if grad.is_sparse:
+            if group["weight_decay"] != 0:
+                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+            grad = grad.coalesce()
+            values = grad.values()
+            total = state["sum"].add_(_with_values(grad, values.square()))
+            root = total.sparse_mask(grad).values().sqrt_().add_(group["eps"])
+            p.add_(_with_values(grad, values / root), alpha=-lr / (1 + (step - 1) * group["lr_decay"]))
+            return
         grad = _decay(group, p, grad, lr)
         total = state["sum"].addcmul_(grad, grad)
         _add_quotient(p, -lr / (1 + (step - 1) * group["lr_decay"]), grad, total.sqrt() + group["eps"])

@@ -21,6 +21,7 @@ from facula.optim.radam import RAdam
 from facula.optim.rmsprop import RMSprop
 from facula.optim.rprop import Rprop
 from facula.optim.sgd import SGD
+from facula.optim.sparse_adam import sparse_adam
 
 __all__ = [
     "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamw", "asgd", "muon", "nadam", "radam", "rmsprop", "rprop", "sgd", "sparse_adam",
@@ -130,9 +131,3 @@ sgd = _function(
     "sgd", SGD,
     "params d_p_list momentum_buffer_list has_sparse_grad? foreach? fused? grad_scale? found_inf? * weight_decay momentum lr dampening nesterov maximize",
 )  # fmt: skip
-
-
-def sparse_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *, eps, beta1, beta2, lr, maximize):
-    """One step of SparseAdam: there are no sparse tensors here yet, so any gradient is refused."""
-    if grads:
-        raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")

@@ -347,6 +347,7 @@ class PerParameter(Optimizer):
     for all parameters of a group at once, where nothing has to be differentiated.
     """
 
+    _takes_sparse = False  # gradients
     _complex_as_real = True  # complex numbers are treated as pairs of real ones
     # Options that states saved by older versions lack.
     _later_options: dict[str, Any] = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
@@ -404,6 +405,8 @@ class PerParameter(Optimizer):
         return state
 
     def _update_one(self, group: dict, p: Tensor, grad: Tensor, state: dict) -> None:
+        if grad.is_sparse and not self._takes_sparse:
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead")
         if group.get("capturable") and p.device.type not in _get_capturable_supported_devices():
             raise AssertionError(f"If capturable=True, params and state_steps must be on supported devices: {_get_capturable_supported_devices()}.")
         if group.get("maximize"):
@@ -418,7 +421,7 @@ class PerParameter(Optimizer):
         """Whether nobody asks for the loop, and the parameters are plain, floating, and each there once."""
         if group.get("differentiable") or group.get("capturable") or group.get("fused") is False or group.get("foreach") is False:
             return False
-        plain = all(p.is_floating_point() and p.dtype == g.dtype for p, g in zip(params, grads, strict=True))
+        plain = all(p.is_floating_point() and p.dtype == g.dtype and not g.is_sparse for p, g in zip(params, grads, strict=True))
         return plain and len(set(params)) == len(params)
 
     def _has_state(self, group: dict) -> bool:

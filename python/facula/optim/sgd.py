@@ -15,6 +15,7 @@ __all__ = ["SGD"]
 class SGD(PerParameter):
     """Stochastic gradient descent, with momentum: v = momentum * v + (1 - dampening) * g; p -= lr * v."""
 
+    _takes_sparse = True
     _complex_as_real = False
     _later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from facula._tensor import Tensor
-from facula.optim.optimizer import Optimizer, ParamsT, _check_betas, _one_element
+from facula.autograd import enable_grad, no_grad
+from facula.optim.optimizer import Optimizer, ParamsT, _check_betas, _one_element, _to_scalar, _zeros
+from facula.sparse import _with_values
 
 __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam that changes only the elements that a sparse gradient has. There are no sparse tensors here yet: a step says so."""
+    """Adam that changes only the elements that a sparse gradient has, and only their part of the averages."""
 
     def __init__(
         self,
@@ -28,10 +30,46 @@ class SparseAdam(Optimizer):
                 raise ValueError(f"Invalid {name}: {value}")
         _check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        sparse = [i for i, p in enumerate(p for group in self.param_groups for p in group["params"]) if p.is_sparse]
+        if sparse:
+            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
 
+    @no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Refuses gradients that are not sparse, as every gradient here is."""
-        loss = None if closure is None else closure()
-        if any(p.grad is not None for group in self.param_groups for p in group["params"]):
-            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        """Changes the parameters by their gradients, which must be sparse. closure: computes the loss and the gradients anew."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            for p in params:
+                if not p.grad.is_sparse:
+                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+                if not self.state[p]:
+                    self.state[p].update(step=0, exp_avg=_zeros(p), exp_avg_sq=_zeros(p))
+                self.state[p]["step"] += 1
+            states = [self.state[p] for p in params]
+            sparse_adam(
+                params, [p.grad for p in params], *([s[name] for s in states] for name in ("exp_avg", "exp_avg_sq", "step")), eps=group["eps"],
+                beta1=group["betas"][0], beta2=group["betas"][1], lr=_to_scalar(group["lr"]), maximize=group["maximize"],
+            )  # fmt: skip
         return loss
+
+
+def sparse_adam(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor], state_steps: list[int],
+    *, eps: float, beta1: float, beta2: float, lr: float | Tensor, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of SparseAdam over lists of parameters, gradients and parts of their state."""
+    for p, given, average, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
+        grad = (-given if maximize else given).coalesce()
+        values = grad.values()
+        if values.numel() == 0:
+            continue
+        old_average, old_square = average.sparse_mask(grad).values(), square.sparse_mask(grad).values()
+        change, square_change = (values - old_average) * (1 - beta1), (values.square() - old_square) * (1 - beta2)
+        average.add_(_with_values(grad, change))
+        square.add_(_with_values(grad, square_change))
+        rate = lr * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        p.add_(_with_values(grad, -rate * (old_average + change) / ((old_square + square_change).sqrt() + eps)))

@@ -27,6 +27,7 @@ void register_cpu() {
   register_embedding_bag();
   register_ctc();
   register_rnn();
+  register_sparse();
 }
 
 }  // namespace fc::cpu

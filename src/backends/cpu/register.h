@@ -28,6 +28,7 @@ void register_attention();
 void register_embedding_bag();
 void register_ctc();
 void register_rnn();
+void register_sparse();
 inline void set_cpu_kernel(const char* op, Kernel k) { find_operator(op)->set_kernel(Device::CPU, k); }
 
 // The families, one file each.

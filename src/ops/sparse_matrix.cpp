@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of sparse matrices.
+#include "ops/register.h"
+#include "ops/sparse.h"
+
+namespace fc {
+namespace {
+
+void check_product(const char* op, const Tensor& a, const Tensor& b) {
+  FC_CHECK(a.dim() == 2 && b.dim() == 2, op, ": expected two matrices, got ", a.sizes(), " and ", b.sizes());
+  FC_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1),
+           " and ", b.size(0), "x", b.size(1), ")");
+  FC_CHECK(a.dtype() == b.dtype(), op, ": expected two matrices of one type, got ", a.dtype(), " and ", b.dtype());
+  for (const Tensor* t : {&a, &b})
+    FC_CHECK(!is_sparse(*t) || sparse_parts(*t).sparse_dim() == 2, op,
+             ": a sparse matrix has two sparse dimensions, got ", is_sparse(*t) ? sparse_parts(*t).sparse_dim() : 0);
+}
+
+Tensor times_strided(const Tensor& a, const Tensor& b) {
+  if (layout_of(a) == Layout::SparseCsr) {
+    const SparseParts& p = sparse_parts(a);
+    return call<"aten::_sparse_csr_mm", Tensor>(int64(p.compressed), int64(p.indices), p.values, b);
+  }
+  const Tensor coo = as_coo(a);
+  return call<"aten::_sparse_coo_mm", Tensor>(sparse_parts(coo).indices, sparse_parts(coo).values, b, a.size(0));
+}
+
+// Rows and columns that occur, numbered: tables as long as the numbers are then as short as the entries.
+struct Numbered {
+  Numbered(const Tensor& used, int64_t size) : count(size) {
+    if (size / 4 <= used.size(0) || size <= 1 << 16) return;
+    names = std::get<0>(call<"aten::_unique2", Three>(used, true, false, false));
+    count = names.size(0);
+  }
+  Tensor inside(const Tensor& t) const { return names.defined() ? searchsorted(names, t) : t; }
+  Tensor outside(const Tensor& t) const { return names.defined() ? index_select(names, 0, t) : t; }
+  Tensor names;
+  int64_t count;
+};
+
+Tensor times_sparse(const Tensor& left, const Tensor& right) {
+  const Tensor a = coalesced(as_coo(left)), b = coalesced(as_coo(right));
+  const SparseParts &p = sparse_parts(a), &q = sparse_parts(b);
+  const Tensor row = select(p.indices, 0, 0), middle = select(p.indices, 0, 1);
+  const Tensor middle2 = select(q.indices, 0, 0), column = select(q.indices, 0, 1);
+  const Tensor middles[] = {middle, middle2};
+  const Numbered rows(row, a.size(0)), inner(cat(middles), a.size(1)), columns(column, b.size(1));
+  const auto compress = [](const Tensor& t, int64_t size) { return call<"aten::_sparse_compress", Tensor>(t, size); };
+  const auto [starts, at, values] = call<"aten::_sparse_csr_csr_mm", Three>(
+      compress(rows.inside(row), rows.count), inner.inside(middle), p.values,
+      compress(inner.inside(middle2), inner.count), columns.inside(column), q.values, columns.count);
+  const Tensor indices[] = {rows.outside(call<"aten::_sparse_decompress", Tensor>(starts, at.size(0))),
+                            columns.outside(at)};
+  const Tensor product = coo_tensor(Dims{a.size(0), b.size(1)}, stack(indices), values, true);
+  return is_compressed(left) ? as_layout(product, layout_of(left)) : product;
+}
+
+Tensor product(const char* op, const Tensor& a, const Tensor& b) {
+  check_product(op, a, b);
+  if (is_sparse(a)) return is_sparse(b) ? times_sparse(a, b) : times_strided(a, b);
+  return contiguous(t(times_strided(t(b), t(a))));
+}
+Tensor mm_kernel(const Tensor& a, const Tensor& b) { return product("mm", a, b); }
+
+Tensor plus_product(const char* op, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta,
+                    const Scalar& alpha) {
+  FC_CHECK(!is_sparse(self), op, ": the tensor that is added must be strided, got torch.", to_string(layout_of(self)));
+  Tensor out = product(op, a, b);
+  if (is_sparse(out)) out = to_strided(out);
+  FC_CHECK(self.dtype() == out.dtype(), op, ": expected tensors of one type, got ", self.dtype(), " and ", out.dtype());
+  const Tensor start = expand(self, out.sizes());
+  if (alpha.is_complex() || alpha.to_double() != 1) out = mul(out, alpha);
+  if (!beta.to_bool()) return out;  // not even what is not a number
+  return add(out, start, beta);
+}
+Tensor addmm_kernel(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return plus_product("addmm", self, a, b, beta, alpha);
+}
+Tensor addmm_in_place(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return copy_(self, addmm_kernel(self, a, b, beta, alpha));
+}
+Tensor sparse_addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return plus_product("sparse.addmm", self, a, b, beta, alpha);
+}
+
+Tensor mv_kernel(const Tensor& a, const Tensor& v) {
+  FC_CHECK(a.dim() == 2 && v.dim() == 1 && is_sparse(a) && !is_sparse(v),
+           "mv: expected a sparse matrix and a strided vector, got ", a.sizes(), " and ", v.sizes());
+  FC_CHECK(a.size(1) == v.size(0), "mv: expected self.size(-1) == vec.size(-1), got ", a.size(1), " and ", v.size(0));
+  return select(product("mv", a, unsqueeze(v, 1)), 1, 0);
+}
+
+// A batch is one matrix with the batch's matrices along its diagonal.
+Tensor bmm_kernel(const Tensor& a, const Tensor& b) {
+  FC_CHECK(a.dim() == 3 && b.dim() == 3 && is_coo(a) && !is_sparse(b) && sparse_parts(a).sparse_dim() == 3,
+           "bmm: expected a sparse COO tensor of three sparse dimensions and a strided one, got ", a.sizes(), " and ",
+           b.sizes());
+  FC_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), "bmm: batches of matrices do not fit: ", a.sizes(),
+           " and ", b.sizes());
+  FC_CHECK(a.dtype() == b.dtype(), "bmm: expected tensors of one type, got ", a.dtype(), " and ", b.dtype());
+  const SparseParts& p = sparse_parts(a);
+  positions(a);  // checks the indices of each dimension
+  const Tensor batch = select(p.indices, 0, 0);
+  const Tensor both[] = {add(mul(batch, Scalar(a.size(1))), select(p.indices, 0, 1)),
+                         add(mul(batch, Scalar(a.size(2))), select(p.indices, 0, 2))};
+  const Tensor flat = reshape(b, Dims{b.size(0) * b.size(1), b.size(2)});
+  const Tensor out = call<"aten::_sparse_coo_mm", Tensor>(stack(both), p.values, flat, a.size(0) * a.size(1));
+  return view(out, Dims{a.size(0), a.size(1), b.size(2)});
+}
+
+// Of a @ b.T what a sparse matrix has entries for.
+Tensor sampled_kernel(const Tensor& a, const Tensor& b, const Tensor& pattern) {
+  FC_CHECK(is_sparse(pattern) && pattern.dim() == 2 && sparse_parts(pattern).sparse_dim() == 2,
+           "_sparse_sampled: expected a sparse matrix, got ", pattern.sizes());
+  if (is_sparse(a) || is_sparse(b)) return call<"aten::sparse_mask", Tensor>(product("mm", a, t(b)), pattern);
+  const Tensor coo = coalesced(as_coo(pattern));
+  const Tensor values =
+      call<"aten::_sparse_sampled_mm", Tensor>(sparse_parts(coo).indices, contiguous(a), contiguous(b));
+  return as_layout(with_values(coo, values), layout_of(pattern));
+}
+Tensor scaled(const Tensor& g, const Scalar& by) { return by.is_complex() || by.to_double() != 1 ? mul(g, by) : g; }
+void sampled_grad(Grad& g) {  // of a: G @ b, of b: G.T @ a, G having the pattern
+  if (g.needs(0)) g.set(0, mm(g.out(), g.in(1)));
+  if (g.needs(1)) g.set(1, mm(t(g.out()), g.in(0)));
+}
+// Gradients of a sparse factor have its entries.
+Tensor factor_grad(Grad& g, int arg, const Tensor& a, const Tensor& b) {
+  const Tensor factor = g.in(arg);
+  if (!is_sparse(factor)) return mm(a, t(b));
+  return call<"aten::_sparse_sampled", Tensor>(a, b, call<"aten::detach", Tensor>(factor));
+}
+void sparse_addmm_grad(Grad& g) {
+  const Tensor G = g.out();
+  if (g.needs(0)) g.set(0, scaled(G, g.arg(3).scalar()));
+  if (g.needs(1)) g.set(1, scaled(factor_grad(g, 1, G, conj(g.in(2))), g.arg(4).scalar()));
+  if (g.needs(2)) g.set(2, scaled(factor_grad(g, 2, t(conj(g.in(1))), t(G)), g.arg(4).scalar()));
+}
+void sparse_matmul_grad(Grad& g) {
+  const Tensor G = g.out();
+  if (g.needs(0)) g.set(0, factor_grad(g, 0, G, conj(g.in(1))));
+  if (g.needs(1)) g.set(1, factor_grad(g, 1, t(conj(g.in(0))), t(G)));
+}
+
+Tensor sparse_matmul(const Tensor& a, const Tensor& b) {
+  FC_CHECK(is_sparse(a) && is_sparse(b), "_sparse_sparse_matmul: expected two sparse matrices");
+  return product("mm", a, b);
+}
+Tensor sparse_mm(const Tensor& a, const Tensor& b) {
+  if (is_sparse(a) && is_sparse(b)) return call<"aten::_sparse_sparse_matmul", Tensor>(a, b);
+  check_product("sparse.mm", a, b);
+  const Tensor none = zeros(Dims{1, 1}, a.dtype(), a.device());
+  return call<"aten::_sparse_addmm", Tensor>(none, a, b, Scalar(0), Scalar(1));
+}
+Tensor hspmm_kernel(const Tensor& a, const Tensor& b) {
+  check_product("hspmm", a, b);
+  must_be_coo("hspmm", a);
+  const Tensor whole = coalesced(a);
+  const Tensor row = select(sparse_parts(whole).indices, 0, 0);
+  const Tensor used = std::get<0>(call<"aten::_unique2", Three>(row, true, false, false));
+  const Tensor both[] = {searchsorted(used, row), select(sparse_parts(whole).indices, 0, 1)};
+  const Tensor rows = call<"aten::_sparse_coo_mm", Tensor>(stack(both), sparse_parts(whole).values, b, used.size(0));
+  return coo_tensor(Dims{a.size(0), b.size(1)}, unsqueeze(used, 0), rows, true);
+}
+
+constexpr OpDef defs[] = {
+    {.schema = "_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", .composite = kernel<&sparse_mm>(), .hidden = true},
+    {.schema = "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .all = kernel<&sparse_addmm>(),
+     .saves = "mat1 mat2 beta alpha",
+     .grad = sparse_addmm_grad,
+     .hidden = true},
+    {.schema = "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
+     .all = kernel<&sparse_matmul>(),
+     .saves = "self other",
+     .grad = sparse_matmul_grad,
+     .hidden = true},
+    {.schema = "_sparse_sampled(Tensor a, Tensor b, Tensor pattern) -> Tensor",
+     .all = kernel<&sampled_kernel>(),
+     .saves = "a b",
+     .grad = sampled_grad,
+     .hidden = true},
+    {.schema = "hspmm(Tensor mat1, Tensor mat2) -> Tensor",
+     .doc = "The product of a sparse and a dense matrix, with sparse rows.",
+     .all = kernel<&hspmm_kernel>()},
+};
+
+}  // namespace
+
+void define_sparse_matrix() {
+  define_sparse_rows(defs);
+  constexpr std::pair<const char*, Kernel> kernels[] = {
+      {"aten::mm", kernel<&mm_kernel>()},       {"aten::mv", kernel<&mv_kernel>()},
+      {"aten::addmm", kernel<&addmm_kernel>()}, {"aten::addmm_", kernel<&addmm_in_place>()},
+      {"aten::bmm", kernel<&bmm_kernel>()},
+  };
+  for (const auto& [name, k] : kernels) set_sparse_kernel(name, k);
+}
+
+}  // namespace fc
