@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`,
-`facula profile script.py …`, `facula profile --so LIBRARY script.py …`, `facula coverage script.py --device D`, `facula replay LOG`."""
+`facula profile script.py …`, `facula profile --so LIBRARY script.py …`, `facula coverage script.py --device D`, `facula replay LOG`,
+`facula hb lint`, `facula hb machine`."""
 
 import argparse
 import sys
@@ -151,6 +152,11 @@ def main(argv=None) -> int:
 
     p = commands.add_parser("env", help="the variables under which plain python, gdb and pytest do the same: eval \"$(facula env)\"")
     p.set_defaults(do=env)
+
+    p = commands.add_parser("hb", help="the HammerBlade device: lint compiles kernels for the chip, machine prints its description")
+    from facula import _hb
+
+    _hb.add_arguments(p)
 
     p = commands.add_parser("machine", help="what disturbs measurements here: check, lock, unlock, noise", add_help=False, prefix_chars="\0")  # options are its own
     p.add_argument("arguments", nargs=argparse.REMAINDER)

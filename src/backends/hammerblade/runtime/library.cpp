@@ -96,7 +96,9 @@ size_t Library::offset_of(uintptr_t address) const {
   return pieces_[0].bytes + (address - reinterpret_cast<uintptr_t>(pieces_[1].start));
 }
 
-void Library::reset(uint8_t* copy) const { memcpy(copy, initial_.data(), initial_.size()); }
+void Library::reset(uint8_t* copy) const {
+  if (!initial_.empty()) memcpy(copy, initial_.data(), initial_.size());
+}
 
 void Library::put(const uint8_t* copy) const {
   for (const Piece& piece : pieces_) {

@@ -46,9 +46,9 @@ void Memory::open(uint64_t address, uint64_t bytes) {
   if (!base_) {
     uint64_t room = (uint64_t{1} << 32) - address;
     base_ = reserve(room, {address});
-    // The address sanitizer needs what lies above 2 GiB for itself.
-    for (uint64_t smaller = 0x60000000; !base_ && smaller >= 0x10000000; smaller /= 2)
-      base_ = reserve(room = smaller, {0x80000000 - smaller, 0x50000000, 0x10000000});
+    // The address sanitizer needs what lies above 2 GiB for itself; the tiles have theirs below 0x50000000.
+    for (uint64_t smaller = 0x2f000000; !base_ && smaller >= 0x0bc00000; smaller /= 2)
+      base_ = reserve(room = smaller, {0x50000000, 0x10000000});
     if (!base_)
       throw Error(HB_MC_NOMEM,
                   format("this process has no %llu bytes of free addresses below 4 GiB for device memory "

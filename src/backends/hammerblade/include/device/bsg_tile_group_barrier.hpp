@@ -20,7 +20,8 @@ class bsg_barrier {
   void reset() {
     for (int i = 0; i < X; ++i) row_[i] = 0;
     for (int i = 0; i < Y; ++i) column_[i] = 0;
-    go_row_ = go_column_ = 0;
+    go_row_ = 0;
+    go_column_ = 0;
     sense_ = 1;
   }
   void sync() {

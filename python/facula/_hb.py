@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`facula hb lint [FILE ...]`: what the chip lacks that kernels use, found by compiling them for it; `facula hb machine`."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import dataclasses
+import json
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+# Routines that stand in for instructions the core does not have.
+_DOUBLE = re.compile(r"__(add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|unord)df[23]|__fix(uns)?df[sd]i|__float(un)?[sd]idf|__extendsfdf2|__truncdfsf2")
+_LONG = re.compile(r"__(mul|div|udiv|mod|umod|ashl|ashr|lshr|cmp|ucmp|neg|divmod|udivmod)di[234]|__float(un)?disf|__fix(uns)?sfdi")
+_DOUBLE_MATH = re.compile(r"(acos|asin|atan|ceil|cos|cosh|erf|exp|exp2|expm1|floor|log|log10|log1p|log2|nearbyint|pow|rint|round|sin|sinh|tan|tanh|trunc|fmod|atan2|fma)")
+_HEAP = re.compile(r"malloc|free|realloc|calloc|_Zn[wa]j|_Zd[la]Pv.*|__cxa_.*|_Unwind_.*")
+_AMO = re.compile(r"amo(and|xor|max|maxu|min|minu)\.w|sc\.w")
+
+
+class Library:
+    """libfacula_hb, without the framework."""
+
+    def __init__(self) -> None:
+        path = pathlib.Path(__file__).parent / "libfacula_hb.so"
+        if not path.exists():
+            import facula
+
+            path = pathlib.Path(facula._C.__file__).parent / "libfacula_hb.so"
+        if not path.exists():
+            sys.exit("facula hb: this Facula was built without the HammerBlade device (USE_HAMMERBLADE)")
+        self._library = ctypes.CDLL(str(path))
+        self._library.facula_hb_last_error.restype = ctypes.c_char_p
+        for name in ("machine", "folder"):
+            getattr(self._library, f"facula_hb_{name}").restype = ctypes.c_long
+
+    def text(self, function: str, argument: str | None) -> str:
+        buffer = ctypes.create_string_buffer(1 << 16)
+        call = getattr(self._library, f"facula_hb_{function}")
+        if call(argument.encode() if argument is not None else None, buffer, len(buffer)) < 0:
+            sys.exit(f"facula hb: {self._library.facula_hb_last_error().decode()}")
+        return buffer.value.decode()
+
+    def machine(self, name: str | None) -> dict[str, str]:
+        """The machine's values by section.key."""
+        values, section = {}, ""
+        for line in self.text("machine", name).splitlines():
+            if line.startswith("["):
+                section = line.strip("[]") + "."
+            elif "=" in line:
+                key, value = line.split(" = ")
+                values[section + key] = value.strip('"')
+        return values
+
+
+@dataclasses.dataclass
+class Function:
+    stack: int = 0
+    code: int = 0
+    calls: set[str] = dataclasses.field(default_factory=set)
+
+
+@dataclasses.dataclass(order=True)
+class Finding:
+    file: str
+    line: int
+    function: str
+    what: str
+
+
+def compiler() -> list[str] | None:
+    """A compiler for rv32 with the words that name the target; None where none is installed."""
+    if path := shutil.which("clang++"):
+        targets = subprocess.run([path, "--print-targets"], capture_output=True, text=True).stdout
+        if "riscv32" in targets:
+            return [path, "--target=riscv32-unknown-elf", "-nostdlibinc"]
+    for name in ("riscv32-unknown-elf-g++", "riscv64-unknown-elf-g++"):
+        if path := shutil.which(name):
+            own = subprocess.run([path, "-print-file-name=include"], capture_output=True, text=True).stdout.strip()
+            return [path, "-nostdinc", "-isystem", own]
+    return None
+
+
+def _command(library: Library, machine: dict[str, str]) -> list[str]:
+    found = compiler()
+    if found is None:
+        sys.exit("facula hb lint: no RISC-V compiler is installed, so nothing was checked (Debian: apt-get install clang, or gcc-riscv64-unknown-elf)")
+    device = pathlib.Path(library.text("folder", "device"))
+    formulas = [p for p in (device.parents[3], device.parents[4] / "include") if (p / "kernels" / "formula.h").exists() or (p / "facula").is_dir()]
+    return [*found, f"-march={machine['core.isa']}", "-mabi=ilp32f", "-O2", "-g1", "-std=c++20", "-ffreestanding", "-fno-exceptions", "-fno-rtti",
+            "-fno-threadsafe-statics", "-fstack-usage", f"-Dbsg_global_X={machine['tiles.x']}", f"-Dbsg_global_Y={machine['tiles.y']}",
+            "-isystem", library.text("folder", "bare"), f"-I{device}", *(f"-I{p}" for p in formulas)]  # fmt: skip
+
+
+def _sizes(path: pathlib.Path) -> tuple[dict[str, int], int]:
+    """Bytes of code of the functions, and of variables, in a 32-bit little-endian object file."""
+    data = path.read_bytes()
+    start, count = struct.unpack_from("<I", data, 32)[0], struct.unpack_from("<H", data, 48)[0]
+    sections = [struct.unpack_from("<10I", data, start + 40 * i) for i in range(count)]
+    variables = sum(s[5] for s in sections if s[2] & 3 == 3)  # allocated and writable
+    functions = {}
+    for section in sections:
+        if section[1] != 2:  # the symbol table
+            continue
+        names = sections[section[6]][4]
+        for at in range(section[4], section[4] + section[5], 16):
+            name, _, size, info = struct.unpack_from("<IIIB", data, at)
+            if info & 15 == 2:
+                functions[data[names + name : data.index(0, names + name)].decode()] = size
+    return functions, variables
+
+
+def _lacks(instruction: str, target: str, machine: dict[str, str]) -> str | None:
+    """What the chip lacks of an instruction or a called routine."""
+    if instruction in ("mulh", "mulhu", "mulhsu") and machine["core.multiply_high"] == "false":
+        return f"{instruction}: the core has no multiply-high (division by a constant and 64-bit products need it)"
+    if instruction.startswith("amoadd") and machine["core.amoadd"] == "false":
+        return "amoadd: this machine has amoswap and amoor only"
+    if _AMO.match(instruction):
+        return f"{instruction}: the caches do amoswap, amoor and amoadd only"
+    if not target:
+        return None
+    if _DOUBLE.fullmatch(target):
+        return f"double arithmetic in software ({target}): write 1.0f, not 1.0, and float functions"
+    if _LONG.fullmatch(target):
+        return f"64-bit arithmetic in software ({target})"
+    if _DOUBLE_MATH.fullmatch(target):
+        return f"the double function {target}(): {target}f() is the float one"
+    if _HEAP.fullmatch(target):
+        return f"{target}: tiles have no heap and no exceptions"
+    return None
+
+
+def _read_assembly(text: str, functions: dict[str, Function], machine: dict[str, str], source: str) -> list[Finding]:
+    files: dict[str, str] = {}
+    found, current, file, line = [], "", source, 0
+    own = pathlib.Path(source).name
+    for row in text.splitlines():
+        if match := re.match(r"([\w.$]+):", row):
+            if match[1] in functions:
+                current, file, line = match[1], source, 0
+        elif match := re.match(r'\s*\.file\s+(\d+)\s+(?:"([^"]*)"\s+)?"([^"]*)"', row):
+            files[match[1]] = match[3]
+        elif match := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", row):
+            # A line of the kernel's own file is worth more than the header's that it goes through.
+            if int(match[2]) and (pathlib.Path(files.get(match[1], "")).name == own or not line):
+                file, line = files.get(match[1], source), int(match[2])
+        elif match := re.match(r"\s+([a-z][\w.]*)(?:\s+(\S+))?", row):
+            target = match[2].split("@")[0] if match[1] in ("call", "tail", "jal") and match[2] else ""
+            if target and current:
+                functions[current].calls.add(target)
+            if what := _lacks(match[1], target, machine):
+                found.append(Finding(pathlib.Path(file).name, line, current, what))
+    return found
+
+
+def _deepest(name: str, functions: dict[str, Function], on_path: tuple[str, ...] = ()) -> int | None:
+    """Bytes of stack below a function; None: it calls itself."""
+    if name in on_path:
+        return None
+    if name not in functions:
+        return 0
+    below = [_deepest(called, functions, (*on_path, name)) for called in functions[name].calls]
+    return None if None in below else functions[name].stack + max(below, default=0)  # type: ignore[type-var]
+
+
+def lint_file(path: pathlib.Path, command: list[str], machine: dict[str, str]) -> dict:
+    """{'kernels': {name: {'code', 'stack'}}, 'variables', 'findings': [...]}, or {'error': the compiler's words}."""
+    with tempfile.TemporaryDirectory(prefix="facula-hb-") as folder:
+        at = pathlib.Path(folder)
+        for words in (["-S", "-o", str(at / "k.s")], ["-c", "-o", str(at / "k.o")]):
+            done = subprocess.run([*command, *words, str(path)], capture_output=True, text=True)
+            if done.returncode:
+                return {"error": done.stderr}
+        code, variables = _sizes(at / "k.o")
+        functions = {name: Function(code=size) for name, size in code.items()}
+        for row in (at / "k.su").read_text().splitlines():
+            name, size, _ = row.rsplit("\t", 2)
+            functions.setdefault(name.rsplit(":", 1)[1], Function()).stack = int(size)
+        assembly = (at / "k.s").read_text()
+    findings = _read_assembly(assembly, functions, machine, str(path))
+    scratchpad, icache = int(machine["scratchpad.bytes"]), int(machine["icache.bytes"])
+    visible = set(re.findall(r"^\s*\.globl\s+(\S+)", assembly, re.M))
+    kernels = {name for name in functions if name in visible and not name.startswith("_Z")}
+    table, notes = {}, []
+    for name in sorted(kernels):
+        deep = _deepest(name, functions)
+        table[name] = {"code": functions[name].code, "stack": deep}
+        if deep is None:
+            findings.append(Finding(path.name, 0, name, f"calls itself: {scratchpad} bytes of scratchpad have no room for recursion"))
+        elif deep + variables > scratchpad:
+            findings.append(Finding(path.name, 0, name, f"needs {deep} bytes of stack and {variables} of variables; the scratchpad has {scratchpad}"))
+        if functions[name].code > icache:
+            notes.append(f"{name}: {functions[name].code} bytes of code do not fit the instruction cache of {icache}")
+    unique = sorted({dataclasses.astuple(f): f for f in findings}.values())
+    return {"kernels": table, "variables": variables, "findings": [dataclasses.asdict(f) for f in unique], "notes": notes}
+
+
+def _shipped(library: Library) -> list[pathlib.Path]:
+    return sorted((pathlib.Path(library.text("folder", "device")).parents[1] / "kernels").glob("*.cpp"))
+
+
+def lint(args: argparse.Namespace) -> int:
+    from facula._command_line import Progress
+
+    library = Library()
+    machine = library.machine(args.machine or "pod_X1Y1_ruche_X16Y8")
+    files = [pathlib.Path(f) for f in args.files] or _shipped(library)
+    if missing := [str(f) for f in files if not f.is_file()]:
+        sys.exit(f"facula hb lint: {', '.join(missing)}: no such file")
+    command = _command(library, machine)
+    results = {}
+    with Progress("compiling", len(files)) as bar:
+        for f in files:
+            bar.step(f.name)
+            results[str(f)] = lint_file(f, command, machine)
+    if args.json:
+        print(json.dumps({"machine": machine["name"], "files": results}, indent=2))
+    bad = 0
+    for name, result in results.items():
+        failed = "error" in result or bool(result["findings"])
+        bad += failed
+        if args.json:
+            continue
+        short = pathlib.Path(name).name
+        if "error" in result:
+            print(f"{short}: does not compile for {machine['core.isa']}:\n{result['error'].rstrip()}")
+            continue
+        for f in result["findings"]:
+            print(f"{f['file']}:{f['line']}: {f['function']}: {f['what']}" if f["line"] else f"{f['file']}: {f['function']}: {f['what']}")
+        for note in result["notes"]:
+            print(f"{short}: note: {note}")
+        if result["kernels"] and not failed:
+            code = max(k["code"] for k in result["kernels"].values())
+            stack = max(k["stack"] for k in result["kernels"].values())
+            print(f"{short}: {len(result['kernels'])} kernels, at most {code} bytes of code, {stack} of stack, {result['variables']} of variables")
+    if not args.json:
+        print(f"facula hb lint: {len(files)} files for {machine['name']}, {bad} with something that the chip lacks")
+    return 1 if bad else 0
+
+
+def machine(args: argparse.Namespace) -> int:
+    library = Library()
+    if args.list:
+        for path in sorted(pathlib.Path(library.text("folder", "machines")).glob("*.machine")):
+            print(path.stem)
+        return 0
+    print(library.text("machine", args.machine), end="")
+    return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="hb_command", required=True)
+    p = commands.add_parser("lint", help="compile kernels for the chip and say what they use that it lacks")
+    p.add_argument("files", nargs="*", metavar="FILE", help="kernel files; none: the ones that Facula ships")
+    p.add_argument("--machine", metavar="NAME", help="a machine, or the path of a .machine file (pod_X1Y1_ruche_X16Y8)")
+    p.add_argument("--json", action="store_true", help="the data")
+    p.set_defaults(do=lint)
+    p = commands.add_parser("machine", help="print a machine with all its values; a file is checked")
+    p.add_argument("machine", nargs="?", metavar="NAME", help="a machine, or the path of a .machine file; none: the one in effect")
+    p.add_argument("--list", action="store_true", help="the machines that Facula ships")
+    p.set_defaults(do=machine)
