@@ -118,8 +118,8 @@ def count(*_):
     seen += 1
 signal.signal(signal.SIGALRM, count)
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-end = time.monotonic() + 0.4
-while time.monotonic() < end:
+start = time.monotonic()
+while time.monotonic() < start + (0.4 if seen > 3 else 60):  # a busy machine gives few of them
     y = {work}
 signal.setitimer(signal.ITIMER_REAL, 0)
 assert seen > 3, seen

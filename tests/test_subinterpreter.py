@@ -20,7 +20,7 @@ try:
         raise RuntimeError(str(failure))
 except Exception as error:
     outcome = str(error)
-assert "ImportError" in outcome and "main interpreter only" in outcome, outcome
+assert "ImportError" in outcome and "subinterpreter" in outcome, outcome
 interpreters.destroy(other)
 assert type(torch.ones(3)) is torch.Tensor and type(x) is torch.Tensor and isinstance(x + 1, torch.Tensor)
 (x.requires_grad_() * 2).sum().backward()

@@ -65,17 +65,32 @@ NB_MODULE(_C_once, m) {
   bind_shared_memory(m);
 }
 
-// The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked here, before
-// nanobind makes anything of it.
-extern "C" NB_EXPORT PyObject* PyInit__C() {
+// The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked before nanobind
+// makes anything of it, but not in PyInit__C: since 3.13 Python calls that in the main interpreter also for others, which
+// cannot take its errors.
+namespace {
+int (*bind_all)(PyObject*);
+int bind_once(PyObject* module) {
   static bool asked = false;
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_SetString(PyExc_ImportError, "facula can be imported by the main interpreter only, not by a subinterpreter");
-    return nullptr;
+    return -1;
   }
   if (std::exchange(asked, true)) {
     PyErr_SetString(PyExc_ImportError, "facula._C cannot be loaded more than once per process");
-    return nullptr;
+    return -1;
   }
-  return PyInit__C_once();
+  return bind_all(module);
+}
+}  // namespace
+
+extern "C" NB_EXPORT PyObject* PyInit__C() {
+  PyObject* made = PyInit__C_once();
+  if (!made) return nullptr;
+  for (PyModuleDef_Slot* slot = reinterpret_cast<PyModuleDef*>(made)->m_slots; slot->slot; ++slot) {
+    if (slot->slot != Py_mod_exec || bind_all) continue;
+    bind_all = reinterpret_cast<int (*)(PyObject*)>(slot->value);
+    slot->value = reinterpret_cast<void*>(bind_once);
+  }
+  return made;
 }
