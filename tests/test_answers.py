@@ -211,3 +211,28 @@ def test_counts_beyond_a_byte(torch, shape):
         assert set(x.sum(dim).reshape(-1).tolist()) == set(x.count_nonzero(dim).reshape(-1).tolist()) == {x.size(dim)}
     assert x.count_nonzero().item() == x.float().count_nonzero().item() == x.numel()
     assert x[::2].count_nonzero().item() == x[::2].numel()
+
+
+def test_istft_undoes_stft_with_a_complex_window(torch):
+    phase = torch.arange(8.0, dtype=torch.float64)
+    window = torch.complex((phase * 0.7).cos() + 1.5, (phase * 0.4).sin())
+    x = torch.complex((phase.repeat(4) * 1.3).sin(), (phase.repeat(4) * 0.2).cos())
+    y = torch.istft(torch.stft(x, 8, window=window, return_complex=True), 8, window=window, return_complex=True)
+    assert (y - x).abs().max() < 1e-12
+
+
+def test_combinations_of_too_few_have_a_gradient(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = torch.combinations(x, 4)
+    y.sum().backward()
+    assert y.shape == (0, 4) and x.grad.tolist() == [0, 0]
+
+
+def test_a_truth_value_summed_to_no_dimensions(torch):
+    assert torch.tensor(True).sum_to_size(()).dtype == torch.int64
+
+
+@pytest.mark.parametrize(("sizes", "weight", "words"), [((2, 3, 4), (5, 4), "dimensionality 1 or 2"), ((2, 4), (4,), "at least 2"), ((3,), (2, 4, 3), "requires batched input")])
+def test_linear_cross_entropy_of_unfit_sizes(torch, sizes, weight, words):
+    with pytest.raises(RuntimeError, match=words):
+        torch.nn.functional.linear_cross_entropy(torch.ones(sizes), torch.ones(weight), torch.zeros(2, dtype=torch.int64))

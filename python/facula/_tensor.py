@@ -86,6 +86,8 @@ class Tensor(_C.TensorBase):
         lead = self.dim() - len(size)
         if lead < 0 or any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
             raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+        if not size:
+            return self.sum()
         dims = [*range(lead), *(lead + i for i, n in enumerate(size) if n != self.shape[lead + i])]
         return self.sum(dims, keepdim=True).reshape(size) if dims else self
 

@@ -393,7 +393,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
                                            reshape(sample, Dims{-1}), rows, Scalar(1));
   };
   Tensor y = overlap(mul(frames, w)),
-         envelope = overlap(expand(reshape(square(abs(w)), Dims{1, 1, n_fft}), Dims{1, count, n_fft}));
+         envelope = overlap(expand(reshape(square(w), Dims{1, 1, n_fft}), Dims{1, count, n_fft}));
   const int64_t start = center ? n_fft / 2 : 0;
   FC_CHECK(!wanted || (*wanted >= 0 && *wanted <= INT64_MAX - start), op, ": invalid length ", *wanted);
   const int64_t end = wanted ? start + *wanted : center ? total - n_fft / 2 : total;

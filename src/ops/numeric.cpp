@@ -380,7 +380,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   FC_CHECK(r >= 0, "combinations: Expect a non-negative number, but got ", r);
   if (r == 0) return empty_tensor(Dims{0}, self.dtype(), self.device());
   const int64_t n = self.size(0);
-  if (n < (with_replacement ? 1 : r)) return empty_tensor(Dims{0, r}, self.dtype(), self.device());
+  if (n < (with_replacement ? 1 : r)) return reshape(narrow(self, 0, 0, 0), Dims{0, r});  // with its derivative
   FC_CHECK(r <= 64, "combinations: Expect at most 64 elements in a combination, but got ", r);
   Tensor positions = call<"aten::arange.start", Tensor>(Scalar(0), Scalar(n), std::optional<DType>(DType::Int64),
                                                         std::optional<Layout>(), std::optional<Device>(self.device()),

@@ -509,7 +509,14 @@ def linear_cross_entropy(
     """
     if options is not None and not hasattr(options, "rows"):
         raise TypeError(f"linear_cross_entropy(): options must be LinearCrossEntropyOptions or None, not {type(options).__name__}")
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"linear_cross_entropy(): expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"linear_cross_entropy(): expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
     classes, *more, features = linear_weight.shape
+    if more and input.dim() == 1:
+        raise RuntimeError(f"linear_cross_entropy(): K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, {features}), "
+                           f"got unbatched input with shape {tuple(input.shape)}")  # fmt: skip
     table = linear_weight.reshape(-1, features)
     bias = None if linear_bias is None else _op("reshape")(linear_bias, (-1,))
     ignored = -100 if ignore_index is None else ignore_index
