@@ -5,7 +5,7 @@
 set -eu
 build=$1 python=$2
 shift 2
-export PYTHONPATH="$PWD/$build/python${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONPATH="$(realpath "$build")/python${PYTHONPATH:+:$PYTHONPATH}"
 compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
 case $(sed -n 's/^FACULA_SANITIZE:[A-Z]*=//p' "$build/CMakeCache.txt") in
   address)
