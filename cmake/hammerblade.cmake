@@ -24,13 +24,16 @@ set_target_properties(facula_hb PROPERTIES CXX_VISIBILITY_PRESET hidden
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula INSTALL_RPATH "$ORIGIN")
 if(SKBUILD)
   install(TARGETS facula_hb LIBRARY DESTINATION facula)
-  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines DESTINATION facula/share/hammerblade)
+  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines ${hammerblade}/kernels DESTINATION facula/share/hammerblade)
 else()
   install(TARGETS facula_hb LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines
+  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines ${hammerblade}/kernels
           DESTINATION ${CMAKE_INSTALL_DATADIR}/facula/hammerblade)
 endif()
 
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(hammerblade_wide ON)
+endif()
 function(facula_hb_kernels name)
   foreach(variant IN ITEMS "" ".check")
     string(REPLACE "." "_" target "facula_hb_${name}${variant}")
@@ -38,16 +41,17 @@ function(facula_hb_kernels name)
     target_include_directories(${target} PRIVATE src include ${hammerblade}/include/device)
     target_compile_definitions(${target} PRIVATE HB_EMUL)
     target_compile_options(${target} PRIVATE -Wall -Wextra -g -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math
-      -ffp-contract=off -fno-stack-protector -U_FORTIFY_SOURCE)
+      -ffp-contract=off -fwrapv -fno-stack-protector -U_FORTIFY_SOURCE)
     target_link_libraries(${target} PRIVATE facula_hb)
     target_link_options(${target} PRIVATE -nostartfiles -Wl,-z,relro,-z,now)
     if(variant STREQUAL ".check")
       target_compile_definitions(${target} PRIVATE HB_EMUL_CHECK)
-      target_compile_options(${target} PRIVATE -O2 -fno-omit-frame-pointer -fsanitize=thread
+      target_compile_options(${target} PRIVATE -O1 -fno-omit-frame-pointer -fsanitize=thread
         -fno-builtin-memcpy -fno-builtin-memset -fno-builtin-memmove)
       target_link_options(${target} PRIVATE -Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove)
     else()
-      target_compile_options(${target} PRIVATE -O3)
+      # The vectors of every processor since 2013; the backend looks before it loads them.
+      target_compile_options(${target} PRIVATE -O3 $<$<BOOL:${hammerblade_wide}>:-march=x86-64-v3>)
     endif()
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME "${name}${variant}" CXX_VISIBILITY_PRESET hidden
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
@@ -56,3 +60,18 @@ function(facula_hb_kernels name)
     endif()
   endforeach()
 endfunction()
+
+# ---- the kernels of the framework's operators, and the backend ---------------------------------------
+file(GLOB hammerblade_kernels CONFIGURE_DEPENDS ${hammerblade}/kernels/*.cpp)
+facula_hb_kernels(hammerblade_kernels ${hammerblade_kernels})
+file(GLOB hammerblade_plugin CONFIGURE_DEPENDS ${hammerblade}/plugin*.cpp)
+add_library(facula_hammerblade MODULE ${hammerblade_plugin})
+target_include_directories(facula_hammerblade PRIVATE src include)
+target_compile_definitions(facula_hammerblade PRIVATE HB_EMUL)
+target_link_libraries(facula_hammerblade PRIVATE facula_hb facula_flags)
+set_target_properties(facula_hammerblade PROPERTIES PREFIX "" OUTPUT_NAME hammerblade_backend CXX_VISIBILITY_PRESET hidden
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+if(SKBUILD)
+  install(TARGETS facula_hammerblade LIBRARY DESTINATION facula)
+  install(DIRECTORY src/kernels DESTINATION facula/share/hammerblade/include/formulas)
+endif()

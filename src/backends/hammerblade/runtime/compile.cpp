@@ -60,7 +60,7 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
   // No start files: what lies in .data and .bss are the kernels' own variables.
   for (const char* word : {"-std=c++20", "-g", "-fPIC", "-shared", "-nostartfiles", "-fvisibility=hidden", "-DHB_EMUL",
                            "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
-                           "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-Wl,-z,relro,-z,now"})
+                           "-fno-stack-protector", "-fwrapv", "-U_FORTIFY_SOURCE", "-Wl,-z,relro,-z,now"})
     words.emplace_back(word);
   if (check) {
     // Copies and fills as calls, which the linker turns into ours; no default libraries, or the sanitizer's came along.
@@ -75,7 +75,8 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
 #endif
   }
   const Places& at = places();
-  for (const std::string& word : {"-I" + at.device, std::string("-o"), output}) words.push_back(word);
+  for (const std::string& folder : at.headers) words.push_back("-I" + folder);
+  for (const std::string& word : {std::string("-o"), output}) words.push_back(word);
   for (const std::string& source : sources) words.push_back(source);
   for (const std::string& word : {"-L" + at.library, "-Wl,-rpath," + at.library, std::string("-lfacula_hb")})
     words.push_back(word);

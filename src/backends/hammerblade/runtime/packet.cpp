@@ -77,6 +77,25 @@ void Packet::tensor_list(size_t count) {
   list_at_ = at;
 }
 
+void Packet::counted_list(size_t count) {
+  std::vector<uint32_t> words(count + 1);
+  words[0] = narrow(static_cast<int64_t>(count), "list's size");
+  size_t at = append(words.data(), words.size() * 4);
+  words_.push_back({static_cast<uint32_t>(at), true});
+  list_left_ = count;
+  list_at_ = at + 4;
+}
+
+void Packet::repeated(const void* bytes, size_t size, std::span<const int64_t> sizes) {
+  size_t element = append(bytes, size);
+  const std::vector<int64_t> strides(sizes.size());
+  size_t before = fixes_.size();
+  tensor(0, sizes, strides);
+  // The record is what the first of its addresses was found in.
+  size_t record = fixes_[before].at - offsetof(TensorRecord, strides);
+  fixes_.push_back({record + offsetof(TensorRecord, data), element});
+}
+
 void Packet::scalar(const void* bytes, size_t size) { argument(append(bytes, size)); }
 
 void Packet::word(uint32_t value) { words_.push_back({value, false}); }

@@ -22,8 +22,11 @@ class FC_HB_API Packet {
   void tensor(Eva data, std::span<const int64_t> sizes, std::span<const int64_t> strides);
   void vector(std::span<const int32_t> elements);  // an hb_vector_t with its elements
   void tensor_list(size_t count);                  // the next `count` tensors become one argument: an array of pointers
+  void counted_list(size_t count);                 // the same with their number before them
   void scalar(const void* bytes, size_t size);     // by pointer
-  void word(uint32_t value);                       // by value
+  // A tensor whose every element is the one that lies in the packet.
+  void repeated(const void* bytes, size_t size, std::span<const int64_t> sizes);
+  void word(uint32_t value);  // by value
   void clear();
 
   uint32_t argc() const { return static_cast<uint32_t>(words_.size()); }

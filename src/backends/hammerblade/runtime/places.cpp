@@ -18,7 +18,15 @@ const Places& places() {
     std::string root = FACULA_HB_TREE;  // the build's own source tree
     for (const std::string& candidate : {folder + "/share/hammerblade", folder + "/../share/facula/hammerblade"})
       if (access((candidate + "/machines").c_str(), R_OK) == 0) root = candidate;
-    return Places{root + "/include/device", root + "/include/host", root + "/include/bare", root + "/machines", folder};
+    const bool tree = root == FACULA_HB_TREE;
+    const std::string above = root + "/../../..";  // of the source tree
+    return Places{root + "/include/device",
+                  root + "/include/host",
+                  root + "/include/bare",
+                  root + "/machines",
+                  folder,
+                  {root + "/include/device", tree ? above + "/src" : root + "/include/formulas",
+                   tree ? above + "/include" : folder + "/include"}};
   }();
   return found;
 }

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "backends/hammerblade/runtime/error.h"
 
 namespace fc::hb {
 
 struct Places {
   std::string device, host, bare;  // headers
   std::string machines, library;
+  std::vector<std::string> headers;  // folders that a kernel file may include from: device, and the formulas'
 };
-const Places& places();
+FC_HB_API const Places& places();
 
 }  // namespace fc::hb

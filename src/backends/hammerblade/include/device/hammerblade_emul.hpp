@@ -58,6 +58,7 @@ int bsg_printf(const char* form, ...) __attribute__((format(printf, 1, 2)));
 #ifdef HB_EMUL_CHECK
 int hb_emul_amo(int what, volatile int* word, int value, int order);  // what: 's', '|', '+'; order: 1 acquire, 2 release
 void hb_emul_fence(void);
+void hb_emul_observe(const volatile void* address, uint32_t bytes, int is_store, const void* value);  // kernel.h's accesses
 #endif
 
 // The linker gathers the records of a library; a function of the library tells where they lie.
@@ -120,7 +121,7 @@ constexpr uint32_t arity(R (*)(A...)) {
 #define HB_EMUL_REG_KERNEL(kernel, ...)                                                                             \
   static void hb_emul_call_##kernel(const uint32_t* argv) { hb_emul::call(&kernel, argv); }                         \
   __attribute__((section("hb_kernels"), used)) static const hb_emul_kernel_t hb_emul_record_##kernel = {           \
-      #kernel, hb_emul::arity(&kernel), &hb_emul_call_##kernel, #__VA_ARGS__, __FILE__, __LINE__};
+      #kernel, hb_emul::arity(&kernel), &hb_emul_call_##kernel, #__VA_ARGS__, __FILE__, __LINE__, nullptr};
 
 #else  // on the chip the loader finds a kernel by its symbol
 #define HB_EMUL_REG_KERNEL(kernel, ...)

@@ -29,6 +29,7 @@ typedef struct alignas(64) {
   const char* signature;
   const char* file;
   int line;
+  const void* facts;  // what the host may know of its parameters (facula_hb/table.h), or null
 } hb_emul_kernel_t;
 
 #endif

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of the manycore device, written as C++ functions with typed parameters. One file is one kernel:
+//
+//     #include <facula_hb/kernel.h>
+//     template <class T>
+//     void twice(hb::Out<T> out, hb::In<T> a) {
+//       hb::map(out, [](T x) { return x + x; }, a);
+//     }
+//     HB_KERNEL(twice, "my::twice", HB_NUMBERS)
+//
+// HB_KERNEL makes tensorlib_twice, tensorlib_twice_Int and tensorlib_twice_Long: the names to launch and to set
+// breakpoints at. Each argument is a word, the address of a record in the launch packet; the parameters' types say how
+// they are unpacked, which element types the kernel is for, and how the host packs them. Statistics and the final
+// barrier
+// are supplied here. A row of table.h goes with each name, so nothing else has to know of a kernel.
+//
+// Everything runs on every tile (SPMD): hb::tile() of hb::tiles(). Arrays on the stack lie in the tile's scratchpad,
+// tensors in device memory. Memory is reached through load and store, which check mode's build reports
+// (hb_emul_observe).
+#pragma once
+#include <stdint.h>
+
+#include <kernel_common.hpp>
+
+#include "table.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define HB_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define HB_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#endif
+#define HB_INLINE [[gnu::always_inline]] inline
+
+namespace hb {
+
+// ---- observed accesses ---------------------------------------------------------------------------------------------
+#if defined(HB_EMUL_CHECK)
+#define HB_OBSERVE(p, is_store, value) hb_emul_observe((p), sizeof(value), (is_store), &(value))
+#else
+#define HB_OBSERVE(p, is_store, value) ((void)0)
+#endif
+template <class T>
+HB_INLINE T load(const T* p) {
+  T value = *p;
+  HB_OBSERVE(p, false, value);
+  return value;
+}
+template <class T>
+HB_INLINE void store(T* p, T value) {
+  HB_OBSERVE(p, true, value);
+  *p = value;
+}
+
+// ---- tiles ---------------------------------------------------------------------------------------------------------
+inline int32_t tile() { return static_cast<int32_t>(__bsg_id); }
+inline int32_t tiles() { return static_cast<int32_t>(bsg_tiles_X) * static_cast<int32_t>(bsg_tiles_Y); }
+inline void barrier() { g_barrier.sync(); }
+
+struct Range {
+  int32_t begin, end;
+};
+// This tile's share of 0 … n-1: contiguous, whole multiples of `grain` but for the last.
+inline Range share(int32_t n, int32_t grain = 1) {
+  const int32_t t = tiles(), blocks = (n + grain - 1) / grain, each = (blocks + t - 1) / t * grain;
+  const int64_t begin = static_cast<int64_t>(each) * tile();
+  const int32_t from = begin < n ? static_cast<int32_t>(begin) : n;
+  return {from, n - from < each ? n : from + each};
+}
+// f(i) for this tile's share of 0 … n-1.
+template <class F>
+HB_INLINE void each(int32_t n, F f) {
+  const Range r = share(n);
+  for (int32_t i = r.begin; i < r.end; ++i) f(i);
+}
+
+// ---- element types: PyTorch's numbers ------------------------------------------------------------------------------
+template <class T>
+inline constexpr int dtype_of = -1;
+template <>
+inline constexpr int dtype_of<uint8_t> = 0;
+template <>
+inline constexpr int dtype_of<int8_t> = 1;
+template <>
+inline constexpr int dtype_of<int16_t> = 2;
+template <>
+inline constexpr int dtype_of<int32_t> = 3;
+template <>
+inline constexpr int dtype_of<int64_t> = 4;
+template <>
+inline constexpr int dtype_of<float> = 6;
+template <>
+inline constexpr int dtype_of<double> = 7;
+template <>
+inline constexpr int dtype_of<bool> = 11;
+
+// ---- parameters ----------------------------------------------------------------------------------------------------
+// A tensor in device memory. Sizes and strides, in elements, are copied into the scratchpad.
+template <class T>
+class Tensor {
+ public:
+  explicit Tensor(const void* packed) {
+    auto* t = static_cast<const hb_tensor_t*>(packed);
+    data = reinterpret_cast<T*>(static_cast<uintptr_t>(t->data));
+    numel = static_cast<int32_t>(t->N);
+    ndim = static_cast<int32_t>(t->dims);
+    auto* sizes = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(t->sizes));
+    auto* strides = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(t->strides));
+    for (int32_t d = 0; d < ndim && d < kMaxDims; ++d) {
+      size[d] = static_cast<int32_t>(sizes[d]);
+      stride[d] = static_cast<int32_t>(strides[d]);
+    }
+  }
+  bool defined() const { return data; }
+  // The element at flat position i, last dimension fastest.
+  int32_t offset(int32_t i) const {
+    int32_t at = 0;
+    for (int32_t d = ndim; d-- > 1;) {
+      const int32_t q = i / size[d];
+      at += (i - q * size[d]) * stride[d];
+      i = q;
+    }
+    return ndim ? at + i * stride[0] : 0;
+  }
+  template <class... I>
+  HB_INLINE int32_t at(I... i) const {
+    int32_t d = 0, sum = 0;
+    ((sum += static_cast<int32_t>(i) * stride[d++]), ...);
+    return sum;
+  }
+  // Elements at coordinates, all that there are.
+  template <class... I>
+  HB_INLINE T get(I... i) const {
+    return load(data + at(i...));
+  }
+  template <class... I>
+  HB_INLINE void set(T value, I... i) const {
+    store(data + at(i...), value);
+  }
+
+  T* data;
+  int32_t numel, ndim;
+  int32_t size[kMaxDims], stride[kMaxDims];
+};
+template <class T>
+struct Out : Tensor<T> {
+  using Tensor<T>::Tensor;
+};
+template <class T>
+struct In : Tensor<T> {
+  using Tensor<T>::Tensor;
+};
+// The same without gaps, last dimension fastest: data[0] … data[numel - 1].
+template <class T>
+struct DenseOut : Tensor<T> {  // absent if not defined(): a gradient that nobody asked for
+  using Tensor<T>::Tensor;
+};
+template <class T>
+struct DenseIn : Tensor<T> {
+  using Tensor<T>::Tensor;
+};
+template <class T>
+struct Maybe : DenseIn<T> {  // absent if not defined()
+  using DenseIn<T>::DenseIn;
+};
+template <class T>
+struct Changed : Tensor<T> {  // an argument that is written, with any strides; may be absent
+  using Tensor<T>::Tensor;
+};
+// Several tensors, some integers, some numbers.
+template <class T>
+struct List {
+  explicit List(const void* packed) : words(static_cast<const uint32_t*>(packed)) {}
+  int32_t n() const { return static_cast<int32_t>(words[0]); }
+  In<T> operator[](int32_t i) const {
+    return In<T>(reinterpret_cast<const void*>(static_cast<uintptr_t>(words[i + 1])));
+  }
+  const uint32_t* words;  // how many, then their addresses
+};
+struct Ints {
+  explicit Ints(const void* packed) {
+    auto* v = static_cast<const hb_vector_t*>(packed);
+    n = static_cast<int32_t>(v->N);
+    data = reinterpret_cast<const int32_t*>(static_cast<uintptr_t>(v->data));
+  }
+  int32_t operator[](int32_t i) const { return data[i]; }
+  int32_t n;
+  const int32_t* data;
+};
+template <class T>
+struct Numbers {
+  explicit Numbers(const void* packed) : data(static_cast<const T*>(packed)) {}
+  const T* data;
+};
+struct Ignored {
+  explicit Ignored(const void*) {}
+};
+// Where a kernel says that an index was out of range; the host raises it after the launch. The first tile's word
+// counts.
+struct Fault {
+  explicit Fault(const void* packed) : word(static_cast<int*>(const_cast<void*>(packed))) {}
+  void bad_index(int64_t index) const {
+    if (bsg_amoswap(word, 1) == 0) word[1] = static_cast<int>(index);
+  }
+  int* word;
+};
+
+template <class P>
+struct Unpack {  // a plain number, by address
+  static constexpr Parameter facts{kNumber, dtype_of<P>, false};
+  static P from(const void* packed) { return *static_cast<const P*>(packed); }
+};
+template <class P, uint8_t kind, int dtype, bool dense = false>
+struct UnpackAs {
+  static constexpr Parameter facts{kind, static_cast<int8_t>(dtype), dense};
+  static P from(const void* packed) { return P(packed); }
+};
+template <class T>
+struct Unpack<Out<T>> : UnpackAs<Out<T>, kOut, dtype_of<T>> {};
+template <class T>
+struct Unpack<In<T>> : UnpackAs<In<T>, kIn, dtype_of<T>> {};
+template <class T>
+struct Unpack<DenseOut<T>> : UnpackAs<DenseOut<T>, kOut, dtype_of<T>, true> {};
+template <class T>
+struct Unpack<DenseIn<T>> : UnpackAs<DenseIn<T>, kIn, dtype_of<T>, true> {};
+template <class T>
+struct Unpack<Maybe<T>> : UnpackAs<Maybe<T>, kMaybe, dtype_of<T>, true> {};
+template <class T>
+struct Unpack<Changed<T>> : UnpackAs<Changed<T>, kChanged, dtype_of<T>> {};
+template <class T>
+struct Unpack<List<T>> : UnpackAs<List<T>, kList, dtype_of<T>> {};
+template <class T>
+struct Unpack<Numbers<T>> : UnpackAs<Numbers<T>, kNumbers, dtype_of<T>> {};
+template <>
+struct Unpack<Ints> : UnpackAs<Ints, kInts, 3> {};
+template <>
+struct Unpack<Ignored> : UnpackAs<Ignored, kIgnored, -1> {};
+template <>
+struct Unpack<Fault> : UnpackAs<Fault, kFault, 4> {};
+
+// ---- entry ----------------------------------------------------------------------------------------------------------
+constexpr uint32_t arity(const Row& row) { return static_cast<uint32_t>(row.n_parameters); }
+
+template <int32_t... i>
+struct Positions {};
+#if defined(__clang__)
+template <class, int32_t... i>
+using MakePositions = Positions<i...>;
+template <int32_t n>
+using FirstPositions = __make_integer_seq<MakePositions, int32_t, n>;
+#else
+template <int32_t n>
+using FirstPositions = Positions<__integer_pack(n)...>;
+#endif
+
+template <auto kernel>
+struct Entry;
+template <class... P, void (*kernel)(P...)>
+struct Entry<kernel> {
+  template <int32_t... i>
+  HB_INLINE static void call(const uint32_t* argv, Positions<i...>) {
+    kernel(Unpack<P>::from(reinterpret_cast<const void*>(static_cast<uintptr_t>(argv[i])))...);
+  }
+  static constexpr Parameter parameters[] = {Unpack<P>::facts...};
+  static constexpr int32_t n = sizeof...(P);
+  static int run(const uint32_t* argv) {
+    bsg_cuda_print_stat_kernel_start();
+    call(argv, FirstPositions<n>());
+    bsg_cuda_print_stat_kernel_end();
+    barrier();
+    return 0;
+  }
+};
+
+}  // namespace hb
+
+// Element types of a kernel's variants, with the port's suffixes.
+#define HB_FLOATS(X, ...) X(__VA_ARGS__, float, )
+#define HB_INTS(X, ...) X(__VA_ARGS__, int32_t, _Int) X(__VA_ARGS__, int64_t, _Long)
+#define HB_BOOL(X, ...) X(__VA_ARGS__, bool, _Bool)
+#define HB_NUMBERS(X, ...) HB_FLOATS(X, __VA_ARGS__) HB_INTS(X, __VA_ARGS__)
+#define HB_ALL(X, ...) HB_NUMBERS(X, __VA_ARGS__) HB_BOOL(X, __VA_ARGS__) X(__VA_ARGS__, uint8_t, _Byte)
+
+// The C function of a kernel and what the host knows of it.
+#if defined(HB_EMUL)
+#define HB_ENTRY(name, row, body)                                                                             \
+  extern "C" __attribute__((noinline, visibility("default"))) int name(const uint32_t* argv) { return body; } \
+  static void hb_emul_call_##name(const uint32_t* argv) { name(argv); }                                       \
+  static constexpr hb::Row hb_row_##name = row;                                                               \
+  __attribute__((section("hb_kernels"), used)) static const hb_emul_kernel_t hb_emul_record_##name = {        \
+      #name, hb::arity(hb_row_##name), &hb_emul_call_##name, "", __FILE__, __LINE__, &hb_row_##name};
+#else  // words come in registers and on the stack, as the arguments of any C function
+#define HB_ENTRY(name, row, body)                                                                \
+  extern "C" __attribute__((noinline, visibility("default"))) int name(uint32_t first, ...) {    \
+    constexpr hb::Row facts = row;                                                               \
+    uint32_t argv[facts.n_parameters > 0 ? facts.n_parameters : 1] = {first};                    \
+    __builtin_va_list rest;                                                                      \
+    __builtin_va_start(rest, first);                                                             \
+    for (int32_t i = 1; i < facts.n_parameters; ++i) argv[i] = __builtin_va_arg(rest, uint32_t); \
+    __builtin_va_end(rest);                                                                      \
+    return body;                                                                                 \
+  }
+#endif
+#define HB_LIST(...) \
+  { __VA_ARGS__ }
+
+#define HB_KERNEL_OF_TYPE(name, op, accepts, T, suffix)                                                           \
+  HB_ENTRY(tensorlib_##name##suffix,                                                                              \
+           HB_LIST(op, hb::Entry<&name<T>>::parameters, hb::Entry<&name<T>>::n, -1, 0, hb::dtype_of<T>, accepts), \
+           (hb::Entry<&name<T>>::run(argv)))
+#define HB_KERNEL(name, op, types) types(HB_KERNEL_OF_TYPE, name, op, nullptr)
+#define HB_KERNEL_IF(name, op, types, accepts) types(HB_KERNEL_OF_TYPE, name, op, accepts)
+
+// A function that is not a template: its parameters have their types.
+#define HB_KERNEL_PLAIN_IF(name, op, accepts)                                                                    \
+  HB_ENTRY(tensorlib_##name, HB_LIST(op, hb::Entry<&name>::parameters, hb::Entry<&name>::n, -1, 0, -1, accepts), \
+           (hb::Entry<&name>::run(argv)))
+#define HB_KERNEL_PLAIN(name, op) HB_KERNEL_PLAIN_IF(name, op, nullptr)
+
+// One of a family's: no operator, but an opcode.
+#define HB_FAMILY_KERNEL(name, kernel, family, opcode, T)                                                              \
+  HB_ENTRY(name,                                                                                                       \
+           HB_LIST("", hb::Entry<kernel>::parameters, hb::Entry<kernel>::n, family, opcode, hb::dtype_of<T>, nullptr), \
+           (hb::Entry<kernel>::run(argv)))
+
+namespace hb {
+
+// ---- loops ---------------------------------------------------------------------------------------------------------
+namespace detail {
+
+inline constexpr int32_t kChunk = 64;  // elements that are gathered in the scratchpad
+
+// A row of n elements with any stride, brought into `scratch`.
+template <class T>
+__attribute__((noinline)) void gather_row(const T* from, int32_t stride, int32_t n, T* scratch) {
+  for (int32_t i = 0; i < n; ++i) scratch[i] = load(from + i * stride);
+}
+template <class T>
+__attribute__((noinline)) void scatter_row(const T* scratch, T* to, int32_t stride, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) store(to + i * stride, scratch[i]);
+}
+
+// One input along the rows of the result.
+template <class T>
+struct Cursor {
+  explicit Cursor(const In<T>& in) : in(in), inner(in.ndim ? in.stride[in.ndim - 1] : 0) {}
+  void row(int32_t i) {
+    at = in.data + in.offset(i);
+    filled = false;
+  }
+  // The next n elements, side by side.
+  const T* take(int32_t n) {
+    if (inner == 1) {
+      const T* p = at;
+      at += n;
+      return p;
+    }
+    if (inner != 0) {
+      gather_row(at, inner, n, scratch);
+      at += n * inner;
+    } else if (!filled) {
+      const T value = load(at);
+      for (int32_t k = 0; k < kChunk; ++k) scratch[k] = value;
+      filled = true;
+    }
+    return scratch;
+  }
+  const In<T>& in;
+  const T* at = nullptr;
+  int32_t inner;
+  bool filled = false;
+  T scratch[kChunk];
+};
+
+template <class R, class F, class... T>
+HB_INLINE void flat(R* out, int32_t n, F f, const T*... in) {
+  HB_INDEPENDENT
+  for (int32_t i = 0; i < n; ++i) store(out + i, static_cast<R>(f(load(in + i)...)));
+}
+
+template <class R, class F, class... C>
+HB_INLINE void map_rows(const Out<R>& out, F f, C... in) {
+  const int32_t columns = out.ndim ? out.size[out.ndim - 1] : 1, step = out.ndim ? out.stride[out.ndim - 1] : 1;
+  const bool direct = (step == 1) & (... & (in.inner == 1));
+  const Range r = share(out.numel, out.ndim > 1 && columns >= kChunk ? 1 : kChunk);
+  R scratch[kChunk];
+  for (int32_t i = r.begin; i < r.end;) {
+    const int32_t column = i % columns, left = columns - column, n = r.end - i < left ? r.end - i : left;
+    R* to = out.data + out.offset(i);
+    (in.row(i), ...);
+    for (int32_t k = 0; k < n;) {
+      const int32_t m = direct ? n : n - k < kChunk ? n - k : kChunk;
+      flat(step == 1 ? to : scratch, m, f, in.take(m)...);
+      if (step != 1) scatter_row(scratch, to, step, m);
+      to += m * step;
+      k += m;
+    }
+    i += n;
+  }
+}
+
+}  // namespace detail
+
+// out[i] = f(in[i]...) for all elements. Inputs have the result's dimensions; stride 0 repeats.
+template <class R, class F, class... T>
+HB_INLINE void map(const Out<R>& out, F f, const In<T>&... in) {
+  detail::map_rows(out, f, detail::Cursor<T>(in)...);
+}
+
+}  // namespace hb

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a table by index, and the gradient of that: embeddings and index_select.
+#include <facula_hb/kernel.h>
+
+namespace {
+
+template <class T>
+void embedding(hb::DenseOut<T> out, hb::DenseIn<T> weight, hb::DenseIn<int64_t> indices, hb::Ignored, hb::Ignored,
+               hb::Ignored, hb::Fault fault) {
+  const int32_t width = weight.size[1];
+  hb::each(indices.numel, [&](int32_t i) {
+    const int64_t row = hb::load(indices.data + i);
+    if (row < 0 || row >= weight.size[0]) return fault.bad_index(row);
+    for (int32_t k = 0; k < width; ++k)
+      hb::store(out.data + i * width + k, hb::load(weight.data + static_cast<int32_t>(row) * width + k));
+  });
+}
+
+// A tile owns rows of the table, so that gradients of one word meet on one tile.
+void embedding_dense_backward(hb::DenseOut<float> out, hb::DenseIn<float> grad, hb::DenseIn<int64_t> indices,
+                              hb::Ignored, int64_t padding, hb::Ignored, hb::Fault fault) {
+  const int32_t width = out.size[1];
+  const hb::Range mine = hb::share(out.size[0]);
+  for (int32_t i = mine.begin * width; i < mine.end * width; ++i) hb::store(out.data + i, 0.0f);
+  for (int32_t i = 0; i < indices.numel; ++i) {
+    const int64_t row = hb::load(indices.data + i);
+    if (row < 0 || row >= out.size[0]) fault.bad_index(row);
+    if (row == padding || row < mine.begin || row >= mine.end) continue;
+    float* to = out.data + static_cast<int32_t>(row) * width;
+    for (int32_t k = 0; k < width; ++k) hb::store(to + k, hb::load(to + k) + hb::load(grad.data + i * width + k));
+  }
+}
+
+template <class T>
+void index_select(hb::DenseOut<T> out, hb::DenseIn<T> in, int64_t dim, hb::DenseIn<int64_t> index, hb::Fault fault) {
+  const int32_t d = static_cast<int32_t>(dim < 0 ? dim + in.ndim : dim), size = in.size[d];
+  int32_t inner = 1;
+  for (int32_t i = d + 1; i < in.ndim; ++i) inner *= in.size[i];
+  hb::each(out.numel / inner, [&](int32_t i) {
+    const int64_t at = hb::load(index.data + i % index.numel);
+    if (at < 0 || at >= size) return fault.bad_index(at);
+    const T* from = in.data + (i / index.numel * size + static_cast<int32_t>(at)) * inner;
+    for (int32_t k = 0; k < inner; ++k) hb::store(out.data + i * inner + k, hb::load(from + k));
+  });
+}
+
+bool plain(const hb::Call& c) { return c[0].n == 2; }
+bool counted_once(const hb::Call& c) { return c[4].number == 0; }  // scale_grad_by_freq is decomposed
+bool has_dimensions(const hb::Call& c) {
+  for (int32_t d = 0; d < c[0].n; ++d)
+    if (c[0].list[d] == 0) return false;
+  return c[0].n > 0;
+}
+
+}  // namespace
+
+HB_KERNEL_IF(embedding, "aten::embedding", HB_NUMBERS, plain)
+HB_KERNEL_PLAIN_IF(embedding_dense_backward, "aten::embedding_dense_backward", counted_once)
+HB_KERNEL_IF(index_select, "aten::index_select", HB_NUMBERS, has_dimensions)

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin.h"
+
+#include <algorithm>
+
+#include "backends/hammerblade/include/host/bsg_manycore_errno.h"
+#include "backends/hammerblade/runtime/error.h"
+
+namespace hammerblade {
+namespace {
+
+fc::hb::Eva eva(const void* data) { return static_cast<fc::hb::Eva>(reinterpret_cast<uintptr_t>(data)); }
+
+int word_of(int dtype) {  // the integer type that moves elements of a type
+  switch (item_size(dtype)) {
+    case 1: return FC_UINT8;
+    case 2: return FC_INT16;
+    case 4: return FC_INT32;
+    case 8: return FC_INT64;
+    default: return -1;
+  }
+}
+
+}  // namespace
+
+HammerBlade::HammerBlade(const fc_host& host)
+    : fb::Backend(host), device_(Device::get()), fault_(device_.device_malloc(8)) {
+  device_.memset_device(fault_, 0, 8);
+}
+
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+std::string HammerBlade::describe(fc_context&) {
+  const fc::hb::Dimension t = device_.tiles();
+  return "HammerBlade " + device_.machine().name + ", " + std::to_string(t.x) + " x " + std::to_string(t.y) +
+         " tiles, emulated, mode " + (device_.mode() == fc::hb::Mode::Check ? "check" : "fast");
+}
+
+void* HammerBlade::alloc(fc_context&, size_t bytes) {
+  try {
+    return reinterpret_cast<void*>(static_cast<uintptr_t>(device_.device_malloc(bytes)));
+  } catch (const fc::hb::Error& e) {
+    if (e.status() == HB_MC_NOMEM) fb::fail(e.what(), FC_OUT_OF_MEMORY);
+    throw;
+  }
+}
+
+void HammerBlade::free(fc_context&, void* data, size_t) { device_.device_free(eva(data)); }
+
+void HammerBlade::copy_bytes(fc_context& c, void* dst, const void* src, size_t bytes, fc_copy_kind kind, bool) {
+  if (kind == FC_HOST_TO_DEVICE) return device_.memcpy_host_to_device(eva(dst), src, bytes);
+  if (kind == FC_DEVICE_TO_HOST) return device_.memcpy_device_to_host(dst, eva(src), bytes);
+  // On the device a kernel moves it: words where it can.
+  const int dtype = bytes % 4 == 0 && eva(dst) % 4 == 0 && eva(src) % 4 == 0 ? FC_INT32 : FC_UINT8;
+  const int64_t item = item_size(dtype), n = static_cast<int64_t>(bytes) / item;
+  fc_copy k{sizeof k, 1, &n, {}, {}};
+  k.dst = {dst, &item, dtype, 0, {}};
+  k.src = {const_cast<void*>(src), &item, dtype, 0, {}};
+  copy(c, k);
+}
+
+void HammerBlade::fill_bytes(fc_context&, void* data, uint8_t value, size_t bytes) {
+  device_.memset_device(eva(data), value, bytes);
+}
+
+const char* const* HammerBlade::counter_names() {
+  static const char* const names[] = {"launches",    "tiles", "packet_bytes",    "copies",     "copied_bytes",
+                                      "allocations", "frees", "allocated_bytes", "peak_bytes", nullptr};
+  return names;
+}
+
+void HammerBlade::counters(fc_context&, uint64_t* values) {
+  const fc::hb::Counters c = device_.counters();
+  for (uint64_t value : {c.launches, c.tiles, c.packet_bytes, c.copies, c.copied_bytes, c.allocations, c.frees,
+                         c.allocated_bytes, c.peak_bytes})
+    *values++ = value;
+}
+
+void HammerBlade::memory_info(fc_context&, uint64_t* free, uint64_t* total) {
+  *total = static_cast<uint64_t>(device_.machine().dram_bytes);
+  *free = *total - std::min(*total, device_.counters().allocated_bytes);
+}
+
+// ---- families ------------------------------------------------------------------------------------------------------
+
+const Kernel* HammerBlade::copy_kernel(int to, int from) const {
+  if (to == from) to = from = word_of(to);
+  return library_.find(FC_FAMILY_COPY, to, from);
+}
+
+const Kernel* HammerBlade::scatter_kernel(int opcode, int dtype) const {
+  return library_.find(FC_FAMILY_SCATTER, opcode, opcode == FC_SCATTER_SET ? word_of(dtype) : dtype);
+}
+
+void HammerBlade::launch(fc_context& c, const Kernel& kernel, const Packet& packet, uint64_t bytes) {
+  device_.offload_kernel(kernel.name, packet);
+  report_launch(c, kernel.name.c_str(), 0, bytes);
+}
+
+void HammerBlade::check_fault() {
+  uint32_t words[2];
+  device_.memcpy_device_to_host(words, fault_, sizeof words);
+  if (!words[0]) return;
+  device_.memset_device(fault_, 0, sizeof words);
+  fb::fail("index " + std::to_string(static_cast<int32_t>(words[1])) + " is out of range", FC_BAD_INDEX);
+}
+
+bool HammerBlade::supports(const fc_query& q) {
+  for (int i = 0; i < q.n_operands; ++i) {
+    const bool moved = q.family == FC_FAMILY_GATHER || (q.family == FC_FAMILY_COPY && q.layout[1] != FC_LAYOUT_NUMBER);
+    if (q.layout[i] != FC_LAYOUT_ABSENT && !fb::storable(q.dtype[i]) && !moved) return false;
+    if (q.family != FC_FAMILY_COPY && !moved && q.layout[i] != FC_LAYOUT_ABSENT && !fb::visitable(q.dtype[i]))
+      return false;
+  }
+  switch (q.family) {
+    case FC_FAMILY_COPY: return copy_kernel(q.dtype[0], q.layout[1] == FC_LAYOUT_NUMBER ? q.dtype[0] : q.dtype[1]);
+    case FC_FAMILY_MAP:
+    case FC_FAMILY_REDUCE: return library_.find(q.family, q.opcode, q.compute);
+    case FC_FAMILY_MATMUL: return library_.find(q.family, 0, q.compute);
+    case FC_FAMILY_GATHER: return library_.find(q.family, 0, word_of(q.dtype[0])) && q.dtype[2] == FC_INT64;
+    case FC_FAMILY_SCATTER: return scatter_kernel(q.opcode, q.dtype[0]) && q.dtype[2] == FC_INT64;
+    case FC_FAMILY_RANDOM: return library_.find(q.family, q.opcode == FC_RANDOM_INTEGER, q.dtype[0]);
+    default: return false;
+  }
+}
+
+void HammerBlade::make_dense(fc_context& c, Walk& w, int i, int dtype) {
+  Walk::Side& s = w.side[i];
+  int64_t stride = item_size(dtype);
+  for (int d = w.ndim; d-- > 0;) {
+    s.stride[d] = stride;
+    stride *= w.size[d];
+  }
+  s.data = static_cast<char*>(workspace(c, static_cast<size_t>(stride)));
+  s.dtype = dtype;
+}
+
+void HammerBlade::copy_sides(fc_context& c, const Walk& over, const Walk::Side& to, const Walk::Side& from) {
+  fc_copy k{sizeof k, over.ndim, over.size, {}, {}};
+  k.dst = {to.data, to.stride, to.dtype, 0, {}};
+  k.src = {from.data, from.stride, from.dtype, 0, {}};
+  copy(c, k);
+}
+
+void HammerBlade::cast(fc_context& c, Walk& w, int i, int dtype) {
+  const Walk::Side before = w.side[i];
+  make_dense(c, w, i, dtype);
+  copy_sides(c, w, w.side[i], before);
+}
+
+void HammerBlade::copy(fc_context& c, const fc_copy& k) {
+  Walk w(k.ndim, k.shape);
+  w.add(k.dst);
+  w.add(k.src);
+  w.sort_by_result();
+  w.merge(0, w.ndim);
+  const Kernel* kernel = copy_kernel(k.dst.dtype, k.src.data ? k.src.dtype : k.dst.dtype);
+  if (!kernel) fb::fail("no kernel copies these types", FC_UNSUPPORTED);
+  w.parts([&](const Walk& part) {
+    Packet p;
+    pack(p, part.view(0));
+    if (k.src.data) pack(p, part.view(1));
+    else pack_repeated(p, k.dst.dtype, k.src.value, part.ndim, part.size);
+    launch(c, *kernel, p, part.bytes());
+  });
+}
+
+void HammerBlade::map(fc_context& c, const fc_map& k) {
+  const Kernel* kernel = library_.find(FC_FAMILY_MAP, k.opcode, k.compute);
+  if (!kernel) fb::fail("no kernel for this formula", FC_UNSUPPORTED);
+  const hb::Parameter* types = kernel->row->parameters;
+  Walk w(k.ndim, k.shape);
+  w.add(k.out);
+  for (int i = 0; i < k.n_in; ++i) w.add(k.in[i]);
+  w.sort_by_result();
+  w.merge(0, w.ndim);
+  // What is stored in another type than the kernel has is converted on the way, in memory of the host's.
+  for (int i = 1; i < w.n; ++i)
+    if (w.side[i].data && w.side[i].dtype != types[i].dtype) cast(c, w, i, types[i].dtype);
+  const Walk::Side result = w.side[0];
+  const bool other = result.dtype != types[0].dtype;
+  if (other) make_dense(c, w, 0, types[0].dtype);
+  w.parts([&](const Walk& part) {
+    Packet p;
+    pack(p, part.view(0));
+    for (int i = 1; i < part.n; ++i) {
+      if (part.side[i].data) pack(p, part.view(i));
+      else pack_repeated(p, types[i].dtype, k.in[i - 1].value, part.ndim, part.size);
+    }
+    pack_numbers(p, k.compute, k.params, k.n_params);
+    launch(c, *kernel, p, part.bytes());
+  });
+  if (other) copy_sides(c, w, result, w.side[0]);
+}
+
+void HammerBlade::reduce(fc_context& c, const fc_reduce& k) {
+  const Kernel* kernel = library_.find(FC_FAMILY_REDUCE, k.opcode, k.compute);
+  if (!kernel) fb::fail("no kernel for this reduction", FC_UNSUPPORTED);
+  const hb::Parameter* types = kernel->row->parameters;
+  const bool extreme = types[1].kind == hb::kChanged;
+  const fc_operand& result = k.out.data ? k.out : k.indices;
+  Walk w(k.ndim, k.shape);
+  w.add(result);
+  w.add(k.in);
+  if (extreme) w.add(k.indices.data ? k.indices : result);
+  // Dimensions that stay first, reduced ones after them in their order.
+  int stay = 0;
+  for (int d = 0; d < w.ndim; ++d)
+    if (w.side[0].stride[d] != 0 || w.size[d] == 1) w.move(d, stay++);
+  stay = w.merge(0, stay);
+  const int reduced = w.merge(stay, w.ndim);
+  if (w.ndim > kMaxDims) fb::fail("reductions of tensors that need more than 8 dimensions", FC_UNSUPPORTED);
+  if (w.side[1].dtype != k.compute) cast(c, w, 1, k.compute);
+  Walk kept(stay, w.size);
+  kept.n = 1;
+  kept.side[0] = w.side[0];
+  const Walk::Side wanted = w.side[0];
+  const bool other = k.out.data && wanted.dtype != types[0].dtype;
+  if (other) make_dense(c, kept, 0, types[0].dtype);
+  const View out = kept.view(0), in = w.view(1);
+  const int64_t results = out.numel(), per_result = in.numel() / results;
+  Packet p;
+  if (extreme) {
+    k.out.data ? pack(p, out) : pack_absent(p);
+    k.indices.data ? pack(p, w.view(2, 0, stay)) : pack_absent(p);
+    pack(p, in);
+    pack_integer(p, FC_INT32, reduced);
+    pack_integer(p, FC_INT32, results);
+  } else {
+    const int64_t parts = std::max<int64_t>(1, std::min(device_.tiles().area() / results, per_result / 16));
+    View partial;
+    partial.ndim = 1;
+    partial.size[0] = parts > 1 ? results * parts : 0;
+    partial.stride[0] = 1;
+    if (parts > 1) partial.data = workspace(c, static_cast<size_t>(results * parts * item_size(k.compute)));
+    pack(p, out);
+    pack(p, in);
+    pack_integer(p, FC_INT32, reduced);
+    pack_integer(p, FC_INT32, parts);
+    pack(p, partial);
+  }
+  launch(c, *kernel, p, static_cast<uint64_t>((in.numel() + results) * item_size(k.compute)));
+  if (other) copy_sides(c, kept, wanted, kept.side[0]);
+}
+
+void HammerBlade::matmul(fc_context& c, const fc_matmul& k) {
+  const Kernel* kernel = library_.find(FC_FAMILY_MATMUL, 0, k.dtype);
+  if (!kernel) fb::fail("no kernel multiplies matrices of this type", FC_UNSUPPORTED);
+  auto view = [&](void* data, int64_t rows, int64_t columns, int64_t batch, int64_t row, int64_t column) {
+    const int64_t sizes[] = {k.batch, rows, columns}, strides[] = {batch, row, column};
+    return view_of(data, 3, sizes, strides, k.dtype);
+  };
+  Packet p;
+  pack(p, view(k.c, k.m, k.n, k.c_batch, k.c_row, k.c_col));
+  pack(p, view(k.a, k.m, k.k, k.a_batch, k.a_row, k.a_col));
+  pack(p, view(k.b, k.k, k.n, k.b_batch, k.b_row, k.b_col));
+  pack_number(p, k.dtype, {2, 0, 0, k.alpha, 0});
+  pack_number(p, k.dtype, {2, 0, 0, k.beta, 0});
+  launch(c, *kernel, p, static_cast<uint64_t>(k.batch * (k.m * k.n + k.m * k.k + k.k * k.n) * item_size(k.dtype)));
+}
+
+void HammerBlade::gather(fc_context& c, const fc_gather& k) {
+  Walk w(k.ndim, k.shape);
+  w.add(k.out);
+  w.add(k.in);
+  w.add(k.index);
+  const int64_t step = k.ndim ? w.side[1].stride[k.dim] / item_size(k.in.dtype) : 1;
+  if (k.ndim) w.side[1].stride[k.dim] = 0;
+  w.merge(0, w.ndim);
+  indexed(c, *library_.find(FC_FAMILY_GATHER, 0, word_of(k.out.dtype)), w, k.in_size, step, nullptr);
+}
+
+void HammerBlade::scatter(fc_context& c, const fc_scatter& k) {
+  Walk w(k.ndim, k.shape);
+  w.add(k.out);
+  w.add(k.src);
+  w.add(k.index);
+  const int64_t step = k.ndim ? w.side[0].stride[k.dim] / item_size(k.out.dtype) : 1;
+  if (k.ndim) {
+    w.side[0].stride[k.dim] = 0;
+    w.move(k.dim, w.ndim - 1);
+    w.merge(0, w.ndim - 1);
+  }
+  indexed(c, *scatter_kernel(k.opcode, k.out.dtype), w, k.out_size, step, k.src.data ? nullptr : &k.src.value);
+}
+
+void HammerBlade::indexed(fc_context& c, const Kernel& kernel, const Walk& w, int64_t size, int64_t step,
+                          const fc_number* number) {
+  if (w.ndim > kMaxDims) fb::fail("indexing of tensors that need more than 8 dimensions", FC_UNSUPPORTED);
+  Packet p;
+  pack(p, w.view(0));
+  if (number) pack_repeated(p, w.side[0].dtype, *number, w.ndim, w.size);
+  else pack(p, w.view(1));
+  pack(p, w.view(2));
+  pack_integer(p, FC_INT64, size);
+  pack_integer(p, FC_INT64, step);
+  p.word(fault_);
+  launch(c, kernel, p, w.bytes());
+  check_fault();
+}
+
+void HammerBlade::random(fc_context& c, const fc_random& k) {
+  const Kernel* kernel = library_.find(FC_FAMILY_RANDOM, k.opcode == FC_RANDOM_INTEGER, k.out.dtype);
+  if (!kernel) fb::fail("no kernel draws numbers of this type", FC_UNSUPPORTED);
+  Walk w(k.ndim, k.shape);  // in their order: element i is made from counter offset + i
+  w.add(k.out);
+  if (k.p.data) w.add(k.p);
+  w.merge(0, w.ndim);
+  if (w.ndim > kMaxDims) fb::fail("random tensors that need more than 8 dimensions", FC_UNSUPPORTED);
+  if (k.p.data && w.side[1].dtype != k.out.dtype) cast(c, w, 1, k.out.dtype);
+  Packet p;
+  pack(p, w.view(0));
+  if (k.p.data) pack(p, w.view(1));
+  else pack_absent(p);
+  pack_integer(p, FC_INT32, k.opcode);
+  pack_number(p, FC_FLOAT64, {2, 0, 0, k.a, 0});
+  pack_number(p, FC_FLOAT64, {2, 0, 0, k.b, 0});
+  pack_integer(p, FC_INT64, k.low);
+  pack_integer(p, FC_INT64, static_cast<int64_t>(k.range));
+  pack_integer(p, FC_INT64, static_cast<int64_t>(k.seed));
+  pack_integer(p, FC_INT64, static_cast<int64_t>(k.offset));
+  launch(c, *kernel, p, w.bytes());
+}
+
+}  // namespace hammerblade
+
+FACULA_BACKEND(hammerblade::HammerBlade, "hammerblade")

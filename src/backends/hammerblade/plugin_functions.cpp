@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs call by name (torch.hammerblade stands on it): launches, kernel files, the machine, the mode, prints.
+#include "plugin.h"
+
+namespace hammerblade {
+namespace {
+
+struct Arguments {
+  const char* function;
+  const fc_value* args;
+  int n;
+  [[noreturn]] void wrong(int i, const char* what) const {
+    fb::fail(std::string(function) + ": argument " + std::to_string(i) + " must be " + what);
+  }
+  void count(int least, int most) const {
+    if (n < least || n > most)
+      fb::fail(std::string(function) + " takes " + std::to_string(least) + " to " + std::to_string(most) +
+               " arguments, but was given " + std::to_string(n));
+  }
+  std::string text(int i) const {
+    if (args[i].tag != FC_TAG_STRING) wrong(i, "a text");
+    return {args[i].u.text, static_cast<size_t>(args[i].n)};
+  }
+  int64_t integer(int i) const {
+    if (args[i].tag != FC_TAG_INT && args[i].tag != FC_TAG_BOOL) wrong(i, "an integer");
+    return args[i].u.i;
+  }
+  double number(int i) const {
+    if (args[i].tag == FC_TAG_DOUBLE) return args[i].u.d;
+    return static_cast<double>(integer(i));
+  }
+};
+
+std::string lines(const std::vector<std::string>& all) {
+  std::string text;
+  for (const std::string& one : all) text += one + "\n";
+  return text;
+}
+
+std::string parameters_of(const Kernel& k) {
+  static const char* const kinds[] = {"out", "in", "maybe", "changed", "list", "ints", "numbers", "number", "ignored"};
+  if (!k.row) return k.signature;
+  std::string text;
+  for (int i = 0; i < k.row->n_parameters; ++i) {
+    const hb::Parameter& p = k.row->parameters[i];
+    if (p.kind == hb::kFault) continue;
+    text += (text.empty() ? "" : ", ") + std::string(kinds[p.kind]);
+    if (p.kind != hb::kInts && p.kind != hb::kIgnored) text += " " + type_name(p.dtype);
+  }
+  return text;
+}
+
+uint32_t dimension(const Arguments& a, int i) {
+  const int64_t value = a.integer(i);
+  if (value < 1 || value > 64) a.wrong(i, "a number of tiles from 1 to 64");
+  return static_cast<uint32_t>(value);
+}
+
+}  // namespace
+
+const char* const* HammerBlade::functions() {
+  static const char* const all[] = {
+      "launch(kernel, *arguments): runs a kernel on all tiles; results are its first arguments",
+      "load(path): brings the kernels of a .cpp file, which is compiled, or of a library; returns their names, a line "
+      "each",
+      "reload(): compiles the kernel files that have changed and uses their kernels from now on; returns their names",
+      "bind(operator, kernel): has a kernel do an operator; an empty kernel takes that back",
+      "kernels(): all kernels, a line each: name, the operator that it does, file, parameters, separated by tabs",
+      "machine([name or file]): chooses the machine; returns its name",
+      "tiles([x, y]): chooses another mesh than the machine's; returns 'x y'",
+      "mode(['fast' or 'check', seed]): chooses the mode; returns mode and seed",
+      "printed(): what the tiles of the last launch printed, '(x,y) text' a line",
+      "echo(on): whether device prints go to standard error",
+      "watchdog(seconds): how long a launch may stand still; 0: for ever",
+      nullptr};
+  return all;
+}
+
+void HammerBlade::call(fc_context& c, const char* function, const fc_value* args, int n_args, fc_value& result) {
+  const Arguments a{function, args, n_args};
+  const std::string f = function;
+  if (f == "launch") return launch_by_name(c, args, n_args);
+  if (f == "load") {
+    a.count(1, 1);
+    give_text(result, lines(library_.load(a.text(0))));
+    return host.claims_changed("hammerblade");
+  }
+  if (f == "reload") {
+    a.count(0, 0);
+    const auto names = library_.reload();
+    give_text(result, lines(names));
+    if (!names.empty()) host.claims_changed("hammerblade");
+    return;
+  }
+  if (f == "bind") {
+    a.count(2, 2);
+    library_.bind(a.text(0), a.text(1));
+    return host.claims_changed("hammerblade");
+  }
+  if (f == "kernels") {
+    a.count(0, 0);
+    std::vector<std::string> all;
+    for (const Kernel* k : library_.kernels())
+      all.push_back(k->name + "\t" + (k->row ? k->row->op : "") + "\t" + k->file + "\t" + parameters_of(*k));
+    return give_text(result, lines(all));
+  }
+  if (f == "machine") {
+    a.count(0, 1);
+    if (n_args) device_.select_machine(a.text(0));
+    return give_text(result, device_.machine().name);
+  }
+  if (f == "tiles") {
+    a.count(0, 2);
+    if (n_args == 1) fb::fail("tiles takes x and y, or nothing");
+    if (n_args) device_.set_tiles({dimension(a, 0), dimension(a, 1)});
+    const fc::hb::Dimension t = device_.tiles();
+    return give_text(result, std::to_string(t.x) + " " + std::to_string(t.y));
+  }
+  if (f == "mode") {
+    a.count(0, 2);
+    if (n_args) {
+      const std::string mode = a.text(0);
+      if (mode != "fast" && mode != "check") a.wrong(0, "'fast' or 'check'");
+      const int64_t seed = n_args > 1 ? a.integer(1) : 1;
+      if (seed < 0 || seed > UINT32_MAX) a.wrong(1, "a seed from 0 to 2^32 - 1");
+      device_.set_mode(mode == "fast" ? fc::hb::Mode::Fast : fc::hb::Mode::Check, static_cast<uint32_t>(seed));
+    }
+    return give_text(result, std::string(device_.mode() == fc::hb::Mode::Fast ? "fast" : "check") + " " +
+                                 std::to_string(device_.seed()));
+  }
+  if (f == "printed") {
+    a.count(0, 0);
+    std::string text;
+    for (const auto& p : device_.prints())
+      text += "(" + std::to_string(p.tile.x) + "," + std::to_string(p.tile.y) + ") " + p.text +
+              (p.text.ends_with('\n') ? "" : "\n");
+    return give_text(result, text);
+  }
+  if (f == "echo") {
+    a.count(1, 1);
+    return device_.set_echo(a.integer(0) != 0);
+  }
+  if (f == "watchdog") {
+    a.count(1, 1);
+    if (!(a.number(0) >= 0)) a.wrong(0, "a number of seconds, or 0");
+    return device_.set_watchdog(a.number(0));
+  }
+  fb::fail("the backend has no function " + f, FC_UNSUPPORTED);
+}
+
+}  // namespace hammerblade

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin_library.h"
+
+#include <sys/stat.h>
+
+#include <facula/backend.hpp>
+
+#include "backends/hammerblade/runtime/places.h"
+
+namespace hammerblade {
+namespace {
+
+namespace fb = facula::backend;
+using fc::hb::Device;
+
+// When a file was changed last, in nanoseconds; 0: there is none.
+int64_t changed(const std::string& file) {
+  struct stat s;
+  return stat(file.c_str(), &s) ? 0 : static_cast<int64_t>(s.st_mtim.tv_sec) * 1000000000 + s.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+Library::Library() {
+  add(fc::hb::places().library + "/hammerblade_kernels.so");
+  // Compiled with the library; the files are watched where they still lie there.
+  for (const Kernel* k : kernels()) watch(k->file);
+}
+
+std::vector<std::string> Library::load(const std::string& path) {
+  std::lock_guard lock(mutex_);
+  auto names = add(path);
+  watch(path);
+  return names;
+}
+
+void Library::watch(const std::string& file) {
+  if (const int64_t when = changed(file); when && !file.ends_with(".so")) sources_[file] = when;
+}
+
+std::vector<std::string> Library::reload() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (auto& [file, known] : sources_) {
+    const int64_t when = changed(file);
+    if (!when || when == known) continue;
+    for (std::string& name : add(file)) names.push_back(std::move(name));  // throws: what was before stays
+    known = when;
+  }
+  return names;
+}
+
+std::vector<std::string> Library::add(const std::string& path) {
+  Device& device = Device::get();
+  Device::Program* program = device.load(path);
+  using Records = const hb_emul_kernel_t*(const hb_emul_kernel_t** end);
+  auto* records = reinterpret_cast<Records*>(device.symbol(program, "hb_emul_kernels"));
+  std::vector<std::string> names;
+  const hb_emul_kernel_t* end = nullptr;
+  for (const hb_emul_kernel_t* r = records(&end); r != end; ++r) {
+    auto* row = static_cast<const hb::Row*>(r->facts);
+    if (row && row->n_parameters < 0) continue;  // a formula that is not for this type
+    all_.push_back(std::make_unique<Kernel>(Kernel{r->name, row, r->signature, r->file, r->argc}));
+    newest_[r->name] = all_.back().get();
+    names.emplace_back(r->name);
+  }
+  rebuild();
+  return names;
+}
+
+void Library::bind(const std::string& op, const std::string& kernel) {
+  std::lock_guard lock(mutex_);
+  if (!kernel.empty()) {
+    auto it = newest_.find(kernel);
+    if (it == newest_.end()) fb::fail("there is no kernel " + kernel);
+    if (!it->second->row)
+      fb::fail(kernel + " was written for the port: only a kernel that HB_KERNEL registers can do an operator");
+    bound_[op] = kernel;
+  } else {
+    bound_.erase(op);
+  }
+  rebuild();
+}
+
+void Library::rebuild() {
+  auto t = std::make_unique<Table>();
+  t->kernels = newest_;
+  for (auto& [name, kernel] : newest_) {
+    const hb::Row* row = kernel->row;
+    if (!row) continue;
+    if (row->family >= 0) t->families[key(row->family, row->opcode, row->compute)] = kernel;
+    else if (*row->op) t->by_operator[row->op].push_back(kernel);
+  }
+  for (auto& [op, kernel] : bound_) {
+    auto& list = t->by_operator[op];
+    list.insert(list.begin(), newest_.at(kernel));
+  }
+  for (auto& [op, list] : t->by_operator) t->operators.push_back(names_.insert(op).first->c_str());
+  t->operators.push_back(nullptr);
+  table_.store(t.get(), std::memory_order_release);
+  tables_.push_back(std::move(t));
+}
+
+const Kernel* Library::find(const std::string& kernel) const {
+  const Table* t = table_.load(std::memory_order_acquire);
+  auto it = t->kernels.find(kernel);
+  return it == t->kernels.end() ? nullptr : it->second;
+}
+
+const std::vector<const Kernel*>* Library::find_operator(const std::string& name) const {
+  const Table* t = table_.load(std::memory_order_acquire);
+  auto it = t->by_operator.find(name);
+  return it == t->by_operator.end() ? nullptr : &it->second;
+}
+
+std::vector<const Kernel*> Library::kernels() const {
+  std::vector<const Kernel*> list;
+  for (auto& [name, kernel] : table_.load(std::memory_order_acquire)->kernels) list.push_back(kernel);
+  return list;
+}
+
+}  // namespace hammerblade
