@@ -42,6 +42,11 @@ def test_a_module(tmp_path):
     subprocess.run([sys.executable, "-c", found[0][1]], cwd=tmp_path, check=True, timeout=300)
 
 
+def test_sparse_tensors(tmp_path):
+    for _, text in blocks("sparse.md"):
+        subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, timeout=300)
+
+
 def pages():
     return [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("include/**/*.md"), *ROOT.glob("examples/**/*.md")]
 

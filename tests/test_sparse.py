@@ -134,12 +134,15 @@ def test_hidden_operators_check_their_arguments(torch):
         lambda: ops._sparse_csr_mm(torch.tensor([0, 9]), long, torch.ones(2), torch.ones(2, 1)),
         lambda: ops._sparse_csr_csr_mm(torch.tensor([0, 2]), long, torch.ones(2), torch.tensor([0, 2]), long, torch.ones(2), 1),
         lambda: ops._sparse_sampled_mm(torch.tensor([[0], [5]]), torch.ones(1, 2), torch.ones(1, 2)),
+        lambda: ops._sparse_common(long, torch.eye(2, dtype=torch.int64)),
         lambda: ops._sparse_compress(torch.tensor([1, 0]), 2),
         lambda: ops._sparse_decompress(torch.tensor([0, 5, 2]), 2),
         lambda: ops._sparse_coo_tensor_unsafe(torch.eye(2).to_sparse(), torch.ones(2), [2, 2]),
     ):
         with pytest.raises((IndexError, RuntimeError)):
             call()
+    a, b = ops._sparse_common(torch.tensor([3, 1, 3]), torch.tensor([9, 3]))  # not sorted: an answer, and no harm
+    assert a.numel() <= 2 and a.shape == b.shape
 
 
 def test_invariants(torch):

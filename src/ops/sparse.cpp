@@ -29,6 +29,7 @@ Tensor empty_sparse(IntSpan sizes, int64_t sparse_dim, DType dtype, Device devic
               "sparse tensors of layout torch.", to_string(layout), " are not implemented: use COO, CSR or CSC");
   FC_CHECK(sizes.size() == 2, "a tensor of layout torch.", to_string(layout), " has two dimensions here, got ", sizes);
   const int64_t rows = sizes[layout == Layout::SparseCsc];
+  FC_CHECK(rows < INT64_MAX, "a sparse tensor cannot have ", rows, " rows");
   return compressed_tensor(layout, sizes, zeros(Dims{rows + 1}, DType::Int64, device),
                            empty_tensor(Dims{0}, DType::Int64, device), values);
 }
@@ -202,7 +203,7 @@ Tensor make_compressed(const Tensor& compressed, const Tensor& plain, const Tens
     FC_CHECK(size[d] == values.sizes()[d - 1], "values has incorrect size: expected ", size.subspan(2),
              " after the entries, got ", values.sizes());
   const int64_t rows = size[by_rows ? 0 : 1];
-  FC_CHECK(compressed.size(0) == rows + 1, outer, " must have ", rows, " + 1 elements for size ", size, ", got ",
+  FC_CHECK(compressed.size(0) - 1 == rows, outer, " must have ", rows, " + 1 elements for size ", size, ", got ",
            compressed.size(0));
   return compressed_tensor(*layout, size, compressed, plain, values);
 }
@@ -344,9 +345,9 @@ Tensor to_layout_kernel(const Tensor& self, OptLayout layout, std::optional<IntS
   if (to == Layout::Strided) return to_dense_kernel(self, {}, {});
   FC_CHECK(!blocksize, "to_sparse: blocksize is for the layouts BSR and BSC, which are not implemented");
   if (is_sparse(self)) return layout_of(self) == to ? self : call<"aten::_sparse_convert", Tensor>(self, to);
+  FC_CHECK(dense.value_or(0) >= 0 && dense.value_or(0) <= self.dim(), "to_sparse: dense_dim must be in [0, ",
+           self.dim(), "], got ", dense.value_or(0));
   const int64_t dims = self.dim() - dense.value_or(0);
-  FC_CHECK(dense.value_or(0) >= 0 && dims >= 0, "to_sparse: dense_dim must be in [0, ", self.dim(), "], got ",
-           dense.value_or(0));
   FC_CHECK(to == Layout::SparseCoo || dims == 2, "to_sparse: a tensor of layout torch.", to_string(to),
            " has two sparse dimensions here, got sizes ", self.sizes(), " with dense_dim ", dense.value_or(0));
   const Tensor coo = call<"aten::_to_sparse.sparse_dim", Tensor>(self, dims);
@@ -385,7 +386,8 @@ Tensor entries_of_compressed(const Tensor& compressed, const Tensor& plain, Layo
 
 Tensor resize_kernel(const Tensor& self, IntSpan size, int64_t dims, int64_t dense) {
   must_be_coo("sparse_resize_", self);
-  FC_CHECK(dims >= 0 && dense >= 0 && dims + dense == static_cast<int64_t>(size.size()),
+  FC_CHECK(dims >= 0 && dense >= 0 && dense <= static_cast<int64_t>(size.size()) &&
+               dims == static_cast<int64_t>(size.size()) - dense,
            "number of dimensions must be sparse_dim (", dims, ") + dense_dim (", dense, "), but got ", size.size());
   const SparseParts& p = sparse_parts(self);
   if (p.nnz() == 0) {
@@ -412,7 +414,8 @@ Tensor resize_kernel(const Tensor& self, IntSpan size, int64_t dims, int64_t den
 }
 Tensor resize_and_clear(const Tensor& self, IntSpan size, int64_t dims, int64_t dense) {
   must_be_coo("sparse_resize_and_clear_", self);
-  FC_CHECK(dims >= 0 && dense >= 0 && dims + dense == static_cast<int64_t>(size.size()),
+  FC_CHECK(dims >= 0 && dense >= 0 && dense <= static_cast<int64_t>(size.size()) &&
+               dims == static_cast<int64_t>(size.size()) - dense,
            "number of dimensions must be sparse_dim (", dims, ") + dense_dim (", dense, "), but got ", size.size());
   replace_sparse(self, empty_sparse(size, dims, self.dtype(), self.device()));
   return self;

@@ -74,7 +74,7 @@ Tensor sub_in_place(const Tensor& self, const Tensor& other, const Scalar& alpha
 }
 Tensor refuse_number(const Tensor&, const Scalar&, const Scalar&) { refuse_sum(); }
 
-// Elements that both have: those of a whose position is among b's.
+// Elements that both have.
 Tensor mul_coo(const Tensor& self, const Tensor& other) {
   FC_CHECK(
       Dims::same(self.sizes(), other.sizes()) && sparse_parts(self).sparse_dim() == sparse_parts(other).sparse_dim(),
@@ -82,14 +82,9 @@ Tensor mul_coo(const Tensor& self, const Tensor& other) {
       sparse_parts(self).sparse_dim(), " and ", other.sizes(), " with ", sparse_parts(other).sparse_dim());
   const Tensor a = coalesced(self), b = coalesced(other);
   const SparseParts &p = sparse_parts(a), &q = sparse_parts(b);
-  if (q.nnz() == 0 || p.nnz() == 0)
-    return empty_sparse(a.sizes(), p.sparse_dim(), promote(a.dtype(), b.dtype()), a.device());
-  const Tensor at = positions(a), keys = positions(b);
-  const Tensor near = call<"aten::clamp_max", Tensor>(searchsorted(keys, at), Scalar(q.nnz() - 1));
-  const Tensor hit = reshape(
-      call<"aten::nonzero", Tensor>(call<"aten::eq.Tensor", Tensor>(index_select(keys, 0, near), at)), Dims{-1});
-  return coo_tensor(a.sizes(), index_select(p.indices, 1, hit),
-                    mul(index_select(p.values, 0, hit), index_select(q.values, 0, index_select(near, 0, hit))), true);
+  const auto [in_a, in_b] = call<"aten::_sparse_common", Two>(positions(a), positions(b));
+  return coo_tensor(a.sizes(), index_select(p.indices, 1, in_a),
+                    mul(index_select(p.values, 0, in_a), index_select(q.values, 0, in_b)), true);
 }
 Tensor mul_strided(const Tensor& sparse, const Tensor& dense) {
   if (dense.dim() == 0) return with_values(sparse, mul(sparse_parts(sparse).values, dense));

@@ -103,8 +103,9 @@ Tensor bmm_kernel(const Tensor& a, const Tensor& b) {
   const Tensor batch = select(p.indices, 0, 0);
   const Tensor both[] = {add(mul(batch, Scalar(a.size(1))), select(p.indices, 0, 1)),
                          add(mul(batch, Scalar(a.size(2))), select(p.indices, 0, 2))};
-  const Tensor flat = reshape(b, Dims{b.size(0) * b.size(1), b.size(2)});
-  const Tensor out = call<"aten::_sparse_coo_mm", Tensor>(stack(both), p.values, flat, a.size(0) * a.size(1));
+  const Tensor flat = reshape(b, Dims{checked_numel(b.sizes().first(2)), b.size(2)});
+  const Tensor out =
+      call<"aten::_sparse_coo_mm", Tensor>(stack(both), p.values, flat, checked_numel(a.sizes().first(2)));
   return view(out, Dims{a.size(0), a.size(1), b.size(2)});
 }
 

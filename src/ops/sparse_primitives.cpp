@@ -45,6 +45,16 @@ Two coalesce_entries(const Tensor& flat, const Tensor& values, int64_t) {
   return {index_select(order, 0, starts), logical ? to_dtype(sums, DType::Bool) : sums};
 }
 
+Two common(const Tensor& a, const Tensor& b) {
+  const auto search = [&](bool right) {
+    return call<"aten::searchsorted.Tensor", Tensor>(b, a, false, right, std::optional<std::string_view>(), Tensor());
+  };
+  const Tensor at = search(false);
+  const Tensor hit =
+      reshape(call<"aten::nonzero", Tensor>(call<"aten::ne.Tensor", Tensor>(search(true), at)), Dims{-1});
+  return {hit, index_select(at, 0, hit)};
+}
+
 Tensor compress(const Tensor& rows, int64_t size) {
   const Tensor limits =
       call<"aten::arange", Tensor>(Scalar(size + 1), std::optional<DType>(DType::Int64), std::optional<Layout>(),
@@ -80,6 +90,11 @@ constexpr OpDef defs[] = {
     // entries of one position added up, in order of position, which is in [0, limit): the first of each, and the sums
     {.schema = "_sparse_coalesce_entries(Tensor flat, Tensor values, int limit) -> (Tensor, Tensor)",
      .decomposition = kernel<&coalesce_entries>(),
+     .differentiable = false,
+     .hidden = true},
+    // where sorted positions that both have stand in each
+    {.schema = "_sparse_common(Tensor a, Tensor b) -> (Tensor, Tensor)",
+     .decomposition = kernel<&common>(),
      .differentiable = false,
      .hidden = true},
     // where each of `size` rows begins among sorted row numbers, and one past the last

@@ -157,7 +157,8 @@ Tensor cat_kernel(TensorSpan tensors, int64_t dim) {
     for (int64_t d = 0; d < first.dim(); ++d)
       FC_CHECK(d == at || t.size(d) == first.size(d), "cat: sizes must match except in dimension ", at, ": ",
                first.sizes(), " and ", t.sizes());
-    total += t.size(at);
+    FC_CHECK(!__builtin_add_overflow(total, t.size(at), &total), "cat: sizes along dimension ", at,
+             " add up to more than ", INT64_MAX);
     type = promote(type, t.dtype());
   }
   sizes[static_cast<size_t>(at)] = total;

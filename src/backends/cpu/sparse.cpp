@@ -57,6 +57,7 @@ class FirstBad {
 struct Pair {
   uint64_t key, position;
 };
+inline bool operator<(const Pair& a, const Pair& b) { return a.key != b.key ? a.key < b.key : a.position < b.position; }
 inline uint64_t key_of(const Pair& p, int) { return p.key; }
 inline uint64_t key_of(uint64_t packed, int shift) { return packed >> shift; }
 
@@ -94,6 +95,18 @@ void radix_sort(std::unique_ptr<E[]>& items, int64_t n, int bits, int shift) {
   }
 }
 
+// Entries that are in order already, or one sorted list behind another as in a sum, need no more than a merge.
+template <class E>
+bool merge_runs(std::unique_ptr<E[]>& items, int64_t n) {
+  E *first = items.get(), *last = first + n, *second = std::is_sorted_until(first, last);
+  if (second == last) return true;
+  if (!std::is_sorted(second, last)) return false;
+  auto other = std::make_unique_for_overwrite<E[]>(static_cast<size_t>(n));
+  std::merge(first, second, second, last, other.get());
+  std::swap(items, other);
+  return true;
+}
+
 int bits_of(uint64_t largest) { return std::bit_width(largest); }
 
 // Calls f(count, key of i, position of i) with the keys, which are below `limit`, in order.
@@ -116,14 +129,14 @@ void sorted_by_key(const char* op, const int64_t* keys, int64_t n, int64_t limit
   if (key_bits + position_bits <= 64) {  // both in one word
     auto items = std::make_unique_for_overwrite<uint64_t[]>(static_cast<size_t>(n));
     fill(items, [&](uint64_t key, uint64_t i) { return position_bits < 64 ? key << position_bits | i : i; });
-    radix_sort(items, n, key_bits, position_bits);
+    if (!merge_runs(items, n)) radix_sort(items, n, key_bits, position_bits);
     const uint64_t mask = (uint64_t{1} << position_bits) - 1;
     f([&](int64_t i) { return items[static_cast<size_t>(i)] >> position_bits; },
       [&](int64_t i) { return static_cast<int64_t>(items[static_cast<size_t>(i)] & mask); });
   } else {
     auto items = std::make_unique_for_overwrite<Pair[]>(static_cast<size_t>(n));
     fill(items, [](uint64_t key, uint64_t i) { return Pair{key, i}; });
-    radix_sort(items, n, key_bits, 0);
+    if (!merge_runs(items, n)) radix_sort(items, n, key_bits, 0);
     f([&](int64_t i) { return items[static_cast<size_t>(i)].key; },
       [&](int64_t i) { return static_cast<int64_t>(items[static_cast<size_t>(i)].position); });
   }
@@ -216,10 +229,34 @@ Two coalesce_entries(const Tensor& flat, const Tensor& given, int64_t limit) {
   return {first, to_dtype(sums, given.dtype())};
 }
 
+Two common(const Tensor& a, const Tensor& b) {
+  for (const Tensor* t : {&a, &b}) {
+    check_index_type("sparse positions", "positions", *t);
+    FC_CHECK(t->dim() == 1, "sparse positions: expected two vectors, got ", a.sizes(), " and ", b.sizes());
+  }
+  const Tensor left = contiguous(a), right = contiguous(b);
+  const auto *x = left.data_as<int64_t>(), *y = right.data_as<int64_t>();
+  const int64_t n = a.size(0), m = b.size(0);
+  Tensor in_a = empty_tensor(Dims{std::min(n, m)}, DType::Int64, Device{}),
+         in_b = empty_tensor(in_a.sizes(), DType::Int64, {});
+  auto *to_a = in_a.data_as<int64_t>(), *to_b = in_b.data_as<int64_t>();
+  int64_t count = 0;
+  for (int64_t i = 0, j = 0; i < n && j < m;) {
+    const int64_t p = x[i], q = y[j];
+    if (p == q) {
+      to_a[count] = i;
+      to_b[count++] = j;
+    }
+    i += p <= q;
+    j += q <= p;
+  }
+  return {narrow(in_a, 0, 0, count), narrow(in_b, 0, 0, count)};
+}
+
 Tensor compress(const Tensor& rows, int64_t size) {
   check_index_type("sparse rows", "rows", rows);
-  FC_CHECK(rows.dim() == 1 && size >= 0, "sparse rows: expected a vector and a size, got ", rows.sizes(), " and ",
-           size);
+  FC_CHECK(rows.dim() == 1 && size >= 0 && size < INT64_MAX, "sparse rows: expected a vector and a size, got ",
+           rows.sizes(), " and ", size);
   const Tensor sorted = contiguous(rows);
   const auto* row = sorted.data_as<int64_t>();
   const int64_t n = rows.size(0);
@@ -331,8 +368,8 @@ Tensor csr_mm(const Tensor& compressed, const Tensor& columns, const Tensor& val
 }
 
 Tensor coo_mm(const Tensor& indices, const Tensor& values, const Tensor& dense, int64_t rows) {
-  FC_CHECK(indices.dim() == 2 && indices.size(0) == 2 && rows >= 0, "mm: expected indices [2, n], got ",
-           indices.sizes());
+  FC_CHECK(indices.dim() == 2 && indices.size(0) == 2 && rows >= 0 && rows < INT64_MAX,
+           "mm: expected indices [2, n], got ", indices.sizes());
   check_entries("mm", indices, values);
   check_factor("mm", values, dense);
   const Tensor at = contiguous(indices);
@@ -477,6 +514,7 @@ Three csr_csr_mm(const Tensor& compressed, const Tensor& columns, const Tensor& 
 void register_sparse() {
   set_cpu_kernel("aten::_sparse_flat_index", kernel<&flat_index>());
   set_cpu_kernel("aten::_sparse_coalesce_entries", kernel<&coalesce_entries>());
+  set_cpu_kernel("aten::_sparse_common", kernel<&common>());
   set_cpu_kernel("aten::_sparse_compress", kernel<&compress>());
   set_cpu_kernel("aten::_sparse_decompress", kernel<&decompress>());
   set_cpu_kernel("aten::_sparse_coo_mm", kernel<&coo_mm>());

@@ -11,7 +11,7 @@ namespace {
 // A block of columns stays in registers while the row's entries pass.
 template <class T, int V>
 inline int64_t block(const T* values, const int64_t* columns, int64_t n, const T* dense, uint64_t rows, int64_t width,
-                     T* y) {
+                     int64_t at, T* y) {
   constexpr int W = kWidth<T>;
   Vec<T> acc[V];
 #pragma GCC unroll 8
@@ -22,7 +22,7 @@ inline int64_t block(const T* values, const int64_t* columns, int64_t n, const T
     if (column >= rows) [[unlikely]]
       break;
     const Vec<T> by = splat(values[k]);
-    const T* from = dense + static_cast<int64_t>(column) * width;
+    const T* from = dense + static_cast<int64_t>(column) * width + at;
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) acc[v] = acc[v] + by * load(from + v * W);
   }
@@ -33,7 +33,7 @@ inline int64_t block(const T* values, const int64_t* columns, int64_t n, const T
 
 template <class T>
 inline int64_t scalars(const T* values, const int64_t* columns, int64_t n, const T* dense, uint64_t rows, int64_t width,
-                       int64_t count, T* y) {
+                       int64_t at, int64_t count, T* y) {
   constexpr int kMost = 2 * kWidth<T>;
   T acc[kMost] = {};
   int64_t k = 0;
@@ -41,7 +41,7 @@ inline int64_t scalars(const T* values, const int64_t* columns, int64_t n, const
     const auto column = static_cast<uint64_t>(columns[k]);
     if (column >= rows) [[unlikely]]
       break;
-    const T* from = dense + static_cast<int64_t>(column) * width;
+    const T* from = dense + static_cast<int64_t>(column) * width + at;
     for (int64_t j = 0; j < count; ++j) acc[j] += values[k] * from[j];
   }
   std::copy_n(acc, count, y);
@@ -68,9 +68,9 @@ int64_t row(const void* values, const int64_t* columns, int64_t n, const void* d
     *to = sum;
     return n;
   }
-  for (; good == n && j + 4 * W <= width; j += 4 * W) good = block<T, 4>(v, columns, n, d + j, limit, width, to + j);
-  for (; good == n && j + W <= width; j += W) good = block<T, 1>(v, columns, n, d + j, limit, width, to + j);
-  if (good == n && j < width) good = scalars(v, columns, n, d + j, limit, width, width - j, to + j);
+  for (; good == n && j + 4 * W <= width; j += 4 * W) good = block<T, 4>(v, columns, n, d, limit, width, j, to + j);
+  for (; good == n && j + W <= width; j += W) good = block<T, 1>(v, columns, n, d, limit, width, j, to + j);
+  if (good == n && j < width) good = scalars(v, columns, n, d, limit, width, j, width - j, to + j);
   return good;
 }
 
