@@ -11,6 +11,7 @@
 #include "dispatch/checks.h"
 #include "dispatch/observe.h"
 #include "dispatch/route.h"
+#include "dispatch/snapshot.h"
 #include "dispatch/sparse.h"
 #include "ops/register.h"
 
@@ -23,7 +24,7 @@ void initialise() {
     define_all_operators();
     cpu::register_cpu();
     register_null();
-    hand_streams_to_workers();
+    hand_device_choices();
     autograd::install_layers();
     install_autocast_layer();
     install_device_layer();

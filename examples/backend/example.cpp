@@ -3,8 +3,8 @@
 // range without access rights; the "device" sees the same bytes through a second range. A program that reads device
 // memory from the host crashes at once instead of working by luck.
 //
-// It reaches tier 1: copies and casts, fills, the base pointwise formulas, reductions, matrix products. Everything
-// else runs by decomposition into these, or on the CPU, counted.
+// It reaches tier 1: copies and casts, fills, the base pointwise formulas, reductions, matrix products; and it draws its
+// own random numbers. Everything else runs by decomposition into these, or on the CPU, counted.
 #include <sys/mman.h>
 
 #include <cmath>
@@ -185,6 +185,7 @@ class Example final : public fb::Backend {
       case FC_FAMILY_MAP: return fb::visitable(q.compute) && has_formula(q.opcode, q.compute);
       case FC_FAMILY_REDUCE: return fb::visitable(q.compute) && q.opcode <= FC_REDUCE_all;
       case FC_FAMILY_MATMUL: return q.compute == FC_FLOAT32 || q.compute == FC_FLOAT64;
+      case FC_FAMILY_RANDOM: return true;
       default: return false;
     }
   }
@@ -278,6 +279,8 @@ class Example final : public fb::Backend {
           fb::store(out, k.dtype, k.alpha * sum + (k.beta == 0 ? 0 : k.beta * fb::load<double>(out, k.dtype)));
         }
   }
+
+  void random(fc_context& c, const fc_random& k) override { fb::draw_all(k, memory_[c.device].shift()); }
 
  private:
   Memory memory_[kDevices];

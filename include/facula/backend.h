@@ -148,7 +148,8 @@ typedef struct fc_query {
 /* --- what a backend is. `self` goes to every function. Functions may be called from several threads at once. */
 enum fc_copy_kind { FC_HOST_TO_DEVICE, FC_DEVICE_TO_HOST, FC_DEVICE_TO_DEVICE /* of the same number */ };
 enum fc_copy_flags {
-  FC_COPY_NON_BLOCKING = 1 /* the program keeps the host's side alive and unread until it has synchronised */
+  FC_COPY_NON_BLOCKING = 1 /* the host's side is memory of host_alloc, which the program leaves alone until it has
+                              synchronised; host_free waits for such copies */
 };
 enum fc_backend_flags {
   FC_BACKEND_SINGLE_DEVICE = 1, /* there is one device of this type, ever: it is named and printed without an index */

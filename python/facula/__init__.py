@@ -12,13 +12,13 @@ for _name, _function in _C._functions.items():
         globals()[_name] = _function
 del _name, _function
 
-from facula import _missing  # noqa: E402
+from facula import _device_module, _missing  # noqa: E402
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
 from facula import __config__, autograd, backends, cuda, dispatch, fft, library, linalg, nn, overrides, return_types, sparse, special, storage, utils  # noqa: E402
 from facula._legacy import types as _legacy_types  # noqa: E402
-from facula.backends import load_backend  # noqa: E402
+from facula.backends import Event, Stream, load_backend  # noqa: E402
 from facula._lowrank import pca_lowrank, svd_lowrank  # noqa: E402
 from facula._ops import ops  # noqa: E402
 from facula.compiler import compile  # noqa: E402
@@ -92,8 +92,11 @@ _LATER = (
     "types",
     "xpu",
 )
-__getattr__ = _missing.missing("facula", _LATER, {"GradScaler": "facula.amp.grad_scaler"})
+__getattr__ = _missing.missing("facula", _LATER, {"GradScaler": "facula.amp.grad_scaler"}, _device_module.find)
 
 
 def __dir__():
     return sorted({*(name for name in _LATER if name[0] != "_"), *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
+
+
+backends._introduce_all()

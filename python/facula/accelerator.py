@@ -6,57 +6,57 @@ Without one, questions are answered and everything else raises, as in PyTorch's 
 
 import contextlib
 
-from facula import _C, _missing, backends
+from facula import _C, _device_module, _missing
 
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
-           "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+           "empty_host_cache", "get_device_capability", "get_memory_info", "is_available", "manual_seed", "manual_seed_all", "max_memory_allocated",
+           "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
            "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]  # fmt: skip
 
-_index = 0
 
-
-def _backend():
+def _kind():
     # The null device computes nothing: it is for measuring and is chosen by name only.
-    return next((b for b in backends.backends() if b["device_count"] and b["name"] != "null"), None)
+    return next((name for name, count, *_ in _C._device_records() if count and name not in ("cpu", "null")), None)
+
+
+def _module():
+    kind = _kind()
+    if kind is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return _device_module.module(kind)
+
+
+def _device(device=None):
+    """The device that is meant, with its index."""
+    module = _module()
+    if device is not None and not isinstance(device, int) and _C.device(device).type != _kind():
+        raise ValueError(f"{_C.device(device).type} doesn't match the current accelerator {_kind()}.")
+    return _C.device(_kind(), module.current_device() if device is None else _device_module.index_of(_kind(), device))
 
 
 def current_accelerator(check_available=False):
     """The device type of the accelerator, or None."""
-    found = _backend()
-    return _C.device(found["name"]) if found else None
+    return _C.device(_kind()) if _kind() else None
 
 
 def is_available():
     """Whether there is an accelerator."""
-    return _backend() is not None
+    return _kind() is not None
 
 
 def device_count():
     """How many devices the accelerator has."""
-    found = _backend()
-    return found["device_count"] if found else 0
-
-
-def _device(device=None):
-    found = _backend()
-    if found is None:
-        raise RuntimeError("Cannot access accelerator device when none is available.")
-    index = device if isinstance(device, int) else None if device is None else _C.device(device).index
-    index = _index if index is None else index
-    if not 0 <= index < found["device_count"]:
-        raise RuntimeError(f"torch.accelerator: device {index} does not exist, there are {found['device_count']}")
-    return _C.device(found["name"], index)
+    return _module().device_count() if is_available() else 0
 
 
 def current_device_index():
     """The index of the device that is used where none is named."""
-    return _device().index
+    return _module().current_device()
 
 
 def set_device_index(device, /):
-    """Choose the device that is used where none is named."""
-    global _index
-    _index = _device(device).index
+    """Choose the device that is used where none is named, on this thread."""
+    _module().set_device(_device(device))
 
 
 current_device_idx, set_device_idx = current_device_index, set_device_index
@@ -65,72 +65,99 @@ current_device_idx, set_device_idx = current_device_index, set_device_index
 @contextlib.contextmanager
 def device_index(device, /):
     """`with device_index(i):` chooses a device for a while; None changes nothing."""
-    before = _index
+    before = current_device_index() if device is not None else None
     if device is not None:
         set_device_index(device)
     try:
         yield
     finally:
-        if device is not None:
+        if before is not None:
             set_device_index(before)
 
 
 def synchronize(device=None, /):
     """Waits for the device's work."""
-    backends.synchronize(_device(device))
+    _module().synchronize(_device(device))
 
 
 def current_stream(device=None, /):
-    """The queue that work goes into: not told by backends yet."""
-    raise NotImplementedError(f"torch.accelerator.current_stream: not for {_device(device)} yet; facula.backends.Stream makes one")
+    """The queue that work goes into."""
+    return _module().current_stream(_device(device))
 
 
 def set_stream(stream):
-    """Make a stream the current one: `with stream:` does it here."""
-    raise NotImplementedError("torch.accelerator.set_stream: not yet; `with facula.backends.Stream(device):` makes one current")
+    """Make a stream the thread's current one, and its device the current device."""
+    set_device_index(stream.device)
+    _module().set_stream(stream)
 
 
 def memory_stats(device=None, /):
     """What is allocated, by kind; nothing without a device."""
-    return backends.memory_stats(_device(device)) if is_available() else {}
+    return _module().memory_stats(_device(device)) if is_available() else {}
 
 
 def empty_cache():
     """Gives cached memory back."""
     if is_available():
-        backends.empty_cache(_device())
+        _module().empty_cache()
+
+
+def empty_host_cache():
+    """Pinned memory is given back as it is freed: nothing is cached."""
 
 
 def get_memory_info(device=None, /):
     """(free, total) bytes."""
-    return backends.memory_info(_device(device))
+    return _module().mem_get_info(_device(device))
+
+
+def get_device_capability(device=None, /):
+    """What the device computes: {"supported_dtypes": the types of its copies, "families": …, "operators": …}."""
+    return _module().get_device_capability(_device(device))
 
 
 def memory_allocated(device=None, /):
     """Bytes that tensors hold."""
-    return memory_stats(device).get("current", 0)
+    return memory_stats(device).get("allocated_bytes.all.current", 0)
 
 
 def max_memory_allocated(device=None, /):
     """The most bytes that tensors have held."""
-    return memory_stats(device).get("peak", 0)
+    return memory_stats(device).get("allocated_bytes.all.peak", 0)
 
 
 def memory_reserved(device=None, /):
     """Bytes that tensors hold, and those kept for reuse."""
-    stats = memory_stats(device)
-    return stats.get("current", 0) + stats.get("cached", 0)
+    return memory_stats(device).get("reserved_bytes.all.current", 0)
 
 
 def max_memory_reserved(device=None, /):
     """The most bytes held and kept."""
-    return max(max_memory_allocated(device), memory_reserved(device))
+    return memory_stats(device).get("reserved_bytes.all.peak", 0)
 
 
 def reset_peak_memory_stats(device=None, /):
-    """Starts the peak anew: not told by backends yet."""
+    """Starts the peak anew."""
     if is_available():
-        raise NotImplementedError("torch.accelerator.reset_peak_memory_stats: backends keep one peak")
+        _module().reset_peak_memory_stats(_device(device))
+
+
+def reset_accumulated_memory_stats(device=None, /):
+    """Totals count from the start: nothing to do."""
+    if is_available():
+        _module().reset_accumulated_memory_stats(_device(device))
+
+
+def manual_seed(seed):
+    """Seed the current device's generator."""
+    if is_available():
+        _module().manual_seed(seed)
+
+
+def manual_seed_all(seed):
+    """Seed the generators of all devices."""
+    if is_available():
+        _module().manual_seed_all(seed)
 
 
 def get_device_module(device=None):
@@ -143,6 +170,8 @@ def get_device_module(device=None):
         kind = _C.device(device).type
     else:
         raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    if made := _device_module.find(kind) if kind not in ("cpu", "cuda", "meta") else None:
+        return made
     try:
         return importlib.import_module(f"facula.{kind}")
     except ImportError:

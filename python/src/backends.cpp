@@ -7,6 +7,7 @@
 #include "backends/plugin/plugin.h"
 #include "bind.h"
 #include "casters.h"
+#include "core/device_record.h"
 #include "dispatch/family_table.h"
 #include "dispatch/operator.h"
 #include "plan/pointwise.h"
@@ -153,6 +154,22 @@ bool run_named_family(const std::string& family, int opcode, const nb::list& lis
     c.src = o.operand(1, o.tensors[0].dtype());
     return run_if_claimed(device, FC_FAMILY_COPY, &Families::copy, c);
   }
+  if (family == "random") {
+    need(2, o.tensors[0].defined() && !is_complex(o.tensors[0].dtype()) && params.size() == 6 &&
+                opcode >= FC_RANDOM_UNIFORM && opcode <= FC_RANDOM_INTEGER);
+    IntSpan shape = o.tensors[0].sizes();
+    o.same_shape(shape, {1});
+    fc_random c{};
+    c.opcode = opcode;
+    c.ndim = static_cast<int32_t>(shape.size());
+    c.shape = shape.data();
+    c.out = o.operand(0, compute);
+    c.p = o.operand(1, DType::Float32);
+    c.a = params[0].to_double(), c.b = params[1].to_double();
+    c.low = params[2].to_int(), c.range = static_cast<uint64_t>(params[3].to_int());
+    c.seed = static_cast<uint64_t>(params[4].to_int()), c.offset = static_cast<uint64_t>(params[5].to_int());
+    return run_if_claimed(device, FC_FAMILY_RANDOM, &Families::random, c);
+  }
   need(3, true);
   const Tensor &first = o.tensors[0], &second = o.tensors[1], &third = o.tensors[2];
   FC_CHECK_AS(ValueError, family == "matmul" || (dim >= -1 && dim < std::max<int64_t>(o.first().dim(), 1)),
@@ -257,6 +274,125 @@ bool run_named_family(const std::string& family, int opcode, const nb::list& lis
 
 }  // namespace
 
+// An argument of a backend's own function.
+static Value argument(nb::handle h) {
+  PyObject* o = h.ptr();
+  if (h.is_none()) return {};
+  if (py::is_tensor(o)) return Value(py::tensor_of(o));
+  if (PyBool_Check(o)) return Value(o == Py_True);
+  if (PyLong_Check(o)) return Value(nb::cast<int64_t>(h));
+  if (PyFloat_Check(o)) return Value(nb::cast<double>(h));
+  if (PyUnicode_Check(o)) return Value(nb::cast<std::string>(h));
+  if (py::is_dtype(o)) return Value(py::to_dtype(o));
+  if (PyList_Check(o) || PyTuple_Check(o)) {
+    std::vector<Tensor> tensors;
+    std::vector<int64_t> ints;
+    std::vector<double> doubles;
+    size_t n = 0;
+    for (nb::handle item : nb::borrow<nb::sequence>(h)) {
+      ++n;
+      if (py::is_tensor(item.ptr())) tensors.push_back(py::tensor_of(item.ptr()));
+      else if (PyLong_Check(item.ptr())) ints.push_back(nb::cast<int64_t>(item)), doubles.push_back(static_cast<double>(ints.back()));
+      else if (PyFloat_Check(item.ptr())) doubles.push_back(nb::cast<double>(item));
+    }
+    if (n > 0 && tensors.size() == n) return Value(std::move(tensors));
+    if (ints.size() == n) return Value(IntSpan(ints));
+    if (doubles.size() == n) return Value(Arg(std::span<const double>(doubles)));
+  }
+  raise<TypeError>("a backend's function takes None, bool, int, float, str, dtype, tensors and lists of ints, floats or tensors, not ",
+                   Py_TYPE(o)->tp_name);
+}
+
+// What every device has, from its record.
+static void bind_devices(nb::module_& m) {
+  m.def("_device_records", [] {
+    nb::list out;
+    for (const DeviceRecord* r : device_records())
+      out.append(nb::make_tuple(std::string(r->name), r->count, r->single, r->has_streams()));
+    return out;
+  });
+  m.def("_current_device", [](nb::handle d) { return current_device(device_of(d).type); });
+  m.def("_set_current_device", [](nb::handle d) { set_current_device(device_of(d)); });
+  m.def("_backend_synchronize", [](nb::handle d) {
+    const Device device = device_of(d);
+    DeviceRecord& r = device_record(device);
+    py::ReleaseGil free;
+    r.synchronise(device);
+  });
+  m.def("_backend_memory_stats", [](nb::handle d) {
+    const Device device = device_of(d);
+    const MemoryStats s = device_record(device).memory_stats(device);
+    nb::dict out;
+    out["current"] = s.current;
+    out["peak"] = s.peak;
+    out["total"] = s.total;
+    out["allocations"] = s.allocations;
+    out["cached"] = s.cached;
+    out["from_system"] = s.from_system;
+    return out;
+  });
+  m.def("_backend_reset_peak", [](nb::handle d) { device_record(device_of(d)).reset_peak(device_of(d)); });
+  m.def("_backend_memory_blocks", [](nb::handle d) {
+    nb::list out;
+    for (const MemoryBlock& b : device_record(device_of(d)).memory_blocks(device_of(d)))
+      out.append(nb::make_tuple(number(const_cast<void*>(b.address)), b.bytes, b.requested, number(b.stream)));
+    return out;
+  });
+  m.def("_backend_empty_cache", [](nb::handle d) { device_record(device_of(d)).empty_cache(device_of(d)); });
+  m.def("_backend_counters", [](nb::handle d) {
+    nb::dict out;
+    for (const Counter& c : backend_counters(device_of(d))) out[c.name.c_str()] = c.value;
+    return out;
+  });
+  m.def("_backend_memory_info", [](nb::handle d) {
+    const MemoryInfo info = device_record(device_of(d)).memory_info(device_of(d));
+    return nb::make_tuple(info.free, info.total);
+  });
+  m.def("_empty_pinned", [](const std::vector<int64_t>& sizes, nb::handle dtype, nb::handle d) {
+    return empty_pinned(sizes, py::to_dtype(dtype.ptr()), device_of(d));
+  });
+  m.def("_backend_call", [](nb::handle d, const std::string& function, const nb::list& given) {
+    const Device device = device_of(d);
+    std::vector<Value> args;
+    for (nb::handle h : given) args.push_back(argument(h));
+    Value result;
+    {
+      py::ReleaseGil free;
+      result = call_backend(device, function, args);
+    }
+    return nb::steal(py::check(py::wrap(result)));
+  });
+  m.def("_default_generator", [](nb::handle d) {
+    const Device device = with_index(device_of(d));
+    return nb::steal(py::check(py::wrap(device_record(device).default_generator(device))));
+  });
+  m.def("_seed_all_devices", &seed_all_devices);
+  // --- streams and events, as numbers
+  m.def("_stream_create", [](nb::handle d) { return number(device_record(device_of(d)).create_stream(device_of(d))); });
+  m.def("_stream_destroy",
+        [](nb::handle d, uintptr_t s) { device_record(device_of(d)).destroy_stream(device_of(d), pointer(s)); });
+  m.def("_stream_current", [](nb::handle d) { return number(current_stream(device_of(d))); });
+  m.def("_stream_set", [](nb::handle d, uintptr_t s) { set_current_stream(device_of(d), pointer(s)); });
+  m.def("_event_create", [](nb::handle d) { return number(device_record(device_of(d)).create_event(device_of(d))); });
+  m.def("_event_destroy",
+        [](nb::handle d, uintptr_t e) { device_record(device_of(d)).destroy_event(device_of(d), pointer(e)); });
+  m.def("_event_record",
+        [](nb::handle d, uintptr_t e) { device_record(device_of(d)).record_event(device_of(d), pointer(e)); });
+  m.def("_event_wait",
+        [](nb::handle d, uintptr_t e) { device_record(device_of(d)).wait_event(device_of(d), pointer(e)); });
+  m.def("_event_query",
+        [](nb::handle d, uintptr_t e) { return device_record(device_of(d)).event_done(device_of(d), pointer(e)); });
+  m.def("_event_synchronize", [](nb::handle d, uintptr_t e) {
+    const Device device = device_of(d);
+    DeviceRecord& r = device_record(device);
+    py::ReleaseGil free;
+    r.synchronise_event(device, pointer(e));
+  });
+  m.def("_event_elapsed", [](nb::handle d, uintptr_t start, uintptr_t end) {
+    return device_record(device_of(d)).event_elapsed(device_of(d), pointer(start), pointer(end));
+  });
+}
+
 void bind_backends(nb::module_& m) {
   m.def("_load_backend", [](const std::string& path) { return std::string(device_type_name(load_backend(path))); });
   m.def("_register_backend", [](uintptr_t address, const std::string& origin) {
@@ -295,45 +431,7 @@ void bind_backends(nb::module_& m) {
     FallbackMode mode = fallback_mode();
     return mode == FallbackMode::Count ? "count" : mode == FallbackMode::Warn ? "warn" : "error";
   });
-  m.def("_backend_synchronize", [](nb::handle d) {
-    Device device = device_of(d);
-    py::ReleaseGil free;
-    synchronise(device);
-  });
-  m.def("_backend_memory_stats", [](nb::handle d) {
-    MemoryStats s = backend_memory_stats(device_of(d));
-    nb::dict out;
-    out["current"] = s.current;
-    out["peak"] = s.peak;
-    out["total"] = s.total;
-    out["allocations"] = s.allocations;
-    out["cached"] = s.cached;
-    out["from_system"] = s.from_system;
-    return out;
-  });
-  m.def("_backend_empty_cache", [](nb::handle d) { empty_backend_cache(device_of(d)); });
-  m.def("_backend_counters", [](nb::handle d) {
-    nb::dict out;
-    for (const Counter& c : backend_counters(device_of(d))) out[c.name.c_str()] = c.value;
-    return out;
-  });
-  m.def("_backend_memory_info", [](nb::handle d) {
-    MemoryInfo info = backend_memory_info(device_of(d));
-    return nb::make_tuple(info.free, info.total);
-  });
-  m.def("_empty_pinned", [](const std::vector<int64_t>& sizes, nb::handle dtype, nb::handle d) {
-    return empty_pinned(sizes, py::to_dtype(dtype.ptr()), device_of(d));
-  });
-  // --- streams and events, as numbers
-  m.def("_stream_create", [](nb::handle d) { return number(create_stream(device_of(d))); });
-  m.def("_stream_destroy", [](nb::handle d, uintptr_t s) { destroy_stream(device_of(d), pointer(s)); });
-  m.def("_stream_current", [](nb::handle d) { return number(current_stream(device_of(d))); });
-  m.def("_stream_set", [](nb::handle d, uintptr_t s) { set_current_stream(device_of(d), pointer(s)); });
-  m.def("_event_create", [](nb::handle d) { return number(create_event(device_of(d))); });
-  m.def("_event_destroy", [](nb::handle d, uintptr_t e) { destroy_event(device_of(d), pointer(e)); });
-  m.def("_event_record", [](nb::handle d, uintptr_t e) { record_event(device_of(d), pointer(e)); });
-  m.def("_event_wait", [](nb::handle d, uintptr_t e) { wait_event(device_of(d), pointer(e)); });
-  m.def("_event_query", [](nb::handle d, uintptr_t e) { return event_done(device_of(d), pointer(e)); });
+  bind_devices(m);
   // --- families
   m.def("_map_opcodes", [] {
     nb::list out;

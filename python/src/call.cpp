@@ -23,6 +23,10 @@ namespace {
 
 constexpr size_t kMaxArgs = 64;  // as many as a schema may have
 
+// Worth giving other Python threads a turn: many elements, or a device that works by itself.
+bool elsewhere(Device d) { return !d.is_cpu() && !d.is_meta(); }
+bool takes_long(const Tensor& t) { return t.defined() && (t.numel() > 1024 || elsewhere(t.device())); }
+
 // Room for what arguments borrow from: converted numbers, lists. Only what a call uses is made: making all of it takes
 // longer than a small call.
 struct Scratch {
@@ -142,7 +146,7 @@ bool convert_tensors(PyObject* o, const Type& type, Scratch& s, Arg& out) {
     if (is_tensor(item.get())) list.push_back(tensor_of(item.get()));
     else if (item.get() == Py_None && type.optional_item) list.emplace_back();
     else return false;
-    if (list.back().defined()) s.big |= list.back().numel() > 1024;
+    s.big |= takes_long(list.back());
   }
   ++s.n_lists;
   out = list;
@@ -195,7 +199,7 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
     case Kind::Tensor:
       if (!is_tensor(o)) return false;
       out = tensor_of(o);
-      s.big |= tensor_of(o).numel() > 1024;
+      s.big |= takes_long(tensor_of(o));
       return true;
     case Kind::Scalar:
       if (is_number(o)) number = to_scalar(o);
@@ -239,6 +243,7 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
     case Kind::Device:
       if (!is_device(o)) return false;
       out = to_device(o);
+      s.big |= elsewhere(out.device());
       return true;
     case Kind::DType:
       if (!is_dtype(o)) return false;

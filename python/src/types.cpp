@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/device_record.h"
 #include "define/calls.h"
 #include "py.h"
 
@@ -199,9 +200,8 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     new (&self->value) Ref<Generator>();
     Own guard(reinterpret_cast<PyObject*>(self));
     const Device where = device ? to_device(device) : Device{};
-    FC_CHECK(where.is_cpu() || where.is_meta() || allocator_for(where.type), "Generator: no backend for device '",
-             where, "' is loaded");
-    self->value = make_ref<Generator>(where);
+    if (where.is_meta()) self->value = make_ref<PhiloxGenerator>(where, kDefaultSeed);
+    else self->value = device_record(where).make_generator(with_index(where), kDefaultSeed);
     return guard.release();
   });
 }
@@ -223,6 +223,10 @@ uint64_t seed_of(PyObject* o) {
   }
   return u;
 }
+PhiloxGenerator& philox_of(PyObject* o, const char* what) {
+  FC_CHECK(!generator_of(o).device().is_cpu(), what, ": a generator of the CPU has no offset");
+  return static_cast<PhiloxGenerator&>(generator_of(o));
+}
 PyMethodDef generator_methods[] = {
     {"manual_seed",
      [](PyObject* s, PyObject* seed) {
@@ -238,13 +242,18 @@ PyMethodDef generator_methods[] = {
      METH_NOARGS, "the seed last set"},
     {"seed",
      [](PyObject* s, PyObject*) {
-       return guarded([&]() -> PyObject* { return PyLong_FromUnsignedLongLong(generator_of(s).seed()); });
+       return guarded([&]() -> PyObject* {
+         std::lock_guard lock(generator_of(s).mutex);
+         return PyLong_FromUnsignedLongLong(generator_of(s).seed());
+       });
      },
      METH_NOARGS, "draw a seed from the system, use and return it"},
     {"get_state",
      [](PyObject* s, PyObject*) {
        return guarded([&]() -> PyObject* {
-         std::vector<uint8_t> bytes = generator_of(s).state();
+         std::unique_lock lock(generator_of(s).mutex);
+         const std::vector<uint8_t> bytes = generator_of(s).state();
+         lock.unlock();
          Tensor t = empty_tensor(Dims{static_cast<int64_t>(bytes.size())}, DType::UInt8, Device{});
          std::memcpy(t.data(), bytes.data(), bytes.size());
          return wrap(std::move(t));
@@ -259,6 +268,7 @@ PyMethodDef generator_methods[] = {
                      "RNG state must be a torch.ByteTensor");
          const Tensor t = contiguous(tensor_of(state));
          const auto* p = t.data_as<uint8_t>();
+         std::lock_guard lock(generator_of(s).mutex);
          generator_of(s).set_state(std::vector<uint8_t>(p, p + t.numel()));
          return Py_NewRef(s);
        });
@@ -271,6 +281,25 @@ PyMethodDef generator_methods[] = {
        return state && device ? reduce_by("generator", PyTuple_Pack(2, device.get(), state.get())) : nullptr;
      },
      METH_NOARGS, nullptr},
+    {"get_offset",
+     [](PyObject* s, PyObject*) {
+       return guarded([&]() -> PyObject* { return PyLong_FromUnsignedLongLong(philox_of(s, "get_offset").offset()); });
+     },
+     METH_NOARGS, "how many numbers of its seed were taken; of generators of devices"},
+    {"set_offset",
+     [](PyObject* s, PyObject* offset) {
+       return guarded([&]() -> PyObject* {
+         PhiloxGenerator& g = philox_of(s, "set_offset");
+         const uint64_t v = seed_of(offset);
+         std::lock_guard lock(g.mutex);
+         g.set_offset(v);
+         return Py_NewRef(s);
+       });
+     },
+     METH_O, "set_offset(n): goes on after n numbers of its seed"},
+    {"graphsafe_get_state",
+     [](PyObject* s, PyObject*) { return guarded([&]() -> PyObject* { return wrap(generator_of(s).clone()); }); },
+     METH_NOARGS, "a generator with the same state"},
     {"clone_state",
      [](PyObject* s, PyObject*) { return guarded([&]() -> PyObject* { return wrap(generator_of(s).clone()); }); },
      METH_NOARGS, "a generator with the same state"},

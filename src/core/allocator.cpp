@@ -12,7 +12,6 @@
 #include <mutex>
 #include <utility>
 
-#include "core/device.h"
 #include "core/error.h"
 #include "core/small.h"
 
@@ -228,35 +227,29 @@ void free_block(void* data, size_t bytes, void*) {
                " bytes.");
 }
 
-class CpuAllocator final : public Allocator {
- public:
-  Block allocate(size_t bytes, Device) override {
-    if (bytes == 0) return {};
-    if (bytes > (size_t{1} << 47)) out_of_memory(bytes);
-    if (load(fail_after) > 0 && add(fail_after, -1) == 0) out_of_memory(bytes);
-    ThreadCache* mine = this_cache();
-    void* p = take(class_of(bytes), mine);
-    if (!p) out_of_memory(bytes);
-    if (mine) {
-      ThreadCache::count(mine->allocations, 1);
-      ThreadCache::count(mine->total, static_cast<int64_t>(bytes));
-    }
-    int64_t now = add(stats.current, static_cast<int64_t>(bytes));
-    int64_t peak = load(stats.peak);
-    while (now > peak &&
-           !__atomic_compare_exchange_n(&stats.peak, &peak, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-    return {p, free_block, nullptr};
-  }
-};
-
-constinit CpuAllocator the_cpu_allocator;
-constinit Allocator* allocators[kMaxDeviceTypes] = {&the_cpu_allocator};
-
 }  // namespace
 
-size_t rounded_bytes(size_t bytes) { return class_of(bytes).bytes; }
+constinit CpuAllocator the_cpu_allocator;
 
-Allocator& cpu_allocator() { return the_cpu_allocator; }
+Block CpuAllocator::allocate(size_t bytes, Device) {
+  if (bytes == 0) return {};
+  if (bytes > (size_t{1} << 47)) out_of_memory(bytes);
+  if (load(fail_after) > 0 && add(fail_after, -1) == 0) out_of_memory(bytes);
+  ThreadCache* mine = this_cache();
+  void* p = take(class_of(bytes), mine);
+  if (!p) out_of_memory(bytes);
+  if (mine) {
+    ThreadCache::count(mine->allocations, 1);
+    ThreadCache::count(mine->total, static_cast<int64_t>(bytes));
+  }
+  int64_t now = add(stats.current, static_cast<int64_t>(bytes));
+  int64_t peak = load(stats.peak);
+  while (now > peak &&
+         !__atomic_compare_exchange_n(&stats.peak, &peak, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  return {p, free_block, nullptr};
+}
+
+size_t rounded_bytes(size_t bytes) { return class_of(bytes).bytes; }
 
 MemoryStats cpu_memory_stats() {
   MemoryStats s{.current = load(stats.current), .peak = load(stats.peak), .from_system = load(stats.from_system)};
@@ -314,8 +307,5 @@ void give_small(void* p, size_t bytes) noexcept {
     }
   ::operator delete(p);
 }
-
-Allocator* allocator_for(int device_type) { return allocators[device_type]; }
-void set_allocator(int device_type, Allocator* allocator) { allocators[device_type] = allocator; }
 
 }  // namespace fc

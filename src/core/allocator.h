@@ -14,6 +14,11 @@ class Allocator {
  protected:
   ~Allocator() = default;  // allocators live as long as the process
 };
+class CpuAllocator final : public Allocator {
+ public:
+  Block allocate(size_t bytes, Device device) override;
+};
+extern CpuAllocator the_cpu_allocator;
 
 struct MemoryStats {
   int64_t current = 0;  // requested bytes in live storages
@@ -26,15 +31,11 @@ struct MemoryStats {
 
 size_t rounded_bytes(size_t bytes);  // what caches hand out for a request: four sizes per power of two
 
-Allocator& cpu_allocator();
 MemoryStats cpu_memory_stats();
 void reset_cpu_peak();
 void empty_cpu_cache();
 void set_cpu_cache(bool on);  // off under AddressSanitizer, so that it sees every free
 // Makes the n-th allocation from now fail (tests of out-of-memory paths); 0 switches it off.
 void fail_cpu_allocation(int64_t n);
-
-Allocator* allocator_for(int device_type);  // null if that device has no memory
-void set_allocator(int device_type, Allocator* allocator);
 
 }  // namespace fc

@@ -2,51 +2,11 @@
 #include "core/device.h"
 
 #include <charconv>
-#include <mutex>
 
 #include "core/error.h"
 
 namespace fc {
-namespace {
-
-struct Names {
-  std::mutex mutex;
-  std::string names[kMaxDeviceTypes] = {"cpu", "cuda", "meta"};
-  int count = 3;
-};
-Names& table() {
-  static Names& t = *new Names;  // lives until the process ends: device names outlast every tensor
-  return t;
-}
-
-}  // namespace
-
 bool (*find_more_devices)(std::string_view) = nullptr;
-
-std::string_view device_type_name(int type) {
-  Names& t = table();
-  std::lock_guard lock(t.mutex);
-  return type >= 0 && type < t.count ? std::string_view(t.names[type]) : "?";
-}
-
-int find_device_type(std::string_view name) {
-  Names& t = table();
-  std::lock_guard lock(t.mutex);
-  for (int i = 0; i < t.count; ++i)
-    if (t.names[i] == name) return i;
-  return -1;
-}
-
-int register_device_type(std::string_view name) {
-  if (int known = find_device_type(name); known >= 0) return known;
-  Names& t = table();
-  std::lock_guard lock(t.mutex);
-  FC_CHECK(!name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == name.npos,
-           "backend name '", name, "' must be lower-case letters, digits and '_'");
-  FC_CHECK(t.count < kMaxDeviceTypes, "too many device types: at most ", kMaxDeviceTypes);
-  t.names[t.count] = name;
-  return t.count++;
-}
 
 Device parse_device(std::string_view text) {
   size_t colon = text.find(':');

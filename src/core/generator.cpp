@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/device_record.h"
 #include "core/error.h"
+#include "facula/random.hpp"
 
 namespace fc {
 namespace {
@@ -38,9 +40,9 @@ uint32_t temper(uint32_t y) {
 
 }  // namespace
 
-Generator::Generator(Device device, uint64_t seed) : device_(device) { set_seed(seed); }
+CpuGenerator::CpuGenerator(uint64_t seed) : Generator(Device{}) { set_seed(seed); }
 
-void Generator::set_seed(uint64_t seed) {
+void CpuGenerator::set_seed(uint64_t seed) {
   seed_ = seed;
   words_[0] = static_cast<uint32_t>(seed);
   for (int i = 1; i < kN; ++i)
@@ -59,7 +61,7 @@ uint64_t Generator::seed() {
   return s;
 }
 
-void Generator::refill() {
+void CpuGenerator::refill() {
   auto mix = [](uint32_t u, uint32_t v) {
     return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ (-(v & 1) & 0x9908b0dfu);
   };
@@ -71,12 +73,12 @@ void Generator::refill() {
   next_ = 0;
 }
 
-uint32_t Generator::random() {
+uint32_t CpuGenerator::random() {
   if (--left_ == 0) refill();
   return temper(words_[next_++]);
 }
 
-void Generator::random(uint32_t* out, int64_t n) {
+void CpuGenerator::random(uint32_t* out, int64_t n) {
   while (n > 0) {
     if (left_ == 1) {
       refill();
@@ -91,12 +93,12 @@ void Generator::random(uint32_t* out, int64_t n) {
   }
 }
 
-uint64_t Generator::random64() {
+uint64_t CpuGenerator::random64() {
   uint64_t high = random();
   return high << 32 | random();
 }
 
-std::vector<uint8_t> Generator::state() const {
+std::vector<uint8_t> CpuGenerator::state() const {
   SavedState s{};
   s.seed = seed_;
   s.left = left_;
@@ -112,7 +114,7 @@ std::vector<uint8_t> Generator::state() const {
   return out;
 }
 
-void Generator::set_state(const std::vector<uint8_t>& bytes) {
+void CpuGenerator::set_state(const std::vector<uint8_t>& bytes) {
   SavedState s;
   FC_CHECK(bytes.size() == sizeof s, "Expected a CPUGeneratorImplState of size ", sizeof s,
            " but found the input RNG state size to be ", bytes.size());
@@ -130,16 +132,54 @@ void Generator::set_state(const std::vector<uint8_t>& bytes) {
   next_float_normal = has_next_float_normal ? s.next_float_normal : 0;
 }
 
-Ref<Generator> Generator::clone() const {
-  auto copy = make_ref<Generator>(device_);
+Ref<Generator> CpuGenerator::clone() const {
+  auto copy = make_ref<CpuGenerator>();
   copy->set_state(state());
   return copy;
 }
 
+std::vector<uint8_t> PhiloxGenerator::state() const {
+  const uint64_t words[2] = {seed_, offset_};
+  std::vector<uint8_t> out(sizeof words);
+  std::memcpy(out.data(), words, sizeof words);
+  return out;
+}
+
+void PhiloxGenerator::set_state(const std::vector<uint8_t>& bytes) {
+  uint64_t words[2];
+  FC_CHECK(bytes.size() == sizeof words, "RNG state is wrong size: a generator of '", device(), "' has ", sizeof words,
+           " bytes, got ", bytes.size());
+  std::memcpy(words, bytes.data(), sizeof words);
+  seed_ = words[0];
+  offset_ = words[1];
+}
+
+Ref<Generator> PhiloxGenerator::clone() const {
+  auto copy = make_ref<PhiloxGenerator>(device(), seed_);
+  copy->offset_ = offset_;
+  return copy;
+}
+
 Ref<Generator> default_generator_ref() {
-  static Ref<Generator>& g = *new Ref<Generator>(make_ref<Generator>());  // outlives every static object
+  static Ref<Generator>& g = *new Ref<Generator>(cpu_record().default_generator(Device{}));  // outlives every static object
   return g;
 }
-Generator& default_generator() { return *default_generator_ref(); }
+CpuGenerator& default_generator() { return static_cast<CpuGenerator&>(*default_generator_ref()); }
+
+Ref<Generator> generator_for(std::string_view op, Device device, Generator* given) {
+  if (!given) return device.is_cpu() ? default_generator_ref() : device_record(device).default_generator(device);
+  FC_CHECK(given->device().type == device.type, op, ": Expected a '", device_type_name(device.type),
+           "' device type for generator but found '", given->device(), "'");
+  return Ref<Generator>(given);
+}
+
+Ref<CpuGenerator> host_generator(std::string_view op, Device device, Generator* given) {
+  Ref<Generator> g = generator_for(op, device, given);
+  if (device.is_cpu()) return Ref<CpuGenerator>(static_cast<CpuGenerator*>(g.get()));
+  auto& philox = static_cast<PhiloxGenerator&>(*g);
+  std::lock_guard lock(philox.mutex);
+  const facula::backend::Words drawn = facula::backend::philox(philox.initial_seed(), philox.take(1));
+  return make_ref<CpuGenerator>(uint64_t{drawn.w[0]} << 32 | drawn.w[1]);
+}
 
 }  // namespace fc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random generators. The CPU's is MT19937 with PyTorch's seeding and draws; a device may bring its own engine.
-// A generator is locked by its user while a whole operator draws from it.
+// Random generators. The CPU's is MT19937 with PyTorch's seeding and draws; a device's is Philox: a seed and a counter,
+// from which the device draws by itself (facula/random.hpp). A generator is locked by its user while a whole operator
+// draws from it.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -11,14 +12,37 @@
 
 namespace fc {
 
+inline constexpr uint64_t kDefaultSeed = 67280421310721;
+
 class Generator : public RefCounted {
  public:
-  explicit Generator(Device device = {}, uint64_t seed = 67280421310721);
-
   Device device() const { return device_; }
-  uint64_t initial_seed() const { return seed_; }
-  void set_seed(uint64_t seed);
+  virtual uint64_t initial_seed() const = 0;
+  virtual void set_seed(uint64_t seed) = 0;
   uint64_t seed();  // draws a seed from the system and uses it
+
+  virtual std::vector<uint8_t> state() const = 0;             // in PyTorch's layout
+  virtual void set_state(const std::vector<uint8_t>& s) = 0;  // throws on any other size or content
+  virtual Ref<Generator> clone() const = 0;
+
+  std::mutex mutex;
+
+ protected:
+  explicit Generator(Device device) : device_(device) {}
+
+ private:
+  Device device_;
+};
+
+class CpuGenerator final : public Generator {
+ public:
+  explicit CpuGenerator(uint64_t seed = kDefaultSeed);
+
+  uint64_t initial_seed() const override { return seed_; }
+  void set_seed(uint64_t seed) override;
+  std::vector<uint8_t> state() const override;  // 5056 bytes
+  void set_state(const std::vector<uint8_t>& s) override;
+  Ref<Generator> clone() const override;
 
   uint32_t random();                        // 32 bits
   uint64_t random64();                      // two draws, the first is the high word
@@ -29,23 +53,44 @@ class Generator : public RefCounted {
   double next_normal = 0;
   float next_float_normal = 0;
 
-  std::vector<uint8_t> state() const;             // PyTorch's 5056-byte layout
-  void set_state(const std::vector<uint8_t>& s);  // throws on any other size or content
-  Ref<Generator> clone() const;
-
-  std::mutex mutex;
-
  private:
   void refill();
 
-  Device device_;
   uint64_t seed_;
   uint32_t words_[624];
   int left_ = 1;
   uint32_t next_ = 0;
 };
 
-Generator& default_generator();  // the CPU's
+class PhiloxGenerator final : public Generator {  // of every device but the CPU
+ public:
+  PhiloxGenerator(Device device, uint64_t seed) : Generator(device), seed_(seed) {}
+
+  uint64_t initial_seed() const override { return seed_; }
+  void set_seed(uint64_t seed) override { seed_ = seed, offset_ = 0; }
+  std::vector<uint8_t> state() const override;  // 16 bytes: seed, counter
+  void set_state(const std::vector<uint8_t>& s) override;
+  Ref<Generator> clone() const override;
+
+  uint64_t offset() const { return offset_; }
+  void set_offset(uint64_t offset) { offset_ = offset; }
+  uint64_t take(uint64_t n) {  // the first of n counters that are the caller's now
+    const uint64_t first = offset_;
+    offset_ += n;
+    return first;
+  }
+
+ private:
+  uint64_t seed_, offset_ = 0;
+};
+
+CpuGenerator& default_generator();  // the CPU's
 Ref<Generator> default_generator_ref();
+// For operators that draw on the CPU, whatever device their tensors are on: the given one or the device's default one.
+// Of another device than the CPU it is a fresh one, seeded by the next number of that device's. Throws if the given one
+// is of another device type.
+Ref<CpuGenerator> host_generator(std::string_view op, Device device, Generator* given);
+// The given one or the device's default one; throws if it is of another device type.
+Ref<Generator> generator_for(std::string_view op, Device device, Generator* given);
 
 }  // namespace fc

@@ -2,11 +2,10 @@
 #include "core/storage.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 
-#include "core/device.h"
+#include "core/device_record.h"
 #include "core/error.h"
 #include "core/watch.h"
 
@@ -20,20 +19,6 @@ constinit thread_local uint64_t last_id [[gnu::tls_model("initial-exec")]] = 0;
 uint64_t new_id() {
   if (last_id % kIds == 0) last_id = __atomic_fetch_add(&ids_taken, kIds, __ATOMIC_RELAXED);
   return ++last_id;
-}
-
-constinit CopyBytesFn copy_functions[kMaxDeviceTypes] = {};
-
-struct AssertionError : Error {
-  using Error::Error;
-  const char* kind() const noexcept override { return "AssertionError"; }
-};
-
-// PyTorch's builds without CUDA say so with an AssertionError, and programs look for its words.
-[[noreturn]] void raise_no_backend(Device device) {
-  if (device_type_name(device.type) == "cuda")
-    raise<AssertionError>("Torch not compiled with CUDA enabled: no backend for device '", device, "' is loaded");
-  raise<Error>("no backend for device '", device, "' is loaded");
 }
 
 }  // namespace
@@ -72,8 +57,7 @@ Block Storage::exchange(Block block) {
 
 Ref<Storage> allocate_storage(size_t bytes, Device device) {
   if (device.is_meta()) return make_ref<Storage>(Block{}, bytes, device, nullptr);
-  Allocator* a = allocator_for(device.type);
-  if (!a) raise_no_backend(device);
+  Allocator* a = device.is_cpu() ? &the_cpu_allocator : device_record(device).allocator;
   const Block block = a->allocate(bytes, device);
   try {
     Ref<Storage> s = make_ref<Storage>(block, bytes, device, a);
@@ -86,32 +70,26 @@ Ref<Storage> allocate_storage(size_t bytes, Device device) {
   }
 }
 
-static void copy_unseen(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
-  if (dst_device.is_cpu() && src_device.is_cpu()) {
-    std::memcpy(dst, src, bytes);
-    return;
-  }
+static void copy_unseen(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
+                        bool non_blocking) {
   if (!dst_device.is_cpu() && !src_device.is_cpu() && dst_device.type != src_device.type) {
     auto host = std::make_unique_for_overwrite<char[]>(bytes);
     copy_bytes(host.get(), Device{}, src, src_device, bytes);
     copy_bytes(dst, dst_device, host.get(), Device{}, bytes);
     return;
   }
-  CopyBytesFn fn = copy_functions[dst_device.is_cpu() ? src_device.type : dst_device.type];
-  FC_CHECK(fn, "no backend can copy from ", src_device, " to ", dst_device);
-  fn(dst, dst_device, src, src_device, bytes);
+  device_record(static_cast<int>(dst_device.is_cpu() ? src_device.type : dst_device.type))
+      .copy_bytes(dst, dst_device, src, src_device, bytes, non_blocking);
 }
 
-void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
+void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes, bool non_blocking) {
   if (watched(EventKind::Copy)) [[unlikely]]
-    copy_hook(copy_unseen, dst, dst_device, src, src_device, bytes);
-  else copy_unseen(dst, dst_device, src, src_device, bytes);
+    copy_hook(copy_unseen, dst, dst_device, src, src_device, bytes, non_blocking);
+  else copy_unseen(dst, dst_device, src, src_device, bytes, non_blocking);
 }
 
 uint32_t watched_kinds = 0;
 void (*memory_hook)(EventKind, const Storage&) noexcept = nullptr;
-void (*copy_hook)(CopyBytesFn, void*, Device, const void*, Device, size_t) = nullptr;
-
-void set_copy_bytes(int device_type, CopyBytesFn fn) { copy_functions[device_type] = fn; }
+void (*copy_hook)(CopyBytesFn, void*, Device, const void*, Device, size_t, bool) = nullptr;
 
 }  // namespace fc

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/device_record.h"
 #include "core/error.h"
 
 namespace fc {
@@ -18,12 +19,6 @@ int64_t next_stride(int64_t stride, int64_t size, IntSpan sizes) {
   bool overflow = __builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &next);
   FC_CHECK(!overflow && next <= kMaxStride, "Stride calculation overflowed for sizes ", sizes);
   return next;
-}
-
-// As tensors have it: there is one CPU and one meta device, and of other types the first unless told.
-Device with_index(Device d) {
-  if (d.is_cpu() || d.is_meta()) return {d.type, -1};
-  return {d.type, std::max<int8_t>(d.index, 0)};
 }
 
 // A dimension that there is, unlike wrap_dim's 0 of a 0-d tensor.
@@ -288,6 +283,14 @@ Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device 
       make_ref<TensorImpl>(allocate_storage(storage_bytes_needed(sizes, strides, 0, dtype), device), dtype, device);
   impl->set_geometry(sizes, strides, 0);
   if (new_tensors_are_inference) impl->set_inference(true);
+  return Tensor(std::move(impl));
+}
+
+Tensor empty_pinned(IntSpan sizes, DType dtype, Device device) {
+  const size_t bytes = checked_bytes(checked_numel(sizes), dtype);
+  const Block block = device_record(device).pinned(bytes, device);
+  auto impl = make_ref<TensorImpl>(make_ref<Storage>(block, bytes, Device{}, nullptr), dtype, Device{});
+  impl->set_contiguous(sizes);
   return Tensor(std::move(impl));
 }
 

@@ -28,6 +28,8 @@ bool is_aligned(const void* address, DType dtype);
 // --- making tensors
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device, MemoryFormat format = MemoryFormat::Contiguous);
 Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device device);
+// On the CPU, in memory that the device reaches fast. Throws if it has no such memory.
+Tensor empty_pinned(IntSpan sizes, DType dtype, Device device);
 // A view of the same storage; shares the version counter. No bounds check: for callers that derive the geometry.
 Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset);
 Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype);

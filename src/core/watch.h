@@ -28,6 +28,6 @@ bool watched(K... any_of) {
 // Set at start-up by dispatch/observe.cpp; called only for what is watched.
 extern void (*memory_hook)(EventKind, const Storage&) noexcept;
 extern void (*copy_hook)(CopyBytesFn copy, void* dst, Device dst_device, const void* src, Device src_device,
-                         size_t bytes);
+                         size_t bytes, bool non_blocking);
 
 }  // namespace fc

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 
+#include "core/generator.h"
 #include "dispatch/call.h"
 #include "dispatch/operator.h"
 
@@ -99,6 +100,12 @@ void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* res
       cpu_args[i] = Device{};
     }
   }
+  Ref<CpuGenerator> generator;
+  for (size_t i = 0; i < n; ++i)
+    if (op.schema().parameters[i].type.kind == Kind::Generator) {
+      generator = host_generator(op.name(), target, args[i].generator());
+      cpu_args[i] = static_cast<Generator*>(generator.get());
+    }
   op.run_kernel(cpu_args.data(), results);
   thread_state().path = Path::Fallback;
 

@@ -9,8 +9,6 @@
 namespace fc {
 namespace {
 
-constinit Families table[kMaxDeviceTypes];
-
 template <class Opcode>
 struct Numbered {
   int number;
@@ -61,9 +59,6 @@ static_assert(numbered_without_gaps<first_free(map_opcodes), map_opcodes.size()>
 static_assert(numbered_without_gaps<first_free(reduce_opcodes), reduce_opcodes.size()>());
 
 }  // namespace
-
-const Families& families(int device_type) { return table[device_type]; }
-void set_families(int device_type, const Families& f) { table[device_type] = f; }
 
 bool device_supports(const Families& f, fc_family family, const void* call) {
   auto present = [&] {

@@ -3,30 +3,14 @@
 // allocation) and call a family; the CPU implements families in backends/cpu, a plugin through the C contract. The
 // call structs are those of <facula/backend.h>, so nothing is translated on the way.
 #pragma once
+#include "core/device_record.h"
 #include "core/scalar.h"
 #include "core/tensor.h"
 #include "facula/families.h"
 
 namespace fc {
 
-struct Families {
-  void* context = nullptr;
-  bool flattens = false;  // map sees tensors of one shape without gaps as one row; otherwise their shape
-  // Whether the device does this call; null: everything its function pointers offer. `call` is the family's struct.
-  bool (*supports)(void* context, fc_family family, const void* call) = nullptr;
-  void (*copy)(void* context, Device, const fc_copy&) = nullptr;
-  void (*map)(void* context, Device, const fc_map&) = nullptr;
-  void (*reduce)(void* context, Device, const fc_reduce&) = nullptr;
-  void (*matmul)(void* context, Device, const fc_matmul&) = nullptr;
-  void (*gather)(void* context, Device, const fc_gather&) = nullptr;
-  void (*scatter)(void* context, Device, const fc_scatter&) = nullptr;
-  void (*scan)(void* context, Device, const fc_scan&) = nullptr;
-  void (*sort)(void* context, Device, const fc_sort&) = nullptr;
-  void (*random)(void* context, Device, const fc_random&) = nullptr;
-};
-
-const Families& families(int device_type);  // all null for a device that has none
-void set_families(int device_type, const Families& f);
+inline const Families& families(int device_type) { return device_record(device_type).families; }  // all null: it has none
 bool device_supports(const Families& f, fc_family family, const void* call);  // function present and claimed
 
 // How everything says that a device does not do a call: thrown before anything is written, and let through by kernels

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/device_record.h"
+
 namespace fc {
 namespace {
 
@@ -204,7 +206,8 @@ void tell_memory(EventKind kind, const Storage& s) noexcept {
   tell(e);
 }
 
-void copy_told(CopyBytesFn copy, void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
+void copy_told(CopyBytesFn copy, void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
+               bool non_blocking) {
   EventScope told(EventKind::Copy, [&](Event& e) {
     e.name = "copy";
     e.bytes = bytes;
@@ -212,7 +215,7 @@ void copy_told(CopyBytesFn copy, void* dst, Device dst_device, const void* src, 
     e.from = src_device;
     e.address = dst;
   });
-  copy(dst, dst_device, src, src_device, bytes);
+  copy(dst, dst_device, src, src_device, bytes, non_blocking);
 }
 
 // With the lock held.
@@ -324,11 +327,6 @@ void RangeScope::close() noexcept {
   s.parent_id = parent_;
 }
 
-namespace {
-void* (*stream_source)(Device) = nullptr;
-}  // namespace
-void set_stream_source(void* (*current)(Device)) { stream_source = current; }
-
 Device Event::device() const {
   if (!args) return where;
   Device found;
@@ -348,7 +346,7 @@ Device Event::device() const {
 
 void* Event::stream() const {
   const Device d = device();
-  return d.is_cpu() || !stream_source ? nullptr : stream_source(d);
+  return d.is_cpu() ? nullptr : current_stream(d);
 }
 
 uint64_t Event::thread() {

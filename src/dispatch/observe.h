@@ -168,7 +168,6 @@ template <class Call>
   else f(context, device, call);
 }
 
-void set_stream_source(void* (*current)(Device));  // at start-up
-void install_observe_layers();                     // once, at start-up
+void install_observe_layers();  // once, at start-up
 
 }  // namespace fc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/snapshot.h"
 
+#include "core/device_record.h"
 #include "core/error.h"
 #include "core/instruction_set.h"
 
@@ -49,6 +50,15 @@ WorkerScope::~WorkerScope() {
 void WorkerScope::leave(size_t entered) {
   for (size_t i = 0; i < entered; ++i)
     if (from_.parts_[i]) parts[i].leave(from_.parts_[i]);
+}
+
+void hand_device_choices() {
+  add_thread_local_part({
+      .capture = copy_device_choices,
+      .enter = enter_device_choices,
+      .leave = [](void*) { leave_device_choices(); },
+      .release = drop_device_choices,
+  });
 }
 
 }  // namespace fc

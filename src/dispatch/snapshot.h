@@ -14,6 +14,7 @@ struct ThreadLocalPart {
 };
 void add_thread_local_part(const ThreadLocalPart& part);  // at start-up; at most four
 inline constexpr size_t kMaxThreadLocalParts = 4;
+void hand_device_choices();  // once, at start-up: current devices and streams are such a part
 
 class ThreadSnapshot {
  public:

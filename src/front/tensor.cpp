@@ -4,7 +4,7 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "core/config.h"
-#include "core/generator.h"
+#include "core/device_record.h"
 #include "core/threads.h"
 #include "define/calls.h"
 #include "dispatch/layers.h"
@@ -93,7 +93,7 @@ fc::Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options
 
 }  // namespace front
 
-Generator::Generator(uint64_t seed) : impl_(fc::make_ref<fc::Generator>(Device{}, seed)) {}
+Generator::Generator(uint64_t seed) : impl_(fc::make_ref<fc::CpuGenerator>(seed)) {}
 fc::Generator* Generator::get() const { return static_cast<fc::Generator*>(impl_.get()); }
 void Generator::set_current_seed(uint64_t seed) {
   std::lock_guard lock(get()->mutex);
@@ -111,8 +111,7 @@ InferenceMode::~InferenceMode() {
 }
 
 void manual_seed(uint64_t seed) {
-  std::lock_guard lock(fc::default_generator().mutex);
-  fc::default_generator().set_seed(seed);
+  fc::seed_all_devices(seed);
 }
 void set_num_threads(int n) { fc::set_num_threads(n); }
 int get_num_threads() { return fc::num_threads(); }

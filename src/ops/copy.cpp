@@ -21,12 +21,19 @@ void copy_here(const Tensor& dst, const Tensor& src) {
   run_family(dst.device(), c);
 }
 
+// Only host memory that the device's backend made may be used later: its backend knows when it is given back.
+bool is_pinned(const Tensor& host, Device device) {
+  return host.device().is_cpu() && host.impl().storage()->block().context == &device_record(int{device.type});
+}
+
 // Between devices only dense blocks of the same type travel; anything else is made so on its own device first.
-void copy_across(const Tensor& dst, const Tensor& src) {
+void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
   bool same_layout = dst.dtype() == src.dtype() && dst.impl().is_dense() && src.impl().is_dense() &&
                      Dims::same(dst.strides(), src.strides());
   if (same_layout) {
-    copy_bytes(dst.data(), dst.device(), src.data(), src.device(), checked_bytes(dst.numel(), dst.dtype()));
+    non_blocking = non_blocking && (src.device().is_cpu() ? is_pinned(src, dst.device()) : !dst.device().is_cpu() || is_pinned(dst, src.device()));
+    copy_bytes(dst.data(), dst.device(), src.data(), src.device(), checked_bytes(dst.numel(), dst.dtype()),
+               non_blocking);
     return;
   }
   // A strided range that the other side can hold as it is: move the bytes it spans.
@@ -48,7 +55,7 @@ void copy_across(const Tensor& dst, const Tensor& src) {
   }
 }
 
-Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
+Tensor copy_kernel(const Tensor& self, const Tensor& src, bool non_blocking) {
   FC_CHECK(self.defined() && src.defined(), "copy_: self and src must be tensors");
   if (self.same(src)) return self;
   Tensor from = src;
@@ -68,7 +75,7 @@ Tensor copy_kernel(const Tensor& self, const Tensor& src, bool) {
     bool shared = self.impl().storage().get() == from.impl().storage().get();
     copy_here(self, shared ? clone(from) : from);
   } else {
-    copy_across(self, from);
+    copy_across(self, from, non_blocking);
   }
   return self;
 }
@@ -89,7 +96,7 @@ Tensor clone_kernel(const Tensor& self, std::optional<MemoryFormat> format) {
 }
 
 Tensor to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Layout>, std::optional<Device> device,
-               std::optional<bool>, bool, std::optional<MemoryFormat> format) {
+               std::optional<bool>, bool non_blocking, std::optional<MemoryFormat> format) {
   MemoryFormat f = format.value_or(MemoryFormat::Preserve);
   DType t = dtype.value_or(self.dtype());
   Device d = device.value_or(self.device());
@@ -102,15 +109,14 @@ Tensor to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Lay
     MapInput in{&self, {}};
     out = empty_strided_tensor(self.sizes(), result_strides(self.sizes(), {&in, 1}), t, d);
   }
-  copy_(out, self);
+  copy_(out, self, non_blocking);
   return out;
 }
 
 Tensor to_dtype_layout(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, std::optional<bool> pin, bool non_blocking, bool copy,
                        std::optional<MemoryFormat> format) {
-  Device d = device.value_or(self.device());
-  if (!d.is_cpu() && !d.is_meta() && d.index < 0) d.index = 0;
+  const Device d = with_index(device.value_or(self.device()));
   DType t = dtype.value_or(self.dtype());
   MemoryFormat f = format.value_or(MemoryFormat::Preserve);
   if (!copy && t == self.dtype() && d == self.device() && (f == MemoryFormat::Preserve || self.is_contiguous(f)))

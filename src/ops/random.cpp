@@ -21,11 +21,67 @@ using OptDevice = std::optional<Device>;
 using OptBool = std::optional<bool>;
 using OptFormat = std::optional<MemoryFormat>;
 
+fc_random_opcode opcode_of(RandomFill::Kind kind) {
+  switch (kind) {
+    case RandomFill::Uniform: return FC_RANDOM_UNIFORM;
+    case RandomFill::Normal:
+    case RandomFill::NormalPairs: return FC_RANDOM_NORMAL;
+    case RandomFill::LogNormal: return FC_RANDOM_LOG_NORMAL;
+    case RandomFill::Exponential: return FC_RANDOM_EXPONENTIAL;
+    case RandomFill::Cauchy: return FC_RANDOM_CAUCHY;
+    case RandomFill::Geometric: return FC_RANDOM_GEOMETRIC;
+    case RandomFill::Bernoulli: return FC_RANDOM_BERNOULLI;
+    case RandomFill::Integer:
+    case RandomFill::Integer64: break;
+  }
+  return FC_RANDOM_INTEGER;
+}
+
+// Section 9: a device draws by itself; for one that does not, the CPU draws the same numbers, as a counted fallback.
+void fill_on_device(const char* op, const Tensor& target, const RandomFill& what, Generator* given) {
+  const Device device = target.device();
+  Ref<Generator> generator = generator_for(op, device, given);
+  auto& g = static_cast<PhiloxGenerator&>(*generator);
+  fc_random c{};
+  c.size = sizeof c;
+  c.opcode = opcode_of(what.kind);
+  c.ndim = static_cast<int32_t>(target.dim());
+  c.shape = target.sizes().data();
+  c.a = what.a, c.b = what.b;
+  c.low = what.low, c.range = what.range;
+  c.seed = g.initial_seed();
+  {
+    std::lock_guard lock(g.mutex);
+    c.offset = g.take(static_cast<uint64_t>(target.numel()));
+  }
+  ByteStrides strides(target), p_strides;
+  c.out = operand(target, strides);
+  if (what.p) {
+    p_strides = ByteStrides(*what.p);
+    c.p = operand(*what.p, p_strides);
+  }
+  if (device_supports(families(device.type), FC_FAMILY_RANDOM, &c)) {
+    run_family(device, c);
+    return;
+  }
+  count_fallback(*thread_state().op, device.type);
+  Tensor here = empty_tensor(target.sizes(), target.dtype(), Device{}), p;
+  ByteStrides here_strides(here);
+  c.out = operand(here, here_strides);
+  if (what.p) {
+    p = call<"aten::to.device", Tensor>(*what.p, Device{}, what.p->dtype(), false, false, OptFormat());
+    p_strides = ByteStrides(p);
+    c.p = operand(p, p_strides);
+  }
+  run_family(Device{}, c);
+  copy_(target, here);
+}
+
 // Fills self in the order of its memory (section 3).
 const Tensor& fill(const char* op, const Tensor& self, RandomFill what, Generator* generator) {
-  FC_CHECK(!generator || generator->device().is_cpu(), op, ": Expected a 'cpu' device type for generator but found '",
-           generator ? generator->device() : Device{}, "'");
-  if (self.numel() == 0 || self.device().is_meta()) return self;
+  if (self.device().is_meta()) return self;
+  Ref<Generator> source = generator_for(op, self.device(), generator);
+  if (self.numel() == 0) return self;
   // The dimensions, furthest apart in memory first.
   const size_t n = self.sizes().size();
   Dims order(n), sizes(n), strides(n);
@@ -41,18 +97,27 @@ const Tensor& fill(const char* op, const Tensor& self, RandomFill what, Generato
   Tensor p;
   if (what.p) {
     p = call<"aten::contiguous", Tensor>(permute(expand(*what.p, self.sizes()), order), MemoryFormat::Contiguous);
-    if (!p.device().is_cpu()) p = call<"aten::to.device", Tensor>(p, Device{}, p.dtype(), false, false, OptFormat());
+    if (p.device().type != self.device().type)
+      p = call<"aten::to.device", Tensor>(p, self.device(), p.dtype(), false, false, OptFormat());
     what.p = &p;
   }
-  Tensor target =
-      ordered.is_contiguous() && self.device().is_cpu() ? ordered : empty_tensor(sizes, self.dtype(), Device{});
+  if (!self.device().is_cpu()) {
+    if (is_complex(self.dtype())) {  // section 2: as real numbers, twice as many
+      for (int64_t& s : strides) s *= 2;
+      sizes.push_back(2);
+      strides.push_back(1);
+      ordered = make_view(self, sizes, strides, 2 * self.offset(), real_of(self.dtype()));
+    }
+    fill_on_device(op, ordered, what, generator);
+    return self;
+  }
+  Tensor target = ordered.is_contiguous() ? ordered : empty_tensor(sizes, self.dtype(), Device{});
   Tensor flat = target;
-  if (is_complex(self.dtype())) {  // section 2: as real numbers, twice as many
+  if (is_complex(self.dtype())) {
     Dims pairs{2 * target.numel()}, one{1};
     flat = make_view(target, pairs, one, 2 * target.offset(), real_of(self.dtype()));
   }
-  Generator& g = generator ? *generator : default_generator();
-  cpu_fill(flat, what, g);
+  cpu_fill(flat, what, static_cast<CpuGenerator&>(*source));
   if (!target.same(ordered)) copy_(ordered, target);
   return self;
 }
@@ -263,7 +328,8 @@ Tensor randperm_with(int64_t n, Generator* generator, OptType dtype, OptLayout, 
   Tensor out = empty_tensor(shape, DType::Int64, Device{});
   auto* r = out.data_as<int64_t>();
   for (int64_t i = 0; i < n; ++i) r[i] = i;
-  Generator& g = generator ? *generator : default_generator();
+  const Ref<CpuGenerator> source = host_generator("randperm", d, generator);
+  CpuGenerator& g = *source;
   {
     std::lock_guard lock(g.mutex);
     if (n < 214748364) {
@@ -319,7 +385,7 @@ Tensor normal_numbers(double mean, double std, IntSpan size, Generator* g, OptTy
 
 // --- multinomial
 template <class Real>
-void draw_with_replacement(const Tensor& weights, Tensor& out, int64_t samples, Generator& g) {
+void draw_with_replacement(const Tensor& weights, Tensor& out, int64_t samples, CpuGenerator& g) {
   const int64_t categories = weights.size(-1), rows = weights.numel() / categories;
   std::vector<Real> sums(static_cast<size_t>(categories));
   std::lock_guard lock(g.mutex);
@@ -338,7 +404,7 @@ void draw_with_replacement(const Tensor& weights, Tensor& out, int64_t samples, 
 }
 
 // The largest of weight / exponential number, in falling order: a race that each category wins by its weight.
-void draw_by_race(const Tensor& weights, Tensor& out, int64_t samples, Generator* g) {
+void draw_by_race(const Tensor& weights, Tensor& out, int64_t samples, CpuGenerator* g) {
   const int64_t categories = weights.size(-1), rows = weights.numel() / categories;
   Tensor race = to_dtype(div(weights, exponential_(fresh_like(weights, {}, {}, {}, {}, {}), 1, g)), DType::Float64);
   std::vector<int64_t> order(static_cast<size_t>(categories));
@@ -381,10 +447,10 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
       }
       FC_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0) in row ", row);
     }
-    if (!replacement || samples == 1) draw_by_race(weights, out, samples, g);
-    else if (self.dtype() == DType::Float64)
-      draw_with_replacement<double>(weights, out, samples, g ? *g : default_generator());
-    else draw_with_replacement<float>(to_dtype(weights, DType::Float32), out, samples, g ? *g : default_generator());
+    const Ref<CpuGenerator> source = host_generator("multinomial", self.device(), g);
+    if (!replacement || samples == 1) draw_by_race(weights, out, samples, source.get());
+    else if (self.dtype() == DType::Float64) draw_with_replacement<double>(weights, out, samples, *source);
+    else draw_with_replacement<float>(to_dtype(weights, DType::Float32), out, samples, *source);
   }
   return call<"aten::to.device", Tensor>(out, self.device(), DType::Int64, false, false, OptFormat());
 }
@@ -392,7 +458,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
 // --- Poisson
 // Small rates multiply uniform numbers until they fall below exp(-rate); large ones are drawn by transformed rejection
 // (Hoermann 1993, PTRS).
-double draw_poisson(double rate, Generator& g) {
+double draw_poisson(double rate, CpuGenerator& g) {
   auto uniform = [&] { return static_cast<double>(g.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; };
   if (rate == 0) return 0;
   if (rate < 10) {
@@ -421,9 +487,9 @@ Tensor poisson(const Tensor& self, Generator* g) {
   double* x = rates.data_as<double>();
   for (int64_t i = 0; i < rates.numel(); ++i)
     FC_CHECK(x[i] >= 0 && x[i] < 0x1p62, "poisson: invalid Poisson rate, expected rate to be non-negative, got ", x[i]);
-  Generator& generator = g ? *g : default_generator();
-  std::lock_guard lock(generator.mutex);
-  for (int64_t i = 0; i < rates.numel(); ++i) x[i] = draw_poisson(x[i], generator);
+  const Ref<CpuGenerator> source = host_generator("poisson", self.device(), g);
+  std::lock_guard lock(source->mutex);
+  for (int64_t i = 0; i < rates.numel(); ++i) x[i] = draw_poisson(x[i], *source);
   return call<"aten::to.device", Tensor>(rates, self.device(), self.dtype(), false, false, OptFormat());
 }
 
@@ -483,7 +549,8 @@ Tensor rrelu_slopes(const Tensor& self, double lower, double upper, Generator* g
   Tensor out = empty_tensor(self.sizes(), DType::Float64, Device{});
   const auto* from = x.data_as<double>();
   auto* to = out.data_as<double>();
-  Generator& g = generator ? *generator : default_generator();
+  const Ref<CpuGenerator> source = host_generator("rrelu", self.device(), generator);
+  CpuGenerator& g = *source;
   std::lock_guard lock(g.mutex);
   for (int64_t i = 0; i < out.numel(); ++i)
     to[i] = from[i] > 0

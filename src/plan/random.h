@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a random operator asks of the CPU: fill a contiguous tensor, in the order of its elements, with draws from a
-// generator (docs/random.md). Other devices without random numbers of their own get the CPU's.
+// generator (docs/random.md). Other devices draw by the family `random`.
 #pragma once
 #include "core/generator.h"
 #include "core/tensor.h"
@@ -26,7 +26,7 @@ struct RandomFill {
   const Tensor* p = nullptr;  // contiguous, as many elements as the target
 };
 
-using RandomFillFn = void (*)(const Tensor& target, const RandomFill& what, Generator& generator);
+using RandomFillFn = void (*)(const Tensor& target, const RandomFill& what, CpuGenerator& generator);
 void set_random_fill(RandomFillFn fn);  // the CPU backend's, at start-up
 
 }  // namespace fc

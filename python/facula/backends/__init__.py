@@ -6,6 +6,7 @@ load_backend("x.so"), the environment variable FACULA_BACKENDS (a list of paths)
 in the group "facula.backends", whose name is the device's: naming the device is enough to load it.
 """
 
+import functools
 import os
 
 from facula import _C
@@ -13,21 +14,35 @@ from facula.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_eins
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "fp32_precision", "load_backend", "register", "backends", "devices", "fallback_counts", "reset_fallback_counts",
            "set_fallback_mode", "fallback_mode", "synchronize", "memory_stats", "memory_info", "empty_pinned", "empty_cache", "counters",
-           "Stream", "Event", "stream", "Backend"]  # fmt: skip
+           "Stream", "Event", "StreamContext", "stream", "call", "Backend"]  # fmt: skip
 
 fp32_precision = "none"  # of products on devices that have several; kept as it is set
 
 
 def load_backend(path) -> str:
     """Loads a backend's shared library; returns the name of its device type."""
-    return _C._load_backend(os.fspath(path))
+    return _introduce(_C._load_backend(os.fspath(path)))
+
+
+def _introduce(name):
+    """Tensors and modules learn the device's name: t.<name>(), t.is_<name>, module.<name>()."""
+    from facula import _device_module
+
+    _device_module.install(name)
+    return name
+
+
+def _introduce_all():
+    for name, count, *_ in _C._device_records():
+        if count and name not in ("cpu", "null"):
+            _introduce(name)
 
 
 def register(backend) -> str:
     """Registers an object of `Backend`; returns the name of its device type."""
     from facula.backends.python_backend import register as do
 
-    return do(backend)
+    return _introduce(do(backend))
 
 
 def backends() -> list:
@@ -36,8 +51,8 @@ def backends() -> list:
 
 
 def devices() -> list:
-    """Every device of this process that has memory: 'cpu', then 'name:0', 'name:1' …"""
-    return ["cpu"] + [f"{b['name']}:{i}" for b in _C._backends() for i in range(b["device_count"])]
+    """Every device of this process that has memory: 'cpu', then 'name:0', 'name:1' …; the only one of its type has no number."""
+    return [name if single else f"{name}:{i}" for name, count, single, _ in _C._device_records() for i in range(count)]
 
 
 def fallback_counts() -> dict:
@@ -90,58 +105,149 @@ def counters(device) -> dict:
 
 
 class Stream:
-    """A queue of work on a device whose backend has streams; `with` makes it the thread's current one."""
+    """A queue of work on a device whose backend has streams; `with` makes it the thread's current one.
 
-    def __init__(self, device):
-        self.device = _C.device(device)
-        self._before = []
-        self._handle = _C._stream_create(self.device)
+    stream_id is the backend's handle as a number; 0 is the device's default stream, which needs no making.
+    """
+
+    def __new__(cls, device=None, priority=0, **kwargs):
+        where = _device_or_current(device)
+        return cls._of(where, _C._stream_create(where), owned=True)
+
+    @classmethod
+    def _of(cls, device, handle, owned=False):
+        self = object.__new__(cls)
+        self.device, self.stream_id, self._owned, self._before = device, handle, owned, []
+        return self
+
+    @classmethod
+    def _current(cls, device):
+        return cls._of(device, _C._stream_current(device))
+
+    device_type = property(lambda self: self.device.type)
+    device_index = property(lambda self: self.device.index or 0)
+    native_handle = property(lambda self: self.stream_id)
 
     def __enter__(self):
         self._before.append(_C._stream_current(self.device))
-        _C._stream_set(self.device, self._handle)
+        _C._stream_set(self.device, self.stream_id)
         return self
 
     def __exit__(self, *exc):
         _C._stream_set(self.device, self._before.pop())
 
+    def __eq__(self, other):
+        return isinstance(other, Stream) and (self.device, self.stream_id) == (other.device, other.stream_id)
+
+    def __hash__(self):
+        return hash((str(self.device), self.stream_id))
+
+    def __repr__(self):
+        return f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, stream_id={self.stream_id}"
+
     def synchronize(self):
+        """The host waits until all that was queued is done."""
         with self:
             _C._backend_synchronize(self.device)
 
+    def query(self) -> bool:
+        """Whether all that was queued is done."""
+        return self.record_event().query()
+
+    def is_capturing(self) -> bool:
+        """Nothing is captured."""
+        return False
+
     def wait_event(self, event):
+        """What is queued from now on waits for the event."""
         with self:
-            _C._event_wait(self.device, event._handle)
+            _C._event_wait(self.device, event.event_id)
+
+    def wait_stream(self, stream):
+        """What is queued from now on waits for what is queued on the other stream."""
+        self.wait_event(stream.record_event())
 
     def record_event(self, event=None):
+        """Marks what is queued up to here."""
         event = event or Event(self.device)
-        with self:
-            _C._event_record(self.device, event._handle)
+        event.record(self)
         return event
 
     def __del__(self):
-        if handle := self.__dict__.pop("_handle", None):
-            _C._stream_destroy(self.device, handle)
+        if self.__dict__.get("_owned"):
+            _C._stream_destroy(self.device, self.stream_id)
 
 
 class Event:
-    """A mark in a stream, for other streams to wait for."""
+    """A mark in a stream, for other streams and the host to wait for."""
 
-    def __init__(self, device):
-        self.device = _C.device(device)
-        self._handle = _C._event_create(self.device)
+    def __new__(cls, device=None, *, enable_timing=False, blocking=False, interprocess=False):
+        self = object.__new__(cls)
+        self.device = _device_or_current(device)
+        self.event_id = _C._event_create(self.device)
+        return self
+
+    def record(self, stream=None):
+        """Marks what is queued on the stream, or on the current one."""
+        with stream or Stream._current(self.device):
+            _C._event_record(self.device, self.event_id)
+
+    def wait(self, stream=None):
+        """What is queued on the stream, or on the current one, from now on waits for this event."""
+        (stream or Stream._current(self.device)).wait_event(self)
 
     def query(self) -> bool:
-        return _C._event_query(self.device, self._handle)
+        """Whether what was marked is done."""
+        return _C._event_query(self.device, self.event_id)
+
+    def synchronize(self):
+        """The host waits until what was marked is done."""
+        _C._event_synchronize(self.device, self.event_id)
+
+    def elapsed_time(self, end_event) -> float:
+        """Milliseconds from this event to another one, by the device's clock."""
+        return _C._event_elapsed(self.device, self.event_id, end_event.event_id)
+
+    def __repr__(self):
+        return f"torch.Event device_type={self.device.type}, device_index={self.device.index or 0}, event_id={self.event_id}"
 
     def __del__(self):
-        if handle := self.__dict__.pop("_handle", None):
+        if handle := self.__dict__.pop("event_id", None):
             _C._event_destroy(self.device, handle)
 
 
-def stream(s: Stream) -> Stream:
+class StreamContext:
+    """`with StreamContext(s):` makes a stream the current one; None changes nothing."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __enter__(self):
+        return self.stream.__enter__() if self.stream is not None else None
+
+    def __exit__(self, *exc):
+        if self.stream is not None:
+            self.stream.__exit__(*exc)
+
+
+def stream(s) -> StreamContext:
     """`with stream(s):`, as torch.cuda.stream."""
-    return s
+    return StreamContext(s)
+
+
+def _device_or_current(device):
+    """A device with its index (unless it is the only one of its type); None: the accelerator's current one."""
+    from facula import accelerator
+
+    if device is None:
+        return accelerator._device()
+    device = _C.device(device)
+    return device if device.index is not None else _C.device(device.type, _C._current_device(device))
+
+
+def call(device, function: str, *args):
+    """Calls a function of the backend's own: call("hammerblade", "reload"). backends() lists them, under "functions"."""
+    return _C._backend_call(device, function, list(args))
 
 
 def _load(found):
@@ -153,13 +259,17 @@ def _load(found):
     return register(found) if isinstance(found, Backend) else load_backend(found)
 
 
-def _find(name: str) -> bool:
-    """Loads the backend of an installed package that calls itself by this device's name."""
+@functools.cache
+def _installed():
+    """The entry points of installed packages that bring a backend."""
     from importlib.metadata import entry_points
 
-    points = entry_points()
-    group = points.select(group="facula.backends") if hasattr(points, "select") else points.get("facula.backends", [])
-    for point in group:
+    return tuple(entry_points().select(group="facula.backends"))
+
+
+def _find(name: str) -> bool:
+    """Loads the backend of an installed package that calls itself by this device's name."""
+    for point in _installed():
         if point.name == name:
             got = _load(point.load())
             if got != name:
@@ -171,7 +281,7 @@ def _find(name: str) -> bool:
 def _load_from_environment():
     for path in filter(None, os.environ.get("FACULA_BACKENDS", "").split(os.pathsep)):
         try:
-            load_backend(path)
+            _C._load_backend(path)  # the package introduces it when all of it is there
         except Exception as e:
             raise ImportError(f"the environment variable FACULA_BACKENDS names '{path}': {e}") from None
 

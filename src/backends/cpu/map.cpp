@@ -7,6 +7,7 @@
 
 #include "backends/cpu/isa.h"
 #include "backends/cpu/matmul.h"
+#include "backends/cpu/random.h"
 #include "backends/cpu/register.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
@@ -280,7 +281,7 @@ void copy(void*, Device, const fc_copy& c) {
 }  // namespace
 
 void register_families() {
-  Families f;
+  Families& f = cpu_record().families;
   f.flattens = true;
   f.copy = copy;
   f.map = map;
@@ -290,7 +291,7 @@ void register_families() {
   f.matmul = matmul;
   f.scan = scan;
   f.sort = sort;
-  set_families(Device::CPU, f);
+  f.random = random;
 }
 
 }  // namespace fc::cpu

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/half.h"
 #include "core/threads.h"
+#include "facula/random.hpp"
 
 namespace fc::cpu {
 namespace {
@@ -130,7 +131,7 @@ void write(const RandomFill& r, const Recipe& how, DType type, const uint32_t* w
 }
 
 // Section 6.1: pairs of normal numbers; the second one of a pair may wait in the generator for the next call.
-double next_normal(Generator& g) {
+double next_normal(CpuGenerator& g) {
   if (g.has_next_normal) {
     g.has_next_normal = false;
     return std::exchange(g.next_normal, 0);
@@ -142,7 +143,7 @@ double next_normal(Generator& g) {
   g.next_normal = radius * std::sin(angle);
   return radius * std::cos(angle);
 }
-void normal_pairs(const Tensor& target, const RandomFill& r, Generator& g) {
+void normal_pairs(const Tensor& target, const RandomFill& r, CpuGenerator& g) {
   const int64_t n = target.numel(), item = static_cast<int64_t>(item_size(target.dtype()));
   const CastFn cast = cast_fn(DType::Float64, target.dtype());
   for (int64_t i = 0; i < n; ++i) {
@@ -154,7 +155,7 @@ void normal_pairs(const Tensor& target, const RandomFill& r, Generator& g) {
 
 }  // namespace
 
-void random_fill(const Tensor& target, const RandomFill& r, Generator& g) {
+void random_fill(const Tensor& target, const RandomFill& r, CpuGenerator& g) {
   std::lock_guard lock(g.mutex);
   if (r.kind == RandomFill::NormalPairs || r.kind == RandomFill::LogNormal) {
     normal_pairs(target, r, g);
@@ -181,6 +182,36 @@ void random_fill(const Tensor& target, const RandomFill& r, Generator& g) {
   if (!is_reduced(target.dtype())) g.random(words.get(), (n - whole) * how.words);
   g.random(words.get(), 16 * how.words);
   write(r, how, target.dtype(), words.get(), out + (n - 16) * item, 16, n - 16);
+}
+
+void random(void*, Device, const fc_random& c) {
+  namespace fb = facula::backend;
+  const DType type = static_cast<DType>(c.out.dtype);
+  const DType compute = c.opcode == FC_RANDOM_INTEGER ? DType::Int64 : type == DType::Float64 ? type : DType::Float32;
+  const CastFn cast = cast_fn(compute, type);
+  int64_t n = 1;
+  for (int d = 0; d < c.ndim; ++d) n *= c.shape[d];
+  auto at = [&](const fc_operand& o, int64_t i) {
+    char* p = static_cast<char*>(o.data);
+    for (int d = c.ndim; d-- > 0; i /= c.shape[d]) p += i % c.shape[d] * o.strides[d];
+    return p;
+  };
+  auto draw = [&](int64_t i, auto one) {
+    using T = decltype(one);
+    T p = static_cast<T>(c.a);
+    if (c.p.strides) p = c.p.dtype == FC_FLOAT64 ? static_cast<T>(*reinterpret_cast<double*>(at(c.p, i))) : *reinterpret_cast<float*>(at(c.p, i));
+    one = fb::draw<T>(c, static_cast<uint64_t>(i), p);
+    cast(at(c.out, i), 0, reinterpret_cast<const char*>(&one), 0, 1);
+  };
+  parallel_for(0, n, 4096, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      if (compute == DType::Int64) {
+        const int64_t drawn = fb::draw_integer(c, static_cast<uint64_t>(i));
+        cast(at(c.out, i), 0, reinterpret_cast<const char*>(&drawn), 0, 1);
+      } else if (compute == DType::Float64) draw(i, 0.0);
+      else draw(i, 0.0f);
+    }
+  });
 }
 
 }  // namespace fc::cpu

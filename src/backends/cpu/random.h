@@ -5,6 +5,7 @@
 
 namespace fc::cpu {
 
-void random_fill(const Tensor& target, const RandomFill& what, Generator& generator);
+void random_fill(const Tensor& target, const RandomFill& what, CpuGenerator& generator);
+void random(void* context, Device device, const fc_random& call);  // section 9
 
 }  // namespace fc::cpu

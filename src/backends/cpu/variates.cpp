@@ -21,9 +21,7 @@ namespace {
 // Draws of one call; holds the generator's lock.
 class Draws {
  public:
-  explicit Draws(Generator* g) : g_(g ? *g : default_generator()), lock_(g_.mutex) {
-    FC_CHECK(g_.device().is_cpu(), "Expected a 'cpu' device type for generator but found '", g_.device(), "'");
-  }
+  explicit Draws(Generator* g) : source_(host_generator("sample", Device{}, g)), g_(*source_), lock_(g_.mutex) {}
 
   double uniform() { return (static_cast<double>(g_.random64() >> 11) + 0.5) * 0x1p-53; }  // within (0, 1)
   double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.28318530717958647692 * uniform()); }
@@ -70,7 +68,8 @@ class Draws {
   }
 
  private:
-  Generator& g_;
+  Ref<CpuGenerator> source_;
+  CpuGenerator& g_;
   std::lock_guard<std::mutex> lock_;
 };
 

@@ -9,7 +9,7 @@ namespace fc::plugin {
 namespace {
 
 void free_block(void* data, size_t bytes, void* backend) {
-  static_cast<Backend*>(backend)->allocator.release(data, bytes);
+  static_cast<Backend*>(backend)->cache.release(data, bytes);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ Block CachingAllocator::allocate(size_t bytes, Device device) {
   const bool exact = backend_.c.flags & FC_BACKEND_EXACT_MEMORY;
   FC_CHECK_AS(OutOfMemoryError, bytes <= size_t{1} << 47, "backend '", backend_.name, "', device ", index,
               ": tried to allocate ", bytes, " bytes");
-  const Key key{exact ? bytes : rounded_bytes(bytes), stream_of(backend_.device_type, index), index};
+  const Key key{exact ? bytes : rounded_bytes(bytes), current_stream(device), index};
   void* data = exact ? nullptr : from_cache(key);
   bool fresh = !data;
   if (fresh) {

@@ -7,12 +7,14 @@
 #include <unordered_map>
 
 #include "backends/plugin/plugin.h"
+#include "core/device_record.h"
 #include "core/error.h"
 #include "dispatch/operator.h"
 
 namespace fc::plugin {
 
 class Backend;
+inline int index_of(Device d) { return d.index > 0 ? d.index : 0; }
 
 // An operator that a backend computes by itself. Stays once it was offered; `name` is null while it is not.
 struct FastPath {
@@ -77,15 +79,33 @@ class DeferredErrors {
   bool any_ = false;
 };
 
-class Backend {
+class Backend final : public DeviceRecord {
  public:
-  Backend(const fc_backend& c, std::string origin) : c(c), origin(std::move(origin)), allocator(*this) {}
+  Backend(const fc_backend& c, std::string origin);
 
-  fc_backend c;  // entries that the library's struct was too short for are null
-  std::string origin;
-  std::string name;
-  int device_type = -1;
-  CachingAllocator allocator;
+  void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
+                  bool non_blocking) override;
+  void synchronise(Device device) override;
+  MemoryStats memory_stats(Device device) override { return cache.stats(index_of(device)); }
+  void reset_peak(Device device) override { cache.reset_peak(index_of(device)); }
+  void empty_cache(Device device) override { cache.empty(index_of(device)); }
+  MemoryInfo memory_info(Device device) override;
+  std::vector<MemoryBlock> memory_blocks(Device device) override { return cache.snapshot(index_of(device)); }
+  Block pinned(size_t bytes, Device device) override;
+  bool has_streams() const override { return c.stream_create != nullptr; }
+  void* create_stream(Device device) override;
+  void destroy_stream(Device device, void* stream) override;
+  void* create_event(Device device) override;
+  void destroy_event(Device device, void* event) override;
+  void record_event(Device device, void* event) override;
+  void wait_event(Device device, void* event) override;
+  bool event_done(Device device, void* event) override;
+  void synchronise_event(Device device, void* event) override;
+  double event_elapsed(Device device, void* start, void* end) override;
+
+  const fc_backend c;  // entries that the library's struct was too short for are null
+  const std::string origin, own_name;
+  CachingAllocator cache;
   DeferredErrors errors;
 
   bool claims(const fc_query& q);  // asks once per query and epoch; a claim without a function is none
@@ -141,7 +161,7 @@ class CallScope {
     return message_;
   }
   void* workspace(size_t bytes) noexcept;
-  Device device() const { return {static_cast<int8_t>(backend_.device_type), static_cast<int8_t>(context.device)}; }
+  Device device() const { return {static_cast<int8_t>(backend_.type), static_cast<int8_t>(context.device)}; }
   ResultMaker* results() const { return results_; }
   static CallScope* find(const fc_context* context);  // null: not of this thread, or over
 
@@ -157,12 +177,10 @@ class CallScope {
 
 [[noreturn]] void raise_status(const Backend& b, int device, int status, std::string_view call, const char* message);
 
-Backend* find_backend(int device_type);  // null if none
+Backend* find_backend(int device_type);  // null: none, or the device is no backend's
 Backend& backend_of(Device device);      // throws
-void* stream_of(int device_type, int index);
-inline int index_of(Device d) { return d.index > 0 ? d.index : 0; }
 
-void install_families(Backend& b) noexcept;
+void fill_families(Backend& b);
 bool has_function(const fc_backend& c, fc_family family);
 std::vector<std::string> function_lines(Backend& b);
 

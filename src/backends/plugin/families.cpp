@@ -249,8 +249,8 @@ void Backend::ask_anew() {
     warn(str("backend '", name, "' offers the operator '", one, "', which this Facula does not have"));
 }
 
-void install_families(Backend& b) noexcept {
-  Families f;
+void fill_families(Backend& b) {
+  Families& f = b.families;
   f.context = &b;
   f.supports = supports;
   f.copy = copy;
@@ -262,7 +262,6 @@ void install_families(Backend& b) noexcept {
   f.scan = run<FC_FAMILY_SCAN, fc_scan, &fc_backend::scan>;
   f.sort = run<FC_FAMILY_SORT, fc_sort, &fc_backend::sort>;
   f.random = run<FC_FAMILY_RANDOM, fc_random, &fc_backend::random>;
-  set_families(b.device_type, f);
 }
 
 }  // namespace fc::plugin

@@ -91,7 +91,7 @@ Value call_backend(Device device, const std::string& function, std::span<const V
   std::vector<Arg> borrowed;
   for (const Value& v : args) borrowed.push_back(v.arg());
   Arguments c(borrowed.data(), borrowed.size(), {});
-  Device here{static_cast<int8_t>(b.device_type), static_cast<int8_t>(index_of(device))};
+  Device here{static_cast<int8_t>(b.type), static_cast<int8_t>(index_of(device))};
   OneResult maker(here);
   fc_value result{FC_TAG_NONE, 0, {}};
   CallScope s(b, index_of(device), &maker);

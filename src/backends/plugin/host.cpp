@@ -94,7 +94,7 @@ CallScope::CallScope(Backend& backend, int device, ResultMaker* results)
   const ThreadState& state = thread_state();
   context.size = sizeof context;
   context.device = device;
-  context.stream = stream_of(backend.device_type, device);
+  context.stream = current_stream({static_cast<int8_t>(backend.type), static_cast<int8_t>(device)});
   context.message = message_;
   context.message_size = sizeof message_;
   context.host_data = this;
@@ -110,7 +110,7 @@ CallScope::CallScope(Backend& backend, int device, ResultMaker* results)
 CallScope::~CallScope() {
   innermost = outer_;
   thread_state().device_ns += context.device_ns;
-  for (auto& [data, bytes] : workspace_) backend_.allocator.release(data, bytes);
+  for (auto& [data, bytes] : workspace_) backend_.cache.release(data, bytes);
 }
 
 CallScope* CallScope::find(const fc_context* context) {
@@ -122,7 +122,7 @@ CallScope* CallScope::find(const fc_context* context) {
 void* CallScope::workspace(size_t bytes) noexcept {
   try {
     workspace_.reserve(workspace_.size() + 1);
-    void* data = backend_.allocator.allocate(std::max<size_t>(bytes, 1), device()).data;
+    void* data = backend_.cache.allocate(std::max<size_t>(bytes, 1), device()).data;
     workspace_.emplace_back(data, std::max<size_t>(bytes, 1));
     return data;
   } catch (...) { return nullptr; }

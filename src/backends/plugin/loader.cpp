@@ -7,10 +7,7 @@
 
 #include "backends/plugin/backend.h"
 #include "backends/plugin/library_file.h"
-#include "core/storage.h"
 #include "dispatch/family_table.h"
-#include "dispatch/observe.h"
-#include "dispatch/snapshot.h"
 
 namespace fc {
 namespace plugin {
@@ -24,39 +21,6 @@ Table& table() {
   static Table& t = *new Table;
   return t;
 }
-constinit Backend* by_type[kMaxDeviceTypes] = {};
-
-struct CurrentStream {
-  int type, index;
-  void* stream;
-};
-thread_local std::vector<CurrentStream> streams;
-
-void copy_device_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes) {
-  if (bytes == 0) return;
-  if (!dst_device.is_cpu() && !src_device.is_cpu() && index_of(dst_device) != index_of(src_device)) {
-    Backend& b = backend_of(dst_device);
-    if (b.c.copy_peer) {
-      CallScope s(b, index_of(dst_device));
-      s.check(b.c.copy_peer(b.c.self, &s.context, dst, src, index_of(src_device), bytes, 0), "copy_peer");
-      return;
-    }
-    auto host = std::make_unique_for_overwrite<char[]>(bytes);
-    copy_device_bytes(host.get(), Device{}, src, src_device, bytes);
-    copy_device_bytes(dst, dst_device, host.get(), Device{}, bytes);
-    return;
-  }
-  int32_t kind = dst_device.is_cpu()   ? FC_DEVICE_TO_HOST
-                 : src_device.is_cpu() ? FC_HOST_TO_DEVICE
-                                       : FC_DEVICE_TO_DEVICE;
-  Device device = dst_device.is_cpu() ? src_device : dst_device;
-  Backend& b = backend_of(device);
-  CallScope s(b, index_of(device));
-  constexpr const char* names[] = {"copy to the device", "copy to the host", "copy on the device"};
-  s.check(b.c.copy(b.c.self, &s.context, dst, src, bytes, kind, 0), names[kind]);
-  if (kind == FC_DEVICE_TO_HOST) b.errors.raise(b, index_of(device), s.context.stream, false);
-}
-
 void check_struct(const fc_backend& c, const std::string& origin) {
   FC_CHECK(c.abi_version == FC_ABI_VERSION, "backend ", origin, ": it has version ", c.abi_version,
            " of the backend contract, this Facula has version ", FC_ABI_VERSION);
@@ -92,20 +56,13 @@ void drop_incomplete(fc_backend& c) {
 
 }  // namespace
 
-Backend* find_backend(int device_type) { return __atomic_load_n(&by_type[device_type], __ATOMIC_ACQUIRE); }
+Backend* find_backend(int device_type) { return dynamic_cast<Backend*>(&device_record(device_type)); }
 
 Backend& backend_of(Device device) {
+  device_record(device);  // there is such a device
   Backend* b = find_backend(device.type);
-  FC_CHECK(b, "device '", device, "' has no loaded backend");
-  FC_CHECK(device.index < b->c.device_count, "device '", device, "' does not exist: backend '", b->name, "' has ",
-           b->c.device_count, b->c.device_count == 1 ? " device" : " devices");
+  FC_CHECK(b, "device '", device, "' is no backend's");
   return *b;
-}
-
-void* stream_of(int device_type, int index) {
-  for (const CurrentStream& s : streams)
-    if (s.type == device_type && s.index == index) return s.stream;
-  return nullptr;
 }
 
 }  // namespace plugin
@@ -123,23 +80,18 @@ int register_backend(const fc_backend& given, const std::string& origin) {
   {
     std::lock_guard lock(t.mutex);
     for (auto& b : t.backends) {
-      if (b->name != c.name) continue;
+      if (b->own_name != c.name) continue;
       FC_CHECK(b->origin == origin, "backend ", origin, ": the name '", c.name, "' is taken by ", b->origin);
-      return b->device_type;
+      return b->type;
     }
     FC_CHECK(find_device_type(c.name) < 0, "backend ", origin, ": the name '", c.name, "' is a built-in device's");
     auto fresh = std::make_unique<Backend>(c, origin);
-    fresh->name = c.name;
     unknown = fresh->read_operators();
     t.backends.reserve(t.backends.size() + 1);
-    // Its name is what cannot be taken back: what may fail lies behind us.
-    type = fresh->device_type = register_device_type(c.name);
+    add_device_type(*fresh);  // what may fail lies behind us
     Backend& b = *t.backends.emplace_back(std::move(fresh));
-    __atomic_store_n(&by_type[type], &b, __ATOMIC_RELEASE);
-    set_allocator(type, &b.allocator);
-    set_copy_bytes(type, copy_device_bytes);
-    install_families(b);
     b.install_operators();
+    type = b.type;
   }
   // A warning may run Python code, which must not happen with the lock held.
   for (const std::string& name : unknown)
@@ -181,9 +133,9 @@ std::vector<BackendInfo> loaded_backends() {
   }
   std::vector<BackendInfo> out;
   for (Backend* b : all) {
-    BackendInfo info{.name = b->name,
+    BackendInfo info{.name = b->own_name,
                      .origin = b->origin,
-                     .device_type = b->device_type,
+                     .device_type = b->type,
                      .device_count = b->c.device_count,
                      .functions = function_lines(*b),
                      .streams = b->c.stream_create != nullptr,
@@ -206,20 +158,6 @@ std::vector<BackendInfo> loaded_backends() {
   return out;
 }
 
-void synchronise(Device device) {
-  Backend& b = backend_of(device);
-  CallScope s(b, index_of(device));
-  s.check(b.c.synchronise(b.c.self, &s.context), "synchronise");
-  b.errors.raise(b, index_of(device), s.context.stream, !s.context.stream);
-}
-
-MemoryStats backend_memory_stats(Device device) { return backend_of(device).allocator.stats(index_of(device)); }
-void reset_backend_peak(Device device) { backend_of(device).allocator.reset_peak(index_of(device)); }
-std::vector<MemoryBlock> backend_memory_blocks(Device device) {
-  return backend_of(device).allocator.snapshot(index_of(device));
-}
-void empty_backend_cache(Device device) { backend_of(device).allocator.empty(index_of(device)); }
-
 std::vector<Counter> backend_counters(Device device) {
   Backend& b = backend_of(device);
   std::vector<Counter> out;
@@ -230,134 +168,6 @@ std::vector<Counter> backend_counters(Device device) {
   s.check(b.c.counters(b.c.self, &s.context, values.data()), "counters");
   for (size_t i = 0; i < out.size(); ++i) out[i].value = values[i];
   return out;
-}
-
-MemoryInfo backend_memory_info(Device device) {
-  Backend& b = backend_of(device);
-  FC_CHECK_AS(NotImplementedError, b.c.memory_info, "backend '", b.name, "' does not tell its free memory");
-  MemoryInfo m{};
-  CallScope s(b, index_of(device));
-  s.check(b.c.memory_info(b.c.self, &s.context, &m.free, &m.total), "memory_info");
-  return m;
-}
-
-Tensor empty_pinned(IntSpan sizes, DType dtype, Device device) {
-  Backend& b = backend_of(device);
-  FC_CHECK_AS(NotImplementedError, b.c.host_alloc, "backend '", b.name, "' has no pinned memory");
-  size_t bytes = checked_bytes(checked_numel(sizes), dtype);
-  Block block;
-  if (bytes) {
-    CallScope s(b, index_of(device));
-    std::string what = str("host_alloc of ", bytes, " bytes");
-    s.check(b.c.host_alloc(b.c.self, &s.context, bytes, &block.data), what);
-    if (!block.data) s.fail(FC_OUT_OF_MEMORY, what);
-    block.context = &b;
-    block.free = [](void* data, size_t n, void* context) {
-      auto& backend = *static_cast<Backend*>(context);
-      CallScope scope(backend, 0);
-      if (backend.c.host_free(backend.c.self, &scope.context, data, n) != FC_OK)
-        warn(str("backend '", backend.name, "', host_free of ", n, " bytes: ", scope.message()));
-    };
-  }
-  auto impl = make_ref<TensorImpl>(make_ref<Storage>(block, bytes, Device{}, nullptr), dtype, Device{});
-  impl->set_contiguous(sizes);
-  return Tensor(std::move(impl));
-}
-
-namespace {
-
-Backend& with_streams(Device device) {
-  Backend& b = backend_of(device);
-  FC_CHECK_AS(NotImplementedError, b.c.stream_create, "backend '", b.name, "' has no streams");
-  return b;
-}
-
-}  // namespace
-
-void* create_stream(Device device) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  void* stream = nullptr;
-  s.check(b.c.stream_create(b.c.self, &s.context, &stream), "stream_create");
-  return stream;
-}
-
-void destroy_stream(Device device, void* stream) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  s.check(b.c.stream_destroy(b.c.self, &s.context, stream), "stream_destroy");
-}
-
-void hand_streams_to_workers() {
-  set_stream_source(current_stream);
-  using Streams = std::vector<CurrentStream>;
-  add_thread_local_part({
-      .capture = []() -> void* { return streams.empty() ? nullptr : new Streams(streams); },
-      .enter = [](void* copy) { streams = *static_cast<Streams*>(copy); },
-      .leave = [](void*) { streams.clear(); },
-      .release = [](void* copy) { delete static_cast<Streams*>(copy); },
-  });
-}
-
-void* current_stream(Device device) { return stream_of(device.type, index_of(device)); }
-
-void set_current_stream(Device device, void* stream) {
-  with_streams(device);
-  std::erase_if(streams, [&](const CurrentStream& s) { return s.type == device.type && s.index == index_of(device); });
-  if (stream) streams.push_back({device.type, index_of(device), stream});
-}
-
-void* create_event(Device device) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  void* event = nullptr;
-  s.check(b.c.event_create(b.c.self, &s.context, &event), "event_create");
-  return event;
-}
-
-void destroy_event(Device device, void* event) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  s.check(b.c.event_destroy(b.c.self, &s.context, event), "event_destroy");
-}
-
-void record_event(Device device, void* event) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  s.check(b.c.event_record(b.c.self, &s.context, event), "event_record");
-}
-
-void wait_event(Device device, void* event) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  s.check(b.c.event_wait(b.c.self, &s.context, event), "event_wait");
-}
-
-bool event_done(Device device, void* event) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  int32_t done = 0;
-  s.check(b.c.event_query(b.c.self, &s.context, event, &done), "event_query");
-  return done != 0;
-}
-
-void synchronise_event(Device device, void* event) {
-  Backend& b = with_streams(device);
-  CallScope s(b, index_of(device));
-  if (b.c.event_synchronise) s.check(b.c.event_synchronise(b.c.self, &s.context, event), "event_synchronise");
-  else if (!event_done(device, event)) {  // all that was queued is more than what the event waits for
-    s.context.stream = nullptr;
-    s.check(b.c.synchronise(b.c.self, &s.context), "synchronise");
-  }
-}
-
-double event_elapsed(Device device, void* start, void* end) {
-  Backend& b = with_streams(device);
-  FC_CHECK_AS(NotImplementedError, b.c.event_elapsed, "backend '", b.name, "' does not tell the time between events");
-  CallScope s(b, index_of(device));
-  double milliseconds = 0;
-  s.check(b.c.event_elapsed(b.c.self, &s.context, start, end, &milliseconds), "event_elapsed");
-  return milliseconds;
 }
 
 }  // namespace fc

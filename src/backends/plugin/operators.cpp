@@ -234,7 +234,7 @@ bool run_here(const FastPath& path, const char* name, Device device, const Arg* 
 
 void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const auto& path = *static_cast<const FastPath*>(context);
-  Device device{static_cast<int8_t>(path.backend.device_type), 0};
+  Device device{static_cast<int8_t>(path.backend.type), 0};
   bool all_here = true;
   auto look = [&](const Tensor& t) {
     if (!t.defined()) return;
@@ -249,7 +249,7 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   const char* name = path.offered();
   if (name && all_here && run_here(path, name, device, args, results)) return;
   for (size_t r = 0; r < op.num_results(); ++r) results[r] = Value();
-  op.run_without_kernel(path.backend.device_type, args, results);
+  op.run_without_kernel(path.backend.type, args, results);
 }
 
 }  // namespace
@@ -279,7 +279,7 @@ std::vector<std::string> Backend::read_operators() {
 void Backend::install_operators() {
   std::lock_guard lock(mutex_);
   for (; installed_ < paths_.size(); ++installed_)
-    paths_[installed_]->op.set_kernel(device_type, {run, paths_[installed_].get()});
+    paths_[installed_]->op.set_kernel(type, {run, paths_[installed_].get()});
 }
 
 std::vector<std::string> Backend::operator_names() {

@@ -33,18 +33,6 @@ struct BackendInfo {
 };
 std::vector<BackendInfo> loaded_backends();
 
-// These throw for a device whose type has no backend, or where the backend lacks the function.
-void synchronise(Device device);
-MemoryStats backend_memory_stats(Device device);
-void empty_backend_cache(Device device);
-void reset_backend_peak(Device device);
-struct MemoryBlock {  // what the host holds of a device's memory
-  const void* address;
-  size_t bytes;
-  size_t requested;  // by the storage that lives in it; 0: kept for reuse
-  void* stream;
-};
-std::vector<MemoryBlock> backend_memory_blocks(Device device);
 // A function of the backend's own. Arguments are None, numbers, texts, lists of numbers, tensors and lists of them.
 Value call_backend(Device device, const std::string& function, std::span<const Value> args);
 struct Counter {
@@ -52,25 +40,5 @@ struct Counter {
   uint64_t value;
 };
 std::vector<Counter> backend_counters(Device device);
-struct MemoryInfo {
-  uint64_t free, total;
-};
-MemoryInfo backend_memory_info(Device device);
-// CPU memory from the backend's host_alloc, which its device reaches fast.
-Tensor empty_pinned(IntSpan sizes, DType dtype, Device device);
-
-// --- streams and events: null is the default stream
-void* create_stream(Device device);
-void destroy_stream(Device device, void* stream);
-void hand_streams_to_workers();  // once, at start-up
-void* current_stream(Device device);
-void set_current_stream(Device device, void* stream);  // of this thread
-void* create_event(Device device);
-void destroy_event(Device device, void* event);
-void record_event(Device device, void* event);  // on the current stream
-void wait_event(Device device, void* event);    // the current stream waits
-bool event_done(Device device, void* event);
-void synchronise_event(Device device, void* event);  // the host waits
-double event_elapsed(Device device, void* start, void* end);  // milliseconds
 
 }  // namespace fc
