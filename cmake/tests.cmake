@@ -18,7 +18,7 @@ elseif(test_sources)
 endif()
 
 # Backends for tests/backends: one that misbehaves, and the example outside the tree.
-foreach(row hostile=tests/backends/hostile.cpp example=examples/backend/example.cpp)
+foreach(row hostile=tests/backends/hostile.cpp versatile=tests/backends/versatile.cpp example=examples/backend/example.cpp)
   string(REGEX MATCH "^(.*)=(.*)$" row "${row}")
   add_library(facula_${CMAKE_MATCH_1}_backend MODULE ${CMAKE_MATCH_2})
   target_include_directories(facula_${CMAKE_MATCH_1}_backend PRIVATE include)
@@ -86,6 +86,10 @@ endif()
 # Counted and timed by tools/build_stats.py.
 add_executable(facula_call_cost EXCLUDE_FROM_ALL tools/call_cost.cpp)
 target_link_libraries(facula_call_cost PRIVATE facula facula_flags)
+
+# What the backend contract costs a call (make bench-backend).
+add_executable(facula_backend_calls EXCLUDE_FROM_ALL benchmarks/backend_calls.cpp)
+target_link_libraries(facula_backend_calls PRIVATE facula facula_flags)
 
 # Times every pointwise kernel, and compares the results of two builds.
 add_executable(facula_formulas EXCLUDE_FROM_ALL benchmarks/formulas.cpp)

@@ -146,7 +146,7 @@ def names(kind):
 
         s = ask(at(device))
         bytes_ = {"current": s["current"], "peak": s["peak"], "allocated": s["total"], "freed": s["total"] - s["current"]}
-        reserved = s["current"] + s["cached"]
+        reserved = sum(size for _, size, *_ in _C._backend_memory_blocks(at(device)))
         out = {f"{what}_bytes.all.{k}": v for what in ("allocated", "active", "requested") for k, v in bytes_.items()}
         out.update({"reserved_bytes.all.current": reserved, "reserved_bytes.all.peak": max(reserved, s["peak"]), "inactive_split_bytes.all.current": 0})
         out.update({"allocation.all.allocated": s["allocations"], "num_device_alloc": s["from_system"]})

@@ -292,15 +292,18 @@ static Value argument(nb::handle h) {
     for (nb::handle item : nb::borrow<nb::sequence>(h)) {
       ++n;
       if (py::is_tensor(item.ptr())) tensors.push_back(py::tensor_of(item.ptr()));
-      else if (PyLong_Check(item.ptr())) ints.push_back(nb::cast<int64_t>(item)), doubles.push_back(static_cast<double>(ints.back()));
+      else if (PyLong_Check(item.ptr()))
+        ints.push_back(nb::cast<int64_t>(item)), doubles.push_back(static_cast<double>(ints.back()));
       else if (PyFloat_Check(item.ptr())) doubles.push_back(nb::cast<double>(item));
     }
     if (n > 0 && tensors.size() == n) return Value(std::move(tensors));
     if (ints.size() == n) return Value(IntSpan(ints));
     if (doubles.size() == n) return Value(Arg(std::span<const double>(doubles)));
   }
-  raise<TypeError>("a backend's function takes None, bool, int, float, str, dtype, tensors and lists of ints, floats or tensors, not ",
-                   Py_TYPE(o)->tp_name);
+  raise<TypeError>(
+      "a backend's function takes None, bool, int, float, str, dtype, tensors and lists of ints, floats or tensors, "
+      "not ",
+      Py_TYPE(o)->tp_name);
 }
 
 // What every device has, from its record.
@@ -398,6 +401,7 @@ void bind_backends(nb::module_& m) {
   m.def("_register_backend", [](uintptr_t address, const std::string& origin) {
     return std::string(device_type_name(register_backend(*static_cast<const fc_backend*>(pointer(address)), origin)));
   });
+  m.def("_host_services", [] { return number(const_cast<fc_host*>(&host_services())); });
   m.def("_set_backend_error",
         [](nb::handle e, std::string message) { py::set_backend_error(e.ptr(), std::move(message)); });
   m.def("_set_device_finder", [](nb::handle finder) {

@@ -33,7 +33,8 @@ class Cpu final : public DeviceRecord {
   void empty_cache(Device) override { empty_cpu_cache(); }
   MemoryInfo memory_info(Device) override {
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    return {static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * page, static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * page};
+    return {static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * page,
+            static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * page};
   }
   Ref<Generator> make_generator(Device, uint64_t seed) override { return make_ref<CpuGenerator>(seed); }
 };
@@ -87,7 +88,8 @@ DeviceRecord& device_record(Device device) {
 
 void add_device_type(DeviceRecord& record) {
   std::lock_guard lock(table.mutex);
-  FC_CHECK(!record.name.empty() && record.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == record.name.npos,
+  FC_CHECK(!record.name.empty() &&
+               record.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == record.name.npos,
            "backend name '", record.name, "' must be lower-case letters, digits and '_'");
   for (int i = 0; i < table.count; ++i)
     FC_CHECK(device_record(i).name != record.name, "the device type '", record.name, "' exists already");

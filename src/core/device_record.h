@@ -74,7 +74,7 @@ class DeviceRecord {
   virtual void record_event(Device device, void* event);
   virtual void wait_event(Device device, void* event);  // the stream waits
   virtual bool event_done(Device device, void* event);
-  virtual void synchronise_event(Device device, void* event);               // the host waits
+  virtual void synchronise_event(Device device, void* event);           // the host waits
   virtual double event_elapsed(Device device, void* start, void* end);  // milliseconds
 
   // Generators: Philox, whose numbers the device draws by the family `random`; the CPU has its own.

@@ -161,7 +161,8 @@ Ref<Generator> PhiloxGenerator::clone() const {
 }
 
 Ref<Generator> default_generator_ref() {
-  static Ref<Generator>& g = *new Ref<Generator>(cpu_record().default_generator(Device{}));  // outlives every static object
+  static Ref<Generator>& g =
+      *new Ref<Generator>(cpu_record().default_generator(Device{}));  // outlives every static object
   return g;
 }
 CpuGenerator& default_generator() { return static_cast<CpuGenerator&>(*default_generator_ref()); }

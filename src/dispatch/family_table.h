@@ -10,7 +10,9 @@
 
 namespace fc {
 
-inline const Families& families(int device_type) { return device_record(device_type).families; }  // all null: it has none
+inline const Families& families(int device_type) {
+  return device_record(device_type).families;
+}  // all null: it has none
 bool device_supports(const Families& f, fc_family family, const void* call);  // function present and claimed
 
 // How everything says that a device does not do a call: thrown before anything is written, and let through by kernels

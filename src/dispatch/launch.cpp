@@ -15,7 +15,8 @@ static_assert(std::size(scatter_names) == FC_SCATTER_MIN + 1);
 constexpr const char* random_names[] = {"uniform", "normal",    "log_normal", "exponential",
                                         "cauchy",  "geometric", "bernoulli",  "integer"};
 static_assert(std::size(random_names) == FC_RANDOM_INTEGER + 1);
-constexpr const char* family_names[] = {"copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort", "random"};
+constexpr const char* family_names[] = {"copy",    "map",  "reduce", "matmul", "gather",
+                                        "scatter", "scan", "sort",   "random"};
 static_assert(std::size(family_names) == FC_FAMILY_COUNT);
 
 // Memory that an operand covers: what is repeated is read once.

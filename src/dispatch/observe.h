@@ -161,8 +161,8 @@ template <class Call>
 }
 // Calls a device's family, which is a Launch, Copy or Fill.
 template <class Call>
-[[gnu::always_inline]] inline void launch(Device device, fc_family family, void (*f)(void*, Device, const Call&), void* context,
-                                          const Call& call) {
+[[gnu::always_inline]] inline void launch(Device device, fc_family family, void (*f)(void*, Device, const Call&),
+                                          void* context, const Call& call) {
   if (watched(EventKind::Launch, EventKind::Copy, EventKind::Fill)) [[unlikely]]
     launch_told(device, family, f, context, call);
   else f(context, device, call);

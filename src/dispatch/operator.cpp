@@ -105,7 +105,7 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
     // A composite operator without a derivative of its own expands, and its parts are recorded. Next to the kernel it
     // does so unless it has one, so that being watched changes nothing.
     if (op.composite() && bit <= layer::Trace && !(bit == layer::Autograd && op.autograd()) &&
-        (bit > layer::Route || op.planned_path(args) == Path::Composite)) {
+        (bit > layer::Devices || op.planned_path(args) == Path::Composite)) {
       op.composite().fn(op.composite().context, op, args, results);
       thread_state().path = Path::Composite;
       return;

@@ -110,9 +110,7 @@ InferenceMode::~InferenceMode() {
   fc::GradMode::set(grad_before_);
 }
 
-void manual_seed(uint64_t seed) {
-  fc::seed_all_devices(seed);
-}
+void manual_seed(uint64_t seed) { fc::seed_all_devices(seed); }
 void set_num_threads(int n) { fc::set_num_threads(n); }
 int get_num_threads() { return fc::num_threads(); }
 const char* version() { return fc::version(); }

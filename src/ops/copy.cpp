@@ -31,7 +31,8 @@ void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
   bool same_layout = dst.dtype() == src.dtype() && dst.impl().is_dense() && src.impl().is_dense() &&
                      Dims::same(dst.strides(), src.strides());
   if (same_layout) {
-    non_blocking = non_blocking && (src.device().is_cpu() ? is_pinned(src, dst.device()) : !dst.device().is_cpu() || is_pinned(dst, src.device()));
+    non_blocking = non_blocking && (src.device().is_cpu() ? is_pinned(src, dst.device())
+                                                          : !dst.device().is_cpu() || is_pinned(dst, src.device()));
     copy_bytes(dst.data(), dst.device(), src.data(), src.device(), checked_bytes(dst.numel(), dst.dtype()),
                non_blocking);
     return;

@@ -67,10 +67,72 @@ class Hostile final : public fb::Backend {
   const char* const* operators() override {
     static const char* const none[] = {nullptr};
     static const char* const some[] = {"aten::no_such_operator", "aten::relu", "aten::exp", nullptr};
-    return how_ == "operators" ? some : none;
+    static const char* const sized[] = {"aten::nonzero", "aten::equal", "aten::diagonal", "aten::unbind.int", nullptr};
+    return how_ == "operators" ? some : how_.compare(0, 7, "result_") == 0 ? sized : none;
   }
-  bool run_operator(fc_context&, const char* name, const fc_value* args, int n_args, fc_value* values,
-                    int) override {
+  // Results that no backend should make: nonzero's, equal's number, views.
+  bool make_nonsense(fc_context& c, const char* name, fc_value* values) {
+    const int64_t one[] = {1, 1}, negative[] = {-1, 1}, huge[] = {int64_t{1} << 40, int64_t{1} << 40},
+                  far[] = {1000, 1000};
+    const int64_t strides[] = {4, 4}, backward[] = {-4, 4}, between[] = {2, 4};
+    fc_tensor made{};
+    auto give = [&](int status) {
+      if (status != FC_OK) throw fb::Failure(status, c.message);
+      return true;
+    };
+    auto tensor = [&](int result, int item, int dtype, int ndim, const int64_t* sizes) {
+      return give(host.make_result(&c, result, item, dtype, ndim, sizes, &made));
+    };
+    auto view = [&](int arg, int item, int64_t offset, const int64_t* sizes, const int64_t* steps) {
+      return give(host.make_view(&c, 0, 0, arg, item, offset, 2, sizes, steps));
+    };
+    if (std::strcmp(name, "aten::equal") == 0) {
+      values->tag = how_ == "result_wrong_kind" ? FC_TAG_DOUBLE : how_ == "result_garbage_tag" ? 1234567 : FC_TAG_NONE;
+      return true;
+    }
+    if (how_ == "result_negative") return tensor(0, 0, FC_INT64, 2, negative);
+    if (how_ == "result_huge") return tensor(0, 0, FC_INT64, 2, huge);
+    if (how_ == "result_wrong_number") return tensor(7, 0, FC_INT64, 2, one);
+    if (how_ == "result_wrong_item") return tensor(0, 1, FC_INT64, 2, one);
+    if (how_ == "result_bad_type") return tensor(0, 0, 77, 2, one);
+    if (how_ == "result_no_sizes") return tensor(0, 0, FC_INT64, 2, nullptr);
+    if (how_ == "result_many_dimensions") return tensor(0, 0, FC_INT64, 1 << 20, one);
+    if (how_ == "result_fewer_than_none") return tensor(0, 0, FC_INT64, -3, one);
+    if (how_ == "result_twice") return tensor(0, 0, FC_INT64, 2, one) && tensor(0, 0, FC_INT64, 2, one);
+    if (how_ == "result_strange_status") throw fb::Failure(-77, "");
+    if (how_ == "result_view_beyond") return view(0, 0, 0, far, strides);
+    if (how_ == "result_view_before") return view(0, 0, -4, one, strides);
+    if (how_ == "result_view_backward") return view(0, 0, 0, one, backward);
+    if (how_ == "result_view_between") return view(0, 0, 2, one, between);
+    if (how_ == "result_view_of_nothing") return view(5, 0, 0, one, strides);
+    if (how_ == "result_view_of_another") return view(0, 3, 0, one, strides);
+    if (how_ == "result_list_out_of_order") { return give(host.make_view(&c, 0, 2, 0, 0, 0, 1, one, strides)); }
+    if (how_ == "result_context_kept") {  // uses the context of an earlier call, which is over
+      static fc_context* kept = nullptr;
+      const fc_launch launch{sizeof launch, 0, "late", nullptr, 1, 1, 1};
+      if (kept) {
+        host.report_launch(kept, &launch);
+        if (kept != &c && (host.workspace(kept, 64) || host.make_result(kept, 0, 0, FC_INT64, 2, one, &made) == FC_OK))
+          fb::fail("the host followed a context that was over");
+      }
+      static fc_context copy;
+      copy = c;
+      kept = &copy;
+      return tensor(0, 0, FC_INT64, 2, one);
+    }
+    if (how_ == "result_epoch_inside") {
+      for (int i = 0; i < 3; ++i) host.claims_changed("hostile_result_epoch_inside");
+      host.claims_changed("no such backend");
+      host.claims_changed(nullptr);
+      host.report_error(nullptr, 0, nullptr, FC_ERROR, nullptr);
+      host.report_error("hostile_result_epoch_inside", -5, nullptr, FC_ERROR, nullptr);
+      host.report_launch(&c, nullptr);
+      return tensor(0, 0, FC_INT64, 2, one);
+    }
+    return true;  // result_missing: says that all is well
+  }
+  bool run_operator(fc_context& c, const char* name, const fc_value* args, int n_args, fc_value* values, int) override {
+    if (how_.compare(0, 7, "result_") == 0) return make_nonsense(c, name, values);
     if (std::strcmp(name, "aten::exp") == 0) return false;  // declines: the usual way is taken
     const fc_tensor* results = values->u.tensor;
     if (n_args != 1 || args[0].tag != FC_TAG_TENSOR || results->dtype != FC_FLOAT32) fb::fail("unexpected arguments");
@@ -92,6 +154,10 @@ class Hostile final : public fb::Backend {
     if (!c.stream || !*static_cast<bool*>(event)) fb::fail("waits for nothing");
   }
   bool event_query(fc_context&, void* event) override { return *static_cast<bool*>(event); }
+  void event_synchronise(fc_context&, void* event) override {
+    if (!*static_cast<bool*>(event)) fb::fail("was never recorded");
+  }
+  double event_elapsed(fc_context&, void*, void*) override { return 2.5; }
   const char* const* counter_names() override {
     static const char* const names[] = {"maps_on_streams", "open", nullptr};
     return names;

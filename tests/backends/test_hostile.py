@@ -74,3 +74,82 @@ def test_operators_by_name(hostile):
     assert torch.backends.fallback_counts() == {}
     assert torch.exp(x * 0).cpu().tolist() == [[1, 1], [1, 1]]  # declined: the CPU did it
     assert torch.backends.fallback_counts()[("aten::exp", name)] == 1
+
+
+@pytest.mark.parametrize(
+    "how, kind, message",
+    [
+        ("negative", RuntimeError, "negative dimension"),
+        ("huge", RuntimeError, "overflow|too large|bytes"),
+        ("wrong_number", RuntimeError, "aten::nonzero has no result 7"),
+        ("wrong_item", RuntimeError, "result 0 of aten::nonzero is one tensor, and made once"),
+        ("bad_type", RuntimeError, "no element type 77"),
+        ("no_sizes", RuntimeError, "a result cannot have 2 dimensions"),
+        ("many_dimensions", RuntimeError, "a result cannot have 1048576 dimensions"),
+        ("fewer_than_none", RuntimeError, "a result cannot have -3 dimensions"),
+        ("twice", RuntimeError, "is one tensor, and made once"),
+        ("missing", RuntimeError, "it returned success without making result 0"),
+        ("strange_status", RuntimeError, "failed with status -77 and no message"),
+    ],
+)
+def test_nonsense_results(hostile, how, kind, message):
+    name = hostile(f"result_{how}")
+    for _ in range(2):
+        with pytest.raises(kind, match=message):
+            torch.nonzero(torch.ones(2).to(name))
+
+
+@pytest.mark.parametrize(
+    "how, message",
+    [
+        ("view_beyond", "the view reaches beyond the memory of argument 0"),
+        ("view_before", "not of whole elements forward"),
+        ("view_backward", "not of whole elements forward"),
+        ("view_between", "not of whole elements forward"),
+        ("view_of_nothing", "no argument 5|argument 5 has no tensor"),
+        ("view_of_another", "argument 0 has no tensor 3"),
+        ("missing", "it returned success without making result 0"),
+    ],
+)
+def test_nonsense_views(hostile, how, message):
+    name = hostile(f"result_{how}")
+    with pytest.raises(RuntimeError, match=message):
+        torch.diagonal(torch.ones(2, 2).to(name))
+
+
+def test_list_out_of_order(hostile):
+    with pytest.raises(RuntimeError, match="its tensors are made in order, next is 0"):
+        torch.unbind(torch.ones(2, 2).to(hostile("result_list_out_of_order")))
+
+
+@pytest.mark.parametrize("how, tag", [("wrong_kind", 4), ("garbage_tag", 1234567), ("missing", 0)])
+def test_nonsense_numbers(hostile, how, tag):
+    x = torch.ones(2).to(hostile(f"result_{how}"))
+    with pytest.raises(RuntimeError, match=f"result 0 is bool by the schema of aten::equal; the backend gave a value with tag {tag}"):
+        torch.equal(x, x)
+
+
+def test_context_that_is_over(hostile):
+    x = torch.ones(2).to(hostile("result_context_kept"))
+    for _ in range(3):
+        assert torch.nonzero(x).shape == (1, 1)
+
+
+def test_claims_that_change_inside_of_a_call(hostile):
+    x = torch.ones(2).to(hostile("result_epoch_inside"))
+    for _ in range(3):
+        assert torch.nonzero(x).shape == (1, 1)
+
+
+def test_a_library_of_version_1(tmp_path):
+    import shutil
+    import subprocess
+
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    source = tmp_path / "old.c"
+    source.write_text("int facula_backend_v1(const void* host, void* backend) { return 0; }\n")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", tmp_path / "old.so", source], check=True)
+    with pytest.raises(RuntimeError, match="it was built for version 1 of the backend contract, this Facula has version 2; rebuild it against this include/facula/backend.h"):
+        torch.load_backend(tmp_path / "old.so")

@@ -71,7 +71,7 @@ def test_name_taken_by_another(example):
 
 def test_information(example):
     about = next(b for b in torch.backends.backends() if b["name"] == "example")
-    assert about["families"] == ["copy", "map", "reduce", "matmul"]
+    assert about["families"] == ["copy", "map", "reduce", "matmul", "random"]
     assert about["device_count"] == 2 and "memory apart" in about["devices"][1]
     assert {"cpu", "null:0", "example:0", "example:1"} <= set(torch.backends.devices())
 

@@ -168,3 +168,63 @@ def test_memory_error(snake):
 
     with pytest.raises(RuntimeError, match="device 0, alloc of 64 bytes: MemoryError: not today"):
         torch.ones(3, device=backends.register(Full()))
+
+
+class Named(torch.backends.Backend):
+    """Operators and functions by name."""
+
+    name = "named_in_python"
+    operators = ["aten::nonzero", "aten::neg", "aten::equal", "aten::relu_", "aten::tanh"]
+    functions = ["add(a, b): the sum", "late(text): an error that comes later", "less(): offers nothing", "wrong(): returns what it should not"]
+
+    def run_operator(self, call):
+        if call.name == "aten::nonzero":
+            return call.make(0, np.argwhere(call.args[0].numpy()))
+        if call.name == "aten::equal":
+            return bool((call.args[0].numpy() == call.args[1].numpy()).all())
+        if call.name == "aten::relu_":
+            call.args[0].numpy()[...] = np.maximum(call.args[0].numpy(), 0)
+            return None
+        if call.name == "aten::neg":
+            call.results[0].numpy()[...] = -call.args[0].numpy()
+            self.report_launch(call, "negate", 250)
+            return None
+        return NotImplemented
+
+    def add(self, a, b):
+        return a + b
+
+    def late(self, text):
+        self.report_error(0, IndexError(text))
+
+    def less(self):
+        self.operators = []
+        self.claims_changed()
+
+    def wrong(self):
+        return object()
+
+
+def test_operators_and_functions_by_name():
+    backend = Named()
+    name = torch.backends.register(backend)
+    x = torch.tensor([[0.0, -2.0], [3.0, 0.0]], device=name)
+    assert torch.nonzero(x).cpu().tolist() == [[0, 1], [1, 0]] and torch.equal(x, x) and not torch.equal(x, -x)
+    assert x.clone().relu_().cpu().tolist() == [[0, 0], [3, 0]]
+    seen = []
+    with torch.dispatch.observe(lambda e: seen.append((e.name, e.device_ns)) if e.phase == "end" else None, ["launch"]):
+        assert torch.neg(x).cpu().tolist() == [[0, 2], [-3, 0]]
+    assert ("negate", 250) in seen and ("aten::neg", 250) in seen
+    assert torch.tanh(x * 0).cpu().sum() == 0 and ("aten::tanh", name) in torch.backends.fallback_counts()
+    call = torch.backends.call
+    assert call(name, "add", 1, 2) == 3 and call(name, "add", "a", "b") == "ab" and call(name, "add", 0.5, 1) == 1.5
+    call(name, "late", "index 9")
+    with pytest.raises(IndexError, match="index 9"):
+        x.cpu()
+    with pytest.raises(RuntimeError, match="not object") as e:
+        call(name, "wrong")
+    assert isinstance(e.value.__cause__, TypeError)
+    call(name, "less")
+    torch.backends.reset_fallback_counts()
+    torch.nonzero(x)
+    assert ("aten::nonzero", name) in torch.backends.fallback_counts()

@@ -68,5 +68,31 @@ def test_without_streams(example):
     with pytest.raises(NotImplementedError, match="backend 'example' has no streams"):
         backends.Stream(example)
     backends.synchronize(example)
-    with pytest.raises(RuntimeError, match="device 'cpu' has no loaded backend"):
-        backends.synchronize("cpu")
+    backends.synchronize("cpu")  # nothing is pending there
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        backends.synchronize("cuda")
+
+
+def test_streams_and_events_under_pytorchs_names(hostile):
+    name = hostile("names")
+    module = torch.get_device_module(name)
+    s = torch.Stream(device=name)
+    assert (s.device.type, s.device_index, s.native_handle) == (name, 0, s.stream_id) and not s.is_capturing()
+    assert module.current_stream() == module.default_stream() and module.current_stream().stream_id == 0
+    with module.stream(s):
+        assert module.current_stream() == s != module.default_stream()
+        start, end = module.Event(enable_timing=True), torch.Event(device=name)
+        start.record()
+    end.record(s)
+    end.synchronize()
+    assert s.query() and start.elapsed_time(end) == 2.5
+    other = module.Stream()
+    other.wait_stream(s)
+    end.wait(other)
+    module.set_stream(other)
+    assert module.current_stream() == other
+    module.set_stream(module.default_stream())
+    with pytest.raises(RuntimeError, match="event_synchronise: was never recorded"):
+        module.Event().synchronize()
+    with module.stream(None):
+        assert module.current_stream().stream_id == 0

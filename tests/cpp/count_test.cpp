@@ -8,8 +8,11 @@
 #include <new>
 
 #include "autograd/autograd.h"
+#include "backends/plugin/plugin.h"
 #include "define/calls.h"
+#include "dispatch/call.h"
 #include "dispatch/observe.h"
+#include "facula/backend.hpp"
 #include "runtime.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which replace them too
@@ -114,6 +117,45 @@ TEST_F(Count, HeapIsNotTouchedOnceWarm) {
   EXPECT_EQ(heap_of([&] { add(w, v); }), 0);  // recorded
   EXPECT_EQ(heap_of([&] { mul(w, v); }), 0);
   EXPECT_EQ(heap_of([&] { select(w, 0, 1); }), 0);
+}
+
+// Behind the backend contract: a family (the null device claims all), and operators by name.
+class Named final : public facula::backend::Backend {
+ public:
+  using Backend::Backend;
+  std::string describe(fc_context&) override { return "named"; }
+  void* alloc(fc_context&, size_t bytes) override { return std::aligned_alloc(64, bytes); }
+  void free(fc_context&, void* data, size_t) override { std::free(data); }
+  void copy_bytes(fc_context&, void* dst, const void* src, size_t bytes, fc_copy_kind, bool) override {
+    std::memcpy(dst, src, bytes);
+  }
+  void fill_bytes(fc_context&, void* data, uint8_t value, size_t bytes) override { std::memset(data, value, bytes); }
+  void synchronise(fc_context&) override {}
+  const char* const* operators() override {
+    static const char* const names[] = {"aten::relu", "aten::relu_", "aten::addmm", nullptr};
+    return names;
+  }
+  bool run_operator(fc_context&, const char*, const fc_value*, int, fc_value*, int) override { return true; }
+};
+
+TEST_F(Count, HeapIsNotTouchedByBackends) {
+  auto heap_of = [](const auto& f) {
+    for (int i = 0; i < 3; ++i) f();
+    int64_t before = heap;
+    f();
+    return heap - before;
+  };
+  const Tensor x = empty_tensor(Dims{4, 4}, DType::Float32, parse_device("null"));
+  EXPECT_EQ(heap_of([&] { add(x, x); }), 0);
+  EXPECT_EQ(heap_of([&] { mm(x, x); }), 0);
+  EXPECT_EQ(heap_of([&] { sum(x); }), 0);
+  fc_backend b{};
+  b.size = sizeof b;
+  facula::backend::fill<Named>(&host_services(), &b, "named");
+  const Tensor y = empty_tensor(Dims{4, 4}, DType::Float32, {static_cast<int8_t>(register_backend(b, "test")), 0});
+  EXPECT_EQ(heap_of([&] { call<"aten::relu", Tensor>(y); }), 0);
+  EXPECT_EQ(heap_of([&] { call<"aten::relu_", Tensor>(y); }), 0);
+  EXPECT_EQ(heap_of([&] { call<"aten::addmm", Tensor>(y, y, y, Scalar(2.0), Scalar(1)); }), 0);
 }
 #endif
 

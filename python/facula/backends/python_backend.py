@@ -19,6 +19,7 @@ keep their kind.
 """
 
 import ctypes as c
+import threading
 
 from facula import _C
 
@@ -77,8 +78,34 @@ _ContextP = c.POINTER(_Context)
 _out = c.POINTER(c.c_void_p)
 
 
+_Tensor = _struct("fc_tensor", ("data", c.c_void_p), ("sizes", _I64P), ("strides", _I64P), ("dtype", c.c_int32), ("ndim", c.c_int32))
+
+
+class _Content(c.Union):
+    _fields_ = [("i", c.c_int64), ("d", c.c_double), ("text", c.c_char_p), ("tensor", c.POINTER(_Tensor)), ("ints", _I64P),
+                ("doubles", c.POINTER(c.c_double)), ("number", c.POINTER(_Number))]  # fmt: skip
+
+
+_Value = _struct("fc_value", ("tag", c.c_int32), ("n", c.c_int32), ("u", _Content))
+NONE, TENSOR, BOOL, INT, DOUBLE, NUMBER, STRING, DTYPE, INTS, DOUBLES, TENSORS, OTHER, UNMADE = range(13)
+_Launch = _struct("fc_launch", ("size", c.c_uint32), ("reserved", c.c_uint32), ("name", c.c_char_p), ("text", c.c_char_p),
+                  ("device_ns", c.c_uint64), ("start_ns", c.c_uint64), ("bytes", c.c_uint64))  # fmt: skip
+_Host = _struct("fc_host", ("size", c.c_uint32), ("abi_version", c.c_int32), ("version", c.c_char_p), ("log", c.c_void_p), ("workspace", c.c_void_p),
+                ("report_launch", c.CFUNCTYPE(None, _ContextP, c.POINTER(_Launch))),
+                ("make_result", c.CFUNCTYPE(c.c_int, _ContextP, c.c_int32, c.c_int32, c.c_int32, c.c_int32, _I64P, c.POINTER(_Tensor))),
+                ("make_view", c.c_void_p), ("report_error", c.CFUNCTYPE(None, c.c_char_p, c.c_int32, c.c_void_p, c.c_int32, c.c_char_p)),
+                ("claims_changed", c.CFUNCTYPE(None, c.c_char_p)))  # fmt: skip
+
+
+def _host():
+    return _Host.from_address(_C._host_services())
+
+
 def _function(*types):
     return c.CFUNCTYPE(c.c_int, c.c_void_p, *types)
+
+
+_list = c.CFUNCTYPE(c.c_void_p, c.c_void_p)  # of texts, by address
 
 
 _FUNCTIONS = {
@@ -90,10 +117,27 @@ _FUNCTIONS = {
     "synchronise": _function(_ContextP),
     "supports": _function(c.POINTER(_Query)),
     **{name: _function(_ContextP, c.POINTER(struct)) for name, struct in _STRUCTS.items()},
-}
+    "operators": _list,
+    "run_operator": _function(_ContextP, c.c_char_p, c.POINTER(_Value), c.c_int32, c.POINTER(_Value), c.c_int32),
+    **dict.fromkeys(("stream_create", "stream_destroy", "event_create", "event_destroy", "event_record", "event_wait", "event_query", "event_synchronise",
+                     "event_elapsed", "host_alloc", "host_free", "copy_peer", "counter_names", "counters", "memory_info"), c.c_void_p),
+    "functions": _list,
+    "call": _function(_ContextP, c.c_char_p, c.POINTER(_Value), c.c_int32, c.POINTER(_Value)),
+}  # fmt: skip
 _BackendStruct = _struct(
     "fc_backend", ("size", c.c_uint32), ("abi_version", c.c_int32), ("name", c.c_char_p), ("self", c.c_void_p),
     ("device_count", c.c_int32), ("flags", c.c_uint32), *[(name, kind) for name, kind in _FUNCTIONS.items()])  # fmt: skip
+
+
+def _texts(lines):
+    """Texts as the contract lists them; what it points to stays."""
+    key = tuple(lines)
+    if key not in _lists:
+        _lists[key] = (c.c_char_p * (len(key) + 1))(*[line.encode() for line in key], None)
+    return c.addressof(_lists[key])
+
+
+_lists: dict = {}
 
 
 def _value(number):
@@ -144,6 +188,7 @@ class Call:
 
 def _call(family, context, k):
     call = Call()
+    call._context = context
     call.device, call.stream, call.op = context.device, context.stream, (context.op or b"").decode()
     if family == "matmul":
 
@@ -192,6 +237,46 @@ def _call(family, context, k):
     return call
 
 
+def _operand(t):
+    return Operand(t.data, t.dtype, [t.sizes[i] for i in range(t.ndim)], [t.strides[i] for i in range(t.ndim)]) if t.dtype >= 0 else None
+
+
+def _from_value(v):
+    """An argument or a result as Python has it; tensors are operands, texts and numbers themselves."""
+    u = v.u
+    if v.tag in (BOOL, INT):
+        return bool(u.i) if v.tag == BOOL else u.i
+    if v.tag == DTYPE:
+        return DTYPES[u.i][0]
+    if v.tag == STRING:
+        return u.text.decode()
+    if v.tag == TENSOR:
+        return _operand(u.tensor[0])
+    if v.tag == TENSORS:
+        return [_operand(u.tensor[i]) for i in range(v.n)]
+    if v.tag in (INTS, DOUBLES):
+        return [(u.ints if v.tag == INTS else u.doubles)[i] for i in range(v.n)]
+    return u.d if v.tag == DOUBLE else _value(u.number[0]) if v.tag == NUMBER else None
+
+
+class OperatorCall:
+    """A call of a whole operator, or of a function: `name`, `args`, `results` (operands to fill, None where absent or unmade), `device`."""
+
+    def __init__(self, context, name, args, results):
+        self._context, self.name, self.device = context, name, context.device
+        self.args, self.results = args, results
+
+    def make(self, result, array, item=0):
+        """Makes a result whose size the data decide, from a NumPy array."""
+        sizes = (c.c_int64 * max(array.ndim, 1))(*array.shape)
+        dtype = next(number for number, row in DTYPES.items() if row[0] == array.dtype.name)
+        made = _Tensor()
+        if _host().make_result(c.byref(self._context), result, item, dtype, array.ndim, sizes, c.byref(made)) != OK:
+            raise RuntimeError(c.string_at(self._context.message).decode(errors="replace"))
+        if array.size:
+            _operand(made).numpy()[...] = array
+
+
 class Backend:
     """A device type written in Python. Set `name`, override what the device can do, hand an object to `register`.
 
@@ -226,11 +311,39 @@ class Backend:
     first, dtypes (None: absent) and layouts (absent, number, contiguous, strided, repeated). It is asked once per
     combination and must depend on nothing else.
 
+    Whole operators: `operators` names them ("aten::nonzero"), `run_operator(call)` gets an `OperatorCall` and returns
+    NotImplemented to decline it. Numbers that an operator returns are what the method returns; results without a shape
+    are made by call.make(number, array).
+
+    Functions of its own: `functions` are lines like "reload(path): what it does"; facula.backends.call(name, "reload", …)
+    calls the method of that name, whose result may be None, a bool, an int, a float or a str.
+
     An exception of a method becomes the error of the operator's call, with the exception as its cause.
     """
 
     name: "str | None" = None  # the device type: torch.ones(2, device="<name>:0")
     device_count: int = 1
+    operators: "tuple[str, ...] | list[str]" = ()
+    functions: "tuple[str, ...] | list[str]" = ()
+
+    def run_operator(self, call: OperatorCall):
+        """Runs an operator that `operators` names; NotImplemented: not this one."""
+        return NotImplemented
+
+    def claims_changed(self) -> None:
+        """`supports` and `operators` answer otherwise from now on."""
+        assert self.name
+        _host().claims_changed(self.name.encode())
+
+    def report_launch(self, call, name: str, device_ns: int = 0, bytes: int = 0, text: str = "") -> None:
+        """Tells observers that the device ran something, under the call at hand."""
+        launch = _Launch(size=c.sizeof(_Launch), name=name.encode(), text=text.encode(), device_ns=device_ns, bytes=bytes)
+        _host().report_launch(c.byref(call._context), c.byref(launch))
+
+    def report_error(self, device: int, error: Exception) -> None:
+        """What the device found out later: raised by the next synchronisation, .item() or copy to the host."""
+        status = BAD_INDEX if isinstance(error, IndexError) else ERROR
+        _host().report_error((self.name or "").encode(), device, None, status, str(error).encode())
 
     def describe(self, device: int) -> str:
         """One line about a device, for `facula info`."""
@@ -268,8 +381,7 @@ def _guard(body):
 
     def run(_self, context, *args):
         try:
-            body(context.contents, *args)
-            return OK
+            return UNSUPPORTED if body(context.contents, *args) is NotImplemented else OK
         except BaseException as e:  # nothing may pass into C
             message = f"{type(e).__name__}: {e}".encode()[: context.contents.message_size - 1].decode(errors="ignore")
             text = message.encode() + b"\0"
@@ -305,6 +417,34 @@ def register(backend: Backend) -> str:
             traceback.print_exc()
             return 0
 
+    def write(value, slot, kept):
+        """A plain result into the contract's form."""
+        if isinstance(value, bool):
+            slot.tag, slot.u.i = BOOL, value
+        elif isinstance(value, int):
+            slot.tag, slot.u.i = INT, value
+        elif isinstance(value, float):
+            slot.tag, slot.u.d = DOUBLE, value
+        elif isinstance(value, str):
+            kept.text = value.encode()
+            slot.tag, slot.n, slot.u.text = STRING, len(kept.text), kept.text
+        elif value is not None:
+            raise TypeError(f"a result is None, a bool, an int, a float or a str, not {type(value).__name__}")
+
+    texts = threading.local()
+
+    def run_operator(context, name, args, n_args, results, n_results):
+        values = [results[i] for i in range(n_results)]
+        call = OperatorCall(context, name.decode(), [_from_value(args[i]) for i in range(n_args)], [_from_value(v) for v in values])
+        returned = backend.run_operator(call)
+        if returned is not NotImplemented and returned is not None:
+            write(returned, results[0], texts)
+        return returned
+
+    def call_function(context, name, args, n_args, result):
+        method = getattr(backend, name.decode())
+        write(method(*[_from_value(args[i]) for i in range(n_args)]), result[0], texts)
+
     bodies = {
         "describe": describe,
         "alloc": alloc,
@@ -312,6 +452,8 @@ def register(backend: Backend) -> str:
         "copy_bytes": lambda x, dst, src, nbytes, kind, flags: backend.copy_bytes(x.device, dst, src, nbytes, COPY_KINDS[kind]),
         "fill_bytes": lambda x, address, value, nbytes: backend.fill_bytes(x.device, address, value, nbytes),
         "synchronise": lambda x: backend.synchronise(x.device),
+        "run_operator": run_operator,
+        "call": call_function,
     }
     for family in FAMILIES:
         if hasattr(backend, family):
@@ -319,6 +461,8 @@ def register(backend: Backend) -> str:
     struct = _BackendStruct(size=c.sizeof(_BackendStruct), abi_version=ABI_VERSION, name=backend.name.encode(), device_count=backend.device_count)
     kept = {name: _FUNCTIONS[name](_guard(body)) for name, body in bodies.items()}
     kept["supports"] = _FUNCTIONS["supports"](supports)
+    kept["operators"] = _FUNCTIONS["operators"](lambda _self: _texts(backend.operators))
+    kept["functions"] = _FUNCTIONS["functions"](lambda _self: _texts(backend.functions))
     for name, function in kept.items():
         setattr(struct, name, function)
     got = _C._register_backend(c.addressof(struct), f"Python class {type(backend).__module__}.{type(backend).__qualname__}")

@@ -45,7 +45,7 @@ namespace {{
 }}
 
 [[maybe_unused]] fc::Ref<fc::Generator> generator(const char* bytes, size_t n) {{
-  auto g = fc::make_ref<fc::Generator>();
+  auto g = fc::make_ref<fc::CpuGenerator>();
   g->set_state(std::vector<uint8_t>(bytes, bytes + n));
   return g;
 }}

@@ -8,9 +8,11 @@ __all__ = ["dlpack"]
 # Imported when they are first asked for.
 _LATER = (
     "_pytree",
+    "backend_registration",
     "checkpoint",
     "data",
     "model_zoo",
     "tensorboard",
 )
-__getattr__ = _missing.missing("facula.utils", _LATER)
+_REGISTRATION = ("rename_privateuse1_backend", "generate_methods_for_privateuse1_backend")
+__getattr__ = _missing.missing("facula.utils", _LATER, dict.fromkeys(_REGISTRATION, "facula.utils.backend_registration"))

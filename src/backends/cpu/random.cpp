@@ -199,7 +199,9 @@ void random(void*, Device, const fc_random& c) {
   auto draw = [&](int64_t i, auto one) {
     using T = decltype(one);
     T p = static_cast<T>(c.a);
-    if (c.p.strides) p = c.p.dtype == FC_FLOAT64 ? static_cast<T>(*reinterpret_cast<double*>(at(c.p, i))) : *reinterpret_cast<float*>(at(c.p, i));
+    if (c.p.strides)
+      p = c.p.dtype == FC_FLOAT64 ? static_cast<T>(*reinterpret_cast<double*>(at(c.p, i)))
+                                  : *reinterpret_cast<float*>(at(c.p, i));
     one = fb::draw<T>(c, static_cast<uint64_t>(i), p);
     cast(at(c.out, i), 0, reinterpret_cast<const char*>(&one), 0, 1);
   };

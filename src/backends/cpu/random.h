@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's random numbers: words are drawn one after the other, and turned into numbers in parallel.
 #pragma once
+#include "facula/families.h"
 #include "plan/random.h"
 
 namespace fc::cpu {

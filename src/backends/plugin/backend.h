@@ -26,34 +26,43 @@ struct FastPath {
 
 // Memory of one backend. Freed blocks are kept by device, stream and size, and reused in stream order; exact memory is
 // given back at once.
-class CachingAllocator final : public Allocator {
- public:
-  explicit CachingAllocator(Backend& backend) : backend_(backend) {}
-  Block allocate(size_t bytes, Device device) override;
-  void release(void* data, size_t bytes) noexcept;
-  void empty(int device);
-  MemoryStats stats(int device);
-  void reset_peak(int device);
-  std::vector<MemoryBlock> snapshot(int device);
-
- private:
+struct DeviceBlock {  // the host's notes on a block, as long as it holds the block
   struct Key {
     size_t bytes;
     void* stream;
     int device;
     auto operator<=>(const Key&) const = default;
   };
-  struct Live : Key {
-    size_t requested;
-  };
-  void* from_cache(const Key& key);
-  void give_back(void* data, const Key& key) noexcept;  // to the backend
+  Backend& backend;
+  Key key;
+  void* data;
+  size_t requested = 0;                          // 0: nobody uses it
+  DeviceBlock *next = nullptr, *last = nullptr;  // among those in use, or among free ones of this key
+  DeviceBlock* beside = nullptr;                 // workspace of the same call
+};
+class CachingAllocator final : public Allocator {
+ public:
+  CachingAllocator(Backend& backend, int devices) : backend_(backend), stats_(static_cast<size_t>(devices)) {}
+  Block allocate(size_t bytes, Device device) override;
+  DeviceBlock* take(size_t bytes, Device device);
+  void release(DeviceBlock* block) noexcept;
+  void empty(int device);
+  MemoryStats stats(int device);
+  void reset_peak(int device);
+  std::vector<MemoryBlock> snapshot(int device);
+
+ private:
+  using Key = DeviceBlock::Key;
+  DeviceBlock* from_cache(const Key& key);      // null: none; with the lock held
+  DeviceBlock* from_backend(const Key& key);    // throws
+  void give_back(DeviceBlock* block) noexcept;  // to the backend
+  MemoryStats& count(int device) { return stats_[static_cast<size_t>(device)]; }
 
   Backend& backend_;
   std::mutex mutex_;
-  std::map<Key, std::vector<void*>> cache_;
-  std::unordered_map<const void*, Live> live_;
-  std::unordered_map<int, MemoryStats> stats_;
+  std::map<Key, DeviceBlock*> cache_;
+  DeviceBlock* in_use_ = nullptr;
+  std::vector<MemoryStats> stats_;
 };
 
 // What a device reported after the fact, until it is raised.
@@ -171,7 +180,7 @@ class CallScope {
   Backend& backend_;
   ResultMaker* results_;
   CallScope* outer_;
-  std::vector<std::pair<void*, size_t>> workspace_;
+  DeviceBlock* workspace_ = nullptr;
   char message_[1024];
 };
 

@@ -21,7 +21,8 @@ class OneResult final : public ResultMaker {
              dtype);
     tensor = empty_tensor(sizes, static_cast<DType>(dtype), device_);
     strides_ = ByteStrides(tensor);
-    if (made) *made = {tensor.data(), tensor.sizes().data(), strides_.data(), dtype, static_cast<int32_t>(tensor.dim())};
+    if (made)
+      *made = {tensor.data(), tensor.sizes().data(), strides_.data(), dtype, static_cast<int32_t>(tensor.dim())};
     return FC_OK;
   }
   int make_view(int32_t, int32_t, int32_t, int32_t, int64_t, IntSpan, const int64_t*) override {
@@ -82,7 +83,8 @@ Value call_backend(Device device, const std::string& function, std::span<const V
   std::string known;
   bool found = false;
   for (const std::string& line : function_lines(b)) {
-    const std::string name = line.substr(0, static_cast<size_t>(std::find_if_not(line.begin(), line.end(), is_name) - line.begin()));
+    const std::string name =
+        line.substr(0, static_cast<size_t>(std::find_if_not(line.begin(), line.end(), is_name) - line.begin()));
     found |= name == function;
     known += (known.empty() ? "" : ", ") + name;
   }
@@ -95,7 +97,8 @@ Value call_backend(Device device, const std::string& function, std::span<const V
   OneResult maker(here);
   fc_value result{FC_TAG_NONE, 0, {}};
   CallScope s(b, index_of(device), &maker);
-  s.check(b.c.call(b.c.self, &s.context, function.c_str(), c.data(), static_cast<int32_t>(args.size()), &result), function);
+  s.check(b.c.call(b.c.self, &s.context, function.c_str(), c.data(), static_cast<int32_t>(args.size()), &result),
+          function);
   try {
     return value_of(result, maker.tensor);
   } catch (const Error& e) { raise<Error>("backend '", b.name, "', ", function, ": ", e.what()); }

@@ -61,9 +61,8 @@ IntSpan sizes_of(int32_t ndim, const int64_t* sizes) {
 
 int host_make_result(fc_context* context, int32_t result, int32_t item, int32_t dtype, int32_t ndim,
                      const int64_t* sizes, fc_tensor* made) {
-  return answer(context, [&](ResultMaker& maker) {
-    return maker.make_result(result, item, dtype, sizes_of(ndim, sizes), made);
-  });
+  return answer(
+      context, [&](ResultMaker& maker) { return maker.make_result(result, item, dtype, sizes_of(ndim, sizes), made); });
 }
 
 int host_make_view(fc_context* context, int32_t result, int32_t item, int32_t arg, int32_t arg_item,
@@ -101,7 +100,8 @@ CallScope::CallScope(Backend& backend, int device, ResultMaker* results)
   context.device_ns = 0;
   context.op = state.op ? state.op->name().c_str() : "";
   context.call_id = state.call_id;
-  context.flags = watched(EventKind::Launch, EventKind::Call, EventKind::Kernel, EventKind::Range) ? FC_CONTEXT_OBSERVED : 0;
+  context.flags =
+      watched(EventKind::Launch, EventKind::Call, EventKind::Kernel, EventKind::Range) ? FC_CONTEXT_OBSERVED : 0;
   context.reserved = 0;
   message_[0] = 0;
   innermost = this;
@@ -110,7 +110,10 @@ CallScope::CallScope(Backend& backend, int device, ResultMaker* results)
 CallScope::~CallScope() {
   innermost = outer_;
   thread_state().device_ns += context.device_ns;
-  for (auto& [data, bytes] : workspace_) backend_.cache.release(data, bytes);
+  while (DeviceBlock* block = workspace_) {
+    workspace_ = block->beside;
+    backend_.cache.release(block);
+  }
 }
 
 CallScope* CallScope::find(const fc_context* context) {
@@ -121,10 +124,10 @@ CallScope* CallScope::find(const fc_context* context) {
 
 void* CallScope::workspace(size_t bytes) noexcept {
   try {
-    workspace_.reserve(workspace_.size() + 1);
-    void* data = backend_.cache.allocate(std::max<size_t>(bytes, 1), device()).data;
-    workspace_.emplace_back(data, std::max<size_t>(bytes, 1));
-    return data;
+    DeviceBlock* block = backend_.cache.take(std::max<size_t>(bytes, 1), device());
+    block->beside = workspace_;
+    workspace_ = block;
+    return block->data;
   } catch (...) { return nullptr; }
 }
 
@@ -155,9 +158,8 @@ void DeferredErrors::raise_one(const Backend& backend, int device, void* stream,
   Error found;
   {
     std::lock_guard lock(mutex_);
-    auto it = std::find_if(errors_.begin(), errors_.end(), [&](const Error& e) {
-      return e.device == device && (all_streams || e.stream == stream);
-    });
+    auto it = std::find_if(errors_.begin(), errors_.end(),
+                           [&](const Error& e) { return e.device == device && (all_streams || e.stream == stream); });
     if (it == errors_.end()) return;
     found = std::move(*it);
     errors_.erase(it);
@@ -170,8 +172,9 @@ void DeferredErrors::raise_one(const Backend& backend, int device, void* stream,
 
 const fc_host& host_services() {
   using namespace plugin;
-  static const fc_host host{sizeof(fc_host),    FC_ABI_VERSION,   version(),       host_log,          host_workspace,
-                            host_report_launch, host_make_result, host_make_view,  host_report_error, host_claims_changed};
+  static const fc_host host{sizeof(fc_host),   FC_ABI_VERSION,     version(),        host_log,
+                            host_workspace,    host_report_launch, host_make_result, host_make_view,
+                            host_report_error, host_claims_changed};
   return host;
 }
 

@@ -151,7 +151,8 @@ std::vector<BackendInfo> loaded_backends() {
       info.descriptions.push_back(status == FC_OK ? text : str("(describe failed: ", s.message(), ")"));
     }
     for (int f = 0; b->c.supports && f < FC_FAMILY_COUNT; ++f)
-      if (has_function(b->c, static_cast<fc_family>(f))) info.families.emplace_back(family_name(static_cast<fc_family>(f)));
+      if (has_function(b->c, static_cast<fc_family>(f)))
+        info.families.emplace_back(family_name(static_cast<fc_family>(f)));
     info.operators = b->operator_names();
     out.push_back(std::move(info));
   }

@@ -113,9 +113,12 @@ class Results final : public ResultMaker {
                 const int64_t* byte_strides) override {
     FC_CHECK(arg >= 0 && static_cast<size_t>(arg) < op_.num_args(), "make_view: no argument ", arg);
     const Arg& a = args_[arg];
-    const TensorSpan list = a.is_tensor_list() ? a.tensors() : a.is_tensor() ? TensorSpan(&a.tensor(), 1) : TensorSpan();
-    FC_CHECK(arg_item >= 0 && static_cast<size_t>(arg_item) < list.size() && list[static_cast<size_t>(arg_item)].defined(),
-             "make_view: argument ", arg, " has no tensor ", arg_item);
+    const TensorSpan list = a.is_tensor_list() ? a.tensors()
+                            : a.is_tensor()    ? TensorSpan(&a.tensor(), 1)
+                                               : TensorSpan();
+    FC_CHECK(
+        arg_item >= 0 && static_cast<size_t>(arg_item) < list.size() && list[static_cast<size_t>(arg_item)].defined(),
+        "make_view: argument ", arg, " has no tensor ", arg_item);
     const Tensor& base = list[static_cast<size_t>(arg_item)];
     const int64_t unit = static_cast<int64_t>(item_size(base.dtype()));
     Dims strides(sizes.size());
@@ -172,7 +175,8 @@ Value number_of(const fc_value& v, const Operator& op, size_t r) {
   const Kind kind = op.schema().returns[r].type.kind;
   switch (v.tag) {
     case FC_TAG_BOOL:
-      if (kind == Kind::Bool || kind == Kind::Scalar) return kind == Kind::Bool ? Value(v.u.i != 0) : Value(Scalar(v.u.i != 0));
+      if (kind == Kind::Bool || kind == Kind::Scalar)
+        return kind == Kind::Bool ? Value(v.u.i != 0) : Value(Scalar(v.u.i != 0));
       break;
     case FC_TAG_INT:
       if (kind == Kind::Int || kind == Kind::Scalar) return kind == Kind::Int ? Value(v.u.i) : Value(Scalar(v.u.i));
@@ -224,8 +228,8 @@ bool run_here(const FastPath& path, const char* name, Device device, const Arg* 
     const Type& type = op.schema().returns[r].type;
     if (type.kind != Kind::Tensor) results[r] = number_of(c.results()[r], op, r);
     else if (maker.unmade >> r & 1) {
-      FC_CHECK(maker.made(r) || type.optional, "backend '", b.name, "', ", name, ": it returned success without making result ", r,
-               " (make_result or make_view)");
+      FC_CHECK(maker.made(r) || type.optional, "backend '", b.name, "', ", name,
+               ": it returned success without making result ", r, " (make_result or make_view)");
       if (type.list) results[r] = Value(maker.take_list(r));
     }
   }

@@ -13,7 +13,7 @@ const void* streams(const Backend& b) { return reinterpret_cast<const void*>(b.c
 }  // namespace
 
 Backend::Backend(const fc_backend& c, std::string from)
-    : DeviceRecord({}), c(c), origin(std::move(from)), own_name(c.name), cache(*this) {
+    : DeviceRecord({}), c(c), origin(std::move(from)), own_name(c.name), cache(*this, c.device_count) {
   name = own_name;
   count = c.device_count;
   single = c.flags & FC_BACKEND_SINGLE_DEVICE;

@@ -40,7 +40,8 @@ class Key {
   }
   void add(const Tensor& t) {
     if (!t.defined()) return add(~uint64_t{0});
-    add(t.sizes().size() << 16 | static_cast<uint64_t>(static_cast<uint8_t>(t.dtype())) << 8 | t.impl().is_wrapped_number());
+    add(t.sizes().size() << 16 | static_cast<uint64_t>(static_cast<uint8_t>(t.dtype())) << 8 |
+        t.impl().is_wrapped_number());
     for (int64_t v : t.sizes()) add(static_cast<uint64_t>(v));
     for (int64_t v : t.strides()) add(static_cast<uint64_t>(v));
   }
@@ -168,9 +169,7 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
       const Parameter& returned = op.schema().returns[r];
       if (returned.type.kind != Kind::Tensor) results[r] = Value();
       else switch (origin_of(op, r)) {
-          case Origin::Argument:
-            results[r] = Value(args[op.schema().find_alias(returned.alias.set)]);
-            break;
+          case Origin::Argument: results[r] = Value(args[op.schema().find_alias(returned.alias.set)]); break;
           case Origin::View:
             results[r] = Value();
             unmade |= uint64_t{1} << r;
@@ -194,8 +193,8 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
           [&](size_t r) {
             const Geometry& g = known.results[r];
             const auto rank = static_cast<size_t>(g.rank);
-            results[r] = g.rank < 0 ? Value()
-                                    : Value(empty_strided_tensor({g.sizes, rank}, {g.strides, rank}, g.dtype, device));
+            results[r] =
+                g.rank < 0 ? Value() : Value(empty_strided_tensor({g.sizes, rank}, {g.strides, rank}, g.dtype, device));
           },
           known.unknown);
       return unmade;
