@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the backend contract costs a call: the same device once behind the contract and once with C++ functions in its
-// place, which do the same. Runs alternate; each figure is the median of their differences, beside that of two equal sides.
+// place, which do the same. Runs alternate; each figure is the median of their differences, beside that of two equal
+// sides.
 //   facula_backend_calls           the table
 //   facula_backend_calls SIDE N    N warm calls of family, family-typed, operator or operator-typed (for callgrind)
 #include <algorithm>
@@ -89,7 +90,8 @@ int main(int argc, char** argv) {
   families.map = typed_map;
   families.supports = nullptr;
   find_operator("aten::relu")->set_kernel(direct.type, kernel<&typed_relu>());
-  const Tensor x = empty_tensor(Dims{4, 4}, DType::Float32, device), y = empty_tensor(Dims{4, 4}, DType::Float32, direct);
+  const Tensor x = empty_tensor(Dims{4, 4}, DType::Float32, device),
+               y = empty_tensor(Dims{4, 4}, DType::Float32, direct);
   const std::function<void()> family = [&] { add(x, x); }, family_typed = [&] { add(y, y); },
                               whole = [&] { call<"aten::relu", Tensor>(x); },
                               whole_typed = [&] { call<"aten::relu", Tensor>(y); };

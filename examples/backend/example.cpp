@@ -3,8 +3,8 @@
 // range without access rights; the "device" sees the same bytes through a second range. A program that reads device
 // memory from the host crashes at once instead of working by luck.
 //
-// It reaches tier 1: copies and casts, fills, the base pointwise formulas, reductions, matrix products; and it draws its
-// own random numbers. Everything else runs by decomposition into these, or on the CPU, counted.
+// It reaches tier 1: copies and casts, fills, the base pointwise formulas, reductions, matrix products; and it draws
+// its own random numbers. Everything else runs by decomposition into these, or on the CPU, counted.
 #include <sys/mman.h>
 
 #include <cmath>

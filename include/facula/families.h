@@ -142,8 +142,8 @@ typedef struct fc_sort {
 } fc_sort;
 
 /* out[i] = a number drawn from a distribution. Numbers come from Philox4x32-10 with key `seed`: element i, counted
- * row-major over the shape, is made from the four words of counter `offset + i` (random.hpp has the recipe, docs/random.md
- * the words). The host has moved the generator past these counters. */
+ * row-major over the shape, is made from the four words of counter `offset + i`; random.hpp has the recipe. The host
+ * has moved the generator past these counters. */
 enum fc_random_opcode {
   FC_RANDOM_UNIFORM,     /* [a, b) */
   FC_RANDOM_NORMAL,      /* mean a, standard deviation b */

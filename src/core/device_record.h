@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device type is one record: what it is called, where its memory comes from, how bytes travel, what it computes, its
-// streams, events, statistics and random numbers. The CPU fills one, backends fill one each (backends/plugin); everything
-// else asks the record and knows no device by name. Kernels for single operators stand in the operators, in the column
-// of the record's number. Records live until the process ends and are read without a lock.
+// streams, events, statistics and random numbers. The CPU fills one, backends fill one each (backends/plugin);
+// everything else asks the record and knows no device by name. Kernels for single operators stand in the operators, in
+// the column of the record's number. Records live until the process ends and are read without a lock.
 #pragma once
 #include <mutex>
 #include <vector>

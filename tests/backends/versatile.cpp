@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that uses what the contract offers beyond families: exact memory, a single device, operators by name of every
-// kind, results that it sizes itself, reports, functions by name. It computes on plain host memory.
+// A backend that uses what the contract offers beyond families: exact memory, a single device, operators by name of
+// every kind, results that it sizes itself, reports, functions by name. It computes on plain host memory.
 #include <atomic>
 #include <cstdlib>
 #include <facula/backend.hpp>
@@ -68,15 +68,23 @@ class Versatile final : public fb::Backend {
     fb::In<float> a(k.in[0]), b(k.in[1]);
     fb::Out<float> out(k.out);
     const float alpha = fb::number<float>(k.params[0]);
-    fb::for_each(k.ndim, k.shape, [&](const int64_t* i) { out.set(i, k.ndim, a.at(i, k.ndim) + alpha * b.at(i, k.ndim)); });
+    fb::for_each(k.ndim, k.shape,
+                 [&](const int64_t* i) { out.set(i, k.ndim, a.at(i, k.ndim) + alpha * b.at(i, k.ndim)); });
     report_launch(c, "tensorlib_add", 1000, 12, ++clock_ * 2000, "1x1 tiles");
     report_launch(c, "tensorlib_barrier", 500);
   }
 
   const char* const* operators() override {
-    static const char* const all[] = {"aten::relu_", "aten::exp.out", "aten::nonzero", "aten::_foreach_neg",
-                                      "aten::diagonal", "aten::equal", "aten::native_layer_norm_backward",
-                                      "aten::unbind.int", "aten::sigmoid", nullptr};
+    static const char* const all[] = {"aten::relu_",
+                                      "aten::exp.out",
+                                      "aten::nonzero",
+                                      "aten::_foreach_neg",
+                                      "aten::diagonal",
+                                      "aten::equal",
+                                      "aten::native_layer_norm_backward",
+                                      "aten::unbind.int",
+                                      "aten::sigmoid",
+                                      nullptr};
     static const char* const less[] = {"aten::relu_", nullptr};
     return offers_all_ ? all : less;
   }
@@ -113,7 +121,8 @@ class Versatile final : public fb::Backend {
           fb::fail(c.message);
     } else if (op == "aten::native_layer_norm_backward") {
       for (int r = 0; r < n_results; ++r)
-        if (results[r].tag == FC_TAG_TENSOR) apply(*results[r].u.tensor, *results[r].u.tensor, [](float) { return 3.0f; });
+        if (results[r].tag == FC_TAG_TENSOR)
+          apply(*results[r].u.tensor, *results[r].u.tensor, [](float) { return 3.0f; });
     } else return false;
     return true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend's fast paths by operator name. The operator's own shape rule, run on the meta device, says what the
-// results look like, and is remembered per thread for the shapes at hand; where it cannot tell, the backend does. A call
-// that the backend declines goes the way it would have gone without it.
+// results look like, and is remembered per thread for the shapes at hand; where it cannot tell, the backend does. A
+// call that the backend declines goes the way it would have gone without it.
 #include "backends/plugin/backend.h"
 #include "backends/plugin/shape_rules.h"
 #include "dispatch/family_table.h"

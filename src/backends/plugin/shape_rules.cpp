@@ -97,6 +97,7 @@ class Key {
 
 struct Geometry {
   int8_t rank = -1;  // -1: absent
+  bool contiguous = false;
   DType dtype = DType::Undefined;
   int64_t sizes[kRank], strides[kRank];
 };
@@ -193,8 +194,10 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
           [&](size_t r) {
             const Geometry& g = known.results[r];
             const auto rank = static_cast<size_t>(g.rank);
-            results[r] =
-                g.rank < 0 ? Value() : Value(empty_strided_tensor({g.sizes, rank}, {g.strides, rank}, g.dtype, device));
+            results[r] = g.rank < 0 ? Value()
+                         : g.contiguous
+                             ? Value(empty_tensor({g.sizes, rank}, g.dtype, device))
+                             : Value(empty_strided_tensor({g.sizes, rank}, {g.strides, rank}, g.dtype, device));
           },
           known.unknown);
       return unmade;
@@ -212,6 +215,7 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
     }
     Geometry& g = fresh.results[r];
     g.rank = static_cast<int8_t>(t.sizes().size());
+    g.contiguous = t.is_contiguous();
     g.dtype = t.dtype();
     std::copy(t.sizes().begin(), t.sizes().end(), g.sizes);
     std::copy(t.strides().begin(), t.strides().end(), g.strides);
