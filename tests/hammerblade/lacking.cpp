@@ -8,7 +8,7 @@ int divides(uint32_t* p) {
   return 0;
 }
 int doubles(float* p) {
-  p[0] = p[0] * 1.1;  // __muldf3
+  p[0] = p[0] * 1.1;        // __muldf3
   p[1] = (float)exp(p[1]);  // exp
   g_barrier.sync();
   return 0;

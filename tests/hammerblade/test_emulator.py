@@ -124,6 +124,7 @@ DEFECTS = [
     ("defect_divergent_barrier", "block", FAIL, "divergent barrier", None, "divergent_barrier.cpp", "divergent barrier", "tiles .*have ended"),
     ("defect_missing_final_barrier", "block", FAIL, "missing final barrier", None, "missing_final_barrier.cpp", "missing final barrier", "end the kernel with"),
     ("defect_deadlock", "none", FAIL, "deadlock", None, "deadlock.cpp", "deadlock", r"tiles .* wait for the word at 0x\w+ to become 1 \(it is 0\)"),
+    ("defect_kept_lock", "block", FAIL, "deadlock", None, "deadlock.cpp", "kept lock", r"tile .* waits at barrier 1.*tiles .* poll at"),
     ("defect_assertion", "block", FAIL, "assertion", "(1,0)", "assertion.cpp", "assertion", "p is 0x.*, tile 1"),
     ("defect_remote_tile", "block", FAIL, "remote pointer", None, "remote.cpp", "remote pointer", r"tile \(2,0\) .* outside of the 2 x 2 tiles"),
     ("defect_null", "null", FAIL, "out of bounds", "(0,1)", "fault.cpp", "null", "null pointer"),
@@ -326,7 +327,7 @@ with Device(SOUND, (4, 4)) as d:
 def test_a_host_program_of_cuda_lite(tmp_path):
     program = tmp_path / "vector_add"
     headers = HERE.parent.parent / "src/backends/hammerblade/include/host"
-    sanitizer = ["-fsanitize=address"] if "asan" in str(PACKAGE) else []
+    sanitizer = ["-fsanitize=address,undefined"] if os.environ.get("FACULA_SANITIZED") == "address" else []
     subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *sanitizer, f"-I{headers}", HERE / "cpp/vector_add.c", "-o", program, f"-L{PACKAGE}", "-lfacula_hb", f"-Wl,-rpath,{PACKAGE}"], check=True)  # fmt: skip
     kernel = HERE / "cpp/kernel_vector_add.cpp"
     for mode in MODES:  # a .cpp is compiled when it is loaded

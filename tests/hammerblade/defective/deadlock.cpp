@@ -9,4 +9,12 @@ __attribute__((noinline)) int defect_deadlock() {
   return 0;
 }
 HB_EMUL_REG_KERNEL(defect_deadlock)
+
+// Who has the lock goes on without letting it go.
+__attribute__((noinline)) int defect_kept_lock(int* lock) {
+  while (bsg_amoswap_aq(lock, 1) != 0) {}  // line: kept lock
+  g_barrier.sync();
+  return 0;
+}
+HB_EMUL_REG_KERNEL(defect_kept_lock, int*)
 }

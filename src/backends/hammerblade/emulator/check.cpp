@@ -13,6 +13,7 @@
 
 namespace fc::hb {
 
+Window checked_window;
 thread_local CheckTile* checked_tile = nullptr;
 
 namespace {
@@ -30,20 +31,21 @@ Checker::Checker() {
     throw Error(HB_MC_NOMEM,
                 format("check mode needs %llu bytes of addresses (not of memory) to find races: %s (ulimit -v?)",
                        static_cast<unsigned long long>(cells_bytes_), strerror(errno)));
-  window_.cells = static_cast<Cell*>(p);
+  checked_window.cells = static_cast<Cell*>(p);
+  madvise(p, cells_bytes_, MADV_HUGEPAGE);  // eight times the memory that kernels touch
 }
 
-Checker::~Checker() { munmap(window_.cells, cells_bytes_); }
+Checker::~Checker() { munmap(checked_window.cells, cells_bytes_); }
 
 void Checker::begin_launch(const Engine::Options& options) {
   options_ = options;
-  window_.base = memory().base();
-  window_.span = memory().span();
-  window_.valid = memory().valid();
+  checked_window.base = memory().base();
+  checked_window.span = memory().span();
+  checked_window.valid = memory().valid();
   random_ = options.seed * 0x9e3779b97f4a7c15ull + 1;
   if (++launch_ > stamp::most_launches) {  // stamps begin anew
     launch_ = 1;
-    madvise(window_.cells, cells_bytes_, MADV_DONTNEED);
+    madvise(checked_window.cells, cells_bytes_, MADV_DONTNEED);
   }
 }
 
@@ -160,12 +162,12 @@ void Checker::access(Tile& tile, uintptr_t address, uint32_t size, bool write, u
     }
   }
   if (write) {
-    ++writes_;
+    ++tile.check->writes;
     if (!tile.check->wrote_pc) tile.check->wrote_pc = pc;
   }
   for (uintptr_t word = offset & ~uintptr_t{3}, end = offset + size; word < end; word += 4) {
     uint32_t mask = size >= 4 ? 0xf : ((1u << size) - 1) << (offset & 3);
-    look_at_word(tile, window_.cells[word >> 2], mask, write, pc, memory().base() + word);
+    look_at_word(tile, checked_window.cells[word >> 2], mask, write, pc, memory().base() + word);
   }
 }
 
@@ -175,12 +177,12 @@ void Checker::elsewhere(Tile& tile, uintptr_t address, uint32_t size, bool write
   uintptr_t own = reinterpret_cast<uintptr_t>(tile.base);
   if (address - own < HB_EMUL_TILE_BYTES) return;  // its stack
   if (library.is_variable(address)) {
-    writes_ += write;
+    tile.check->writes += write;
     return;
   }
   if (engine.is_tile_address(address)) {
     if (!write) return;
-    ++writes_;
+    ++tile.check->writes;
     // What a fence put in order comes with the word.
     Tile& other = *engine.tile_at(address);
     if (other.wave == tile.wave && other.check && other.check->inbox.size() == tile.check->fence.size())
@@ -206,7 +208,7 @@ void Checker::atomic_access(Tile& tile, uintptr_t address, uint32_t size, uintpt
   }
   // Checked as an access, recorded as an atomic one: two of them do not race.
   uintptr_t offset = address - memory().base();
-  Cell& cell = window_.cells[offset >> 2];
+  Cell& cell = checked_window.cells[offset >> 2];
   if (cell.write & stamp::by_atomic) cell.write = 0;
   uintptr_t wrote = tile.check->wrote_pc;
   access(tile, address, size, true, pc);

@@ -44,6 +44,7 @@ struct CheckTile {
   uint64_t launch_floor = 0;        // stamps below are of earlier launches
   uint64_t mine = 0;                // its stamps' upper bits
   Clock clock, fence, inbox;        // now; at the last fence; what came with words written into its scratchpad
+  uint64_t writes = 0;              // to anything but its stack
   uint32_t budget = 0;              // accesses until another tile gets its turn
   uint32_t depth = 0;
   uintptr_t calls[64] = {};
@@ -51,15 +52,16 @@ struct CheckTile {
   uintptr_t wrote_pc = 0;  // the first write to DRAM since the last barrier
 };
 
-// Where DRAM and what is known of it lie, side by side for the one place that asks at every access.
+// Where DRAM and what is known of it lie. Plain variables, like the next one: every access asks for them.
 struct Window {
   uintptr_t base = 0;
   uint64_t span = 0;
   const uint8_t* valid = nullptr;
   Cell* cells = nullptr;
 };
+extern Window checked_window;
 
-// The tile that this thread runs in check mode; null otherwise. Every access asks for it.
+// The tile that this thread runs in check mode; null otherwise.
 extern thread_local CheckTile* checked_tile __attribute__((tls_model("initial-exec")));
 
 class Checker {
@@ -70,9 +72,6 @@ class Checker {
   void begin_wave(Wave& wave);
   void start(Tile&);
   size_t choose(size_t n);  // the schedule: which of n tiles is next
-  uint64_t writes() const { return writes_; }
-  void count_write() { ++writes_; }
-  const Window& window() const { return window_; }
 
   // On the tile's stack.
   void at_barrier(Tile&);
@@ -98,9 +97,8 @@ class Checker {
   uint32_t next_budget();
 
   Engine::Options options_;
-  Window window_;
   uint64_t cells_bytes_ = 0;
-  uint64_t launch_ = 0, writes_ = 0, random_ = 1;
+  uint64_t launch_ = 0, random_ = 1;
   std::unordered_map<uintptr_t, Clock> words_;  // what an amo's word carries
 };
 

@@ -174,6 +174,7 @@ HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
   uintptr_t pc = caller(__builtin_return_address(0));
   tile.in_runtime = true;
   fc::hb::Checker& checker = *engine.checker();
+  uint64_t writes = tile.check->writes;
   checker.atomic_access(tile, reinterpret_cast<uintptr_t>(word), 4, pc);
   int old = *word;
   *word = what == 's'   ? value
@@ -182,6 +183,7 @@ HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
   // A branch on the old value waits for it, so an amo without .aq acquires too; release needs .rl or a fence before.
   checker.synchronise(tile, reinterpret_cast<uintptr_t>(word), true, order & 2);
   if (what != '+' && old == *word) {  // somebody else's lock
+    tile.check->writes = writes;
     tile.pc = pc;
     tile.word = nullptr;
     engine.leave(tile, TileState::Waiting);

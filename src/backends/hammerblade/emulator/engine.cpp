@@ -364,7 +364,7 @@ void Engine::work(Worker& worker, Wave& wave) {
 // wait for each other.
 void Engine::work_checked(Worker& worker, Wave& wave) {
   std::vector<Tile*> ready(wave.tiles.begin(), wave.tiles.end()), waiting;
-  uint64_t fruitless = 0, writes = 0;
+  uint64_t fruitless = 0;
   uint32_t change = wave.change;
   while (!wave.stop && !(ready.empty() && waiting.empty())) {
     if (wave.change != change || ready.empty()) {  // a barrier was passed
@@ -389,10 +389,9 @@ void Engine::work_checked(Worker& worker, Wave& wave) {
       start(worker, *tile);
       checker_->start(*tile);
     }
+    uint64_t writes = tile->check->writes;
     resume(worker, *tile);
-    bool polls = tile->state == TileState::Waiting;
-    fruitless = polls && checker_->writes() == writes ? fruitless + 1 : 0;
-    writes = checker_->writes();
+    fruitless = tile->state == TileState::Waiting && tile->check->writes == writes ? fruitless + 1 : 0;
     if (tile->state == TileState::AtBarrier || tile->state == TileState::Done || tile->state == TileState::GivenUp) {
       ready.erase(ready.begin() + static_cast<ptrdiff_t>(pick));
       if (tile->state == TileState::AtBarrier) waiting.push_back(tile);

@@ -10,6 +10,7 @@
 
 using fc::hb::Cell;
 using fc::hb::checked_tile;
+using fc::hb::checked_window;
 using fc::hb::Checker;
 using fc::hb::CheckTile;
 using fc::hb::Engine;
@@ -23,10 +24,10 @@ namespace {
 
 // What most accesses are: a word on the tile's stack, or one of DRAM that nobody else touched in this launch.
 template <bool write>
-bool is_plain_word(CheckTile& c, const Checker& checker, uintptr_t address, uintptr_t pc) {
+bool is_plain_word(CheckTile& c, uintptr_t address, uintptr_t pc) {
   if (address & 3) return false;
   if (address - c.base < HB_EMUL_TILE_BYTES) return true;
-  const Window& window = checker.window();
+  const Window& window = checked_window;
   uintptr_t offset = address - window.base;
   if (offset >= window.span || window.valid[offset >> 3] < (offset & 7) + 4) return false;
   Cell& cell = window.cells[offset >> 2];
@@ -42,6 +43,7 @@ bool is_plain_word(CheckTile& c, const Checker& checker, uintptr_t address, uint
   cell.write = c.now | fc::hb::stamp::whole_word;
   cell.write_pc = at;
   if (!c.wrote_pc) c.wrote_pc = pc;
+  ++c.writes;
   return true;
 }
 
@@ -49,13 +51,12 @@ template <uint32_t size, bool write>
 void access(const volatile void* p, uintptr_t pc) {
   CheckTile* c = checked_tile;
   if (!c) return;
-  Checker& checker = *Engine::get().checker();
   auto address = reinterpret_cast<uintptr_t>(p);
-  if (size == 4 && is_plain_word<write>(*c, checker, address, pc)) {
-    if (write) checker.count_write();
+  if (size == 4 && is_plain_word<write>(*c, address, pc)) {
     if (--c->budget) return;
     c->budget = 1;
   }
+  Checker& checker = *Engine::get().checker();
   c->tile->in_runtime = true;
   checker.access(*c->tile, address, size, write, pc);
   checker.turn(*c->tile);
