@@ -65,9 +65,9 @@ NB_MODULE(_C_once, m) {
   bind_shared_memory(m);
 }
 
-// The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked before nanobind
-// makes anything of it, but not in PyInit__C: since 3.13 Python calls that in the main interpreter also for others, which
-// cannot take its errors.
+// The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked before
+// nanobind makes anything of it, but not in PyInit__C: since 3.13 Python calls that in the main interpreter also for
+// others, which cannot take its errors.
 namespace {
 int (*bind_all)(PyObject*);
 int bind_once(PyObject* module) {
