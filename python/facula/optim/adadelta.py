@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _add, _average_square, _check_lr, _count, _decay, _not_negative, _number, _to_scalar, _zeros
+from facula.optim.optimizer import ParamsT, PerParameter, _add, _average_square, _count, _decay, _number, _options, _to_scalar, _zeros
 
 __all__ = ["Adadelta"]
 
@@ -27,16 +27,10 @@ class Adadelta(PerParameter):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
+        options = _options(locals())
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        _not_negative("epsilon value", eps)
-        _not_negative("weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
-            "foreach": foreach, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, options)
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         return {"step": _number(group, p, 0.0), "square_avg": _zeros(p), "acc_delta": _zeros(p)}

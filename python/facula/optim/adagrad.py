@@ -8,7 +8,7 @@ from typing import Any
 from facula import _C
 from facula._tensor import Tensor
 from facula.sparse import _with_values
-from facula.optim.optimizer import ParamsT, PerParameter, _add_quotient, _check_forms, _check_lr, _count, _decay, _not_negative, _number, _to_scalar
+from facula.optim.optimizer import ParamsT, PerParameter, _add_quotient, _check_forms, _count, _decay, _number, _options, _to_scalar
 
 __all__ = ["Adagrad"]
 
@@ -33,17 +33,7 @@ class Adagrad(PerParameter):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        _check_lr(lr)
-        _not_negative("lr_decay value", lr_decay)
-        _not_negative("weight_decay value", weight_decay)
-        _not_negative("initial_accumulator_value value", initial_accumulator_value)
-        _not_negative("epsilon value", eps)
-        defaults = {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, _options(locals()))
         _check_forms(differentiable, fused, foreach)
         if fused:
             self._step_supports_amp_scaling = True

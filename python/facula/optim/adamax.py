@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _add_quotient, _check_betas, _check_lr, _count, _decay, _not_negative, _number, _to_scalar, _zeros
+from facula.optim.optimizer import ParamsT, PerParameter, _add_quotient, _count, _decay, _number, _options, _to_scalar, _zeros
 
 __all__ = ["Adamax"]
 
@@ -27,15 +27,7 @@ class Adamax(PerParameter):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _not_negative("epsilon value", eps)
-        _check_betas(betas)
-        _not_negative("weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, _options(locals()))
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         return {"step": _number(group, p, 0.0), "exp_avg": _zeros(p), "exp_inf": _zeros(p)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from facula import _C
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _add, _check_lr, _count, _decay, _not_negative, _number, _step_dtype, _to_scalar, _zeros
+from facula.optim.optimizer import ParamsT, PerParameter, _add, _count, _decay, _number, _options, _step_dtype, _to_scalar, _zeros
 
 __all__ = ["ASGD"]
 
@@ -33,15 +33,7 @@ class ASGD(PerParameter):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _not_negative("lambd value", lambd)
-        _not_negative("alpha value", alpha)
-        _not_negative("weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, _options(locals()))
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         eta = _C._tensor(_to_scalar(group["lr"]), _step_dtype(), p.device, True).detach()

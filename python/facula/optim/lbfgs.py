@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from facula import _C
 from facula._tensor import Tensor
 from facula.autograd import enable_grad, no_grad
-from facula.optim.optimizer import Optimizer, ParamsT, _check_lr, _to_scalar
+from facula.optim.optimizer import Optimizer, ParamsT, _options, _to_scalar
 
 __all__ = ["LBFGS"]
 
@@ -119,13 +119,9 @@ class LBFGS(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        _check_lr(lr)
-        defaults = {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
-            "line_search_fn": line_search_fn, "maximize": maximize,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        options = _options(locals())
+        options["max_eval"] = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, options)
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 

@@ -11,14 +11,12 @@ from facula.optim.optimizer import (
     PerParameter,
     _add_quotient,
     _average_square,
-    _check_betas,
-    _check_lr,
     _count,
     _decay,
-    _not_negative,
     _number,
     _to_scalar,
     _value,
+    _options,
     _zeros,
 )
 
@@ -46,17 +44,7 @@ class NAdam(PerParameter):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _not_negative("epsilon value", eps)
-        _check_betas(betas)
-        _not_negative("weight_decay value", weight_decay)
-        _not_negative("momentum_decay value", momentum_decay)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, _options(locals()))
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         return {"step": _number(group, p, 0.0), "mu_product": _number(group, p, 1.0), "exp_avg": _zeros(p), "exp_avg_sq": _zeros(p)}

@@ -91,6 +91,20 @@ def _check_betas(betas: tuple) -> None:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
+_NOT_NEGATIVE = ("eps", "weight_decay", "momentum", "lr_decay", "initial_accumulator_value", "lambd", "alpha", "momentum_decay")
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of an optimiser's groups: locals() at the head of its __init__. Those that several optimisers have are checked."""
+    options = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+    _check_lr(options["lr"])
+    for name in _NOT_NEGATIVE:
+        if name in options:
+            _not_negative("epsilon value" if name == "eps" else f"{name} value", options[name])
+    _check_betas(options.get("betas", ()))
+    return options
+
+
 def _to_scalar(x):
     return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
 

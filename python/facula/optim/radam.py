@@ -7,7 +7,7 @@ from typing import Any
 
 from facula import _C
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _average_square, _check_betas, _check_lr, _count, _decay, _not_negative, _number, _to_scalar, _zeros
+from facula.optim.optimizer import ParamsT, PerParameter, _average_square, _count, _decay, _number, _options, _to_scalar, _zeros
 
 __all__ = ["RAdam"]
 
@@ -31,15 +31,7 @@ class RAdam(PerParameter):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _not_negative("epsilon value", eps)
-        _check_betas(betas)
-        _not_negative("weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, _options(locals()))
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         return {"step": _number(group, p, 0.0), "exp_avg": _zeros(p), "exp_avg_sq": _zeros(p)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _add, _add_quotient, _average_square, _check_lr, _count, _decay, _not_negative, _number, _to_scalar, _zeros
+from facula.optim.optimizer import ParamsT, PerParameter, _add, _add_quotient, _average_square, _count, _decay, _number, _options, _to_scalar, _zeros
 
 __all__ = ["RMSprop"]
 
@@ -30,16 +30,7 @@ class RMSprop(PerParameter):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
-        _not_negative("epsilon value", eps)
-        _not_negative("momentum value", momentum)
-        _not_negative("weight_decay value", weight_decay)
-        _not_negative("alpha value", alpha)
-        defaults = {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, _options(locals()))
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         state = {"step": _number(group, p, 0.0), "square_avg": _zeros(p)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from facula import _C
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _check_lr, _count, _number, _to_scalar, _zeros
+from facula.optim.optimizer import ParamsT, PerParameter, _count, _number, _options, _to_scalar, _zeros
 
 __all__ = ["Rprop"]
 
@@ -30,14 +30,10 @@ class Rprop(PerParameter):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check_lr(lr)
+        options = _options(locals())
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, options)
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         lr = float(_to_scalar(group["lr"]))

@@ -7,7 +7,7 @@ from typing import Any
 
 from facula import _C
 from facula._tensor import Tensor
-from facula.optim.optimizer import ParamsT, PerParameter, _add, _check_forms, _check_lr, _decay, _not_negative, _to_scalar
+from facula.optim.optimizer import ParamsT, PerParameter, _add, _check_forms, _decay, _options, _to_scalar
 
 __all__ = ["SGD"]
 
@@ -33,16 +33,10 @@ class SGD(PerParameter):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        _check_lr(lr)
-        _not_negative("momentum value", momentum)
-        _not_negative("weight_decay value", weight_decay)
+        options = _options(locals())
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, options)
         _check_forms(differentiable, fused, foreach)
         if fused:
             self._step_supports_amp_scaling = True
