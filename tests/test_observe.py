@@ -131,6 +131,34 @@ def test_threads_and_the_process(torch, watch):
     assert everyone[0].thread != threading.get_native_id()
 
 
+def test_observers_come_and_go_while_eight_threads_work(torch, watch):
+    """Each event reaches those that look: one that always does sees every call, once."""
+    everyone, done = watch("call", process=True), threading.Event()
+
+    def work():
+        x = torch.ones(3, requires_grad=True)
+        for _ in range(40):
+            (x * 2).sum().backward()
+
+    def come_and_go():
+        while not done.is_set():
+            with torch.dispatch.observe(lambda event: event.name, "all", process=True):
+                torch.profiler.profile(record_shapes=True, profile_memory=True).__enter__().__exit__()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    visitor = threading.Thread(target=come_and_go)
+    for thread in (*threads, visitor):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    visitor.join()
+    of_workers = [e for e in everyone if e.thread != visitor.native_id]
+    sums = [e for e in of_workers if e.name == "aten::sum" and e.phase == "begin"]
+    assert len(sums) == 8 * 40 and len({e.call_id for e in sums}) == 8 * 40 and len({e.thread for e in sums}) == 8
+    assert sum({"begin": 1, "end": -1, "once": 0}[e.phase] for e in of_workers) == 0
+
+
 def test_unknown_events(torch):
     for events in ("calls", ("call", "kernels"), ()):
         with pytest.raises(ValueError, match="observe: events are some of call, kernel, .* or 'all'; got"):
