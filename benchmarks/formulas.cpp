@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every pointwise formula of the CPU's kernel table, over every element type it has a kernel for.
-//   facula_formulas time [NAME]    nanoseconds per element, dearest first: what is not vector code stands at the top
+//   facula_formulas time [NAME]    nanoseconds per element, slowest first: what is not vector code stands at the top
 //   facula_formulas bits [NAME]    a hash of each kernel's results on special and random operands, to compare builds
 // FACULA_CPU_CAPABILITY=baseline, avx2 or avx512 chooses the table.
 #include <algorithm>

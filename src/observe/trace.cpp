@@ -121,8 +121,8 @@ class Trace {
     return r.kind != EventKind::Call && r.kind != EventKind::Range && !device_of(r).is_cpu();
   }
 
-  // Work of a device is shown when it can have run at the earliest: after it was asked for, and after what was asked for
-  // before it. Spans of one track may not overlap.
+  // Work of a device is shown when it can have run at the earliest: after it was asked for, and after what came before
+  // it. Spans of one track may not overlap.
   void devices() {
     std::vector<std::pair<const Log*, const Row*>> work;
     for (auto& log : r_.logs())

@@ -18,7 +18,7 @@ namespace fc::cpu {
 namespace {
 
 constexpr int64_t kTiny = 1 << 15;        // multiplications below which a library's call costs more than it saves
-constexpr int64_t kSmall = 1 << 19;       // the same for calls on many threads at once, where libraries get dearer
+constexpr int64_t kSmall = 1 << 19;       // the same for calls on many threads at once, where libraries get slower
 constexpr int64_t kHalfNative = 1 << 18;  // half types: below this, converting while packing beats converting first
 
 // One operand of a batched product; strides in bytes.

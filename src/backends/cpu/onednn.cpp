@@ -417,7 +417,7 @@ void onednn_product(const LibraryProduct& p) {
 bool onednn_convolve(const OneDnnConvolution& c) {
   const OneDnn& dnn = onednn();
   if (!dnn.found) return false;
-  // With several threads oneDNN uses as many as it likes for each of its loops, which is dear (core/threads.h): it gets
+  // With several threads oneDNN uses as many as it likes for each of its loops, which is slow (core/threads.h): it gets
   // them only where there is enough to do for all of them.
   const double work = static_cast<double>(c.y.numel()) * static_cast<double>(c.w.numel() / c.w.size(0));
   LibraryThreads threads(work < kThreadedConvolution);
