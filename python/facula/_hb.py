@@ -165,8 +165,13 @@ def _deepest(name: str, functions: dict[str, Function], on_path: tuple[str, ...]
         return None
     if name not in functions:
         return 0
-    below = [_deepest(called, functions, (*on_path, name)) for called in functions[name].calls]
-    return None if None in below else functions[name].stack + max(below, default=0)  # type: ignore[type-var]
+    below = 0
+    for called in functions[name].calls:
+        deep = _deepest(called, functions, (*on_path, name))
+        if deep is None:
+            return None
+        below = max(below, deep)
+    return functions[name].stack + below
 
 
 def lint_file(path: pathlib.Path, command: list[str], machine: dict[str, str]) -> dict:
@@ -231,8 +236,13 @@ def lint(args: argparse.Namespace) -> int:
         if "error" in result:
             print(f"{short}: does not compile for {machine['core.isa']}:\n{result['error'].rstrip()}")
             continue
+        rows: dict[tuple, list[str]] = {}  # a line of a header or a template is in many kernels
         for f in result["findings"]:
-            print(f"{f['file']}:{f['line']}: {f['function']}: {f['what']}" if f["line"] else f"{f['file']}: {f['function']}: {f['what']}")
+            rows.setdefault((f["file"], f["line"], f["what"]), []).append(f["function"])
+        for (file, line, what), where in rows.items():
+            where.sort(key=lambda name: name.startswith("_Z"))
+            more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+            print(f"{file}:{line}: {where[0]}{more}: {what}" if line else f"{file}: {where[0]}{more}: {what}")
         for note in result["notes"]:
             print(f"{short}: note: {note}")
         if result["kernels"] and not failed:
