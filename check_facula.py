@@ -2,9 +2,11 @@
 """Says whether Facula is built and importable, and with what: python check_facula.py"""
 
 import pathlib
+import signal
 import sys
 import time
 
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
 root = pathlib.Path(__file__).resolve().parent
 start = time.perf_counter()
 try:
