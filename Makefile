@@ -28,7 +28,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-backend \
+.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-backend bench-hammerblade \
         blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
@@ -91,6 +91,8 @@ bench-models: build ## whole networks against PyTorch, with peak memory (BENCH_A
 bench-backend: configure ## what the backend contract costs a call
 	@cmake --build $(BUILD) -j $(JOBS) --target facula_backend_calls
 	@$(BUILD)/facula_backend_calls
+bench-hammerblade: build ## the emulated HammerBlade device beside the CPU
+	@$(RUN) benchmarks/hammerblade.py $(BENCH_ARGS)
 
 build-stats: setup ## measure and judge every budget; writes build/stats.json
 	@$(PYTHON) tools/build_stats.py $(STATS_ARGS)

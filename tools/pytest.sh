@@ -2,7 +2,8 @@
 # pytest.sh BUILD PYTHON ARGS...: the Python tests against the package in BUILD (tools/python.sh). They are spread over the
 # cores (PYTEST_WORKERS=0: one process, for a debugger). ThreadSanitizer makes everything ten times slower and looks for one
 # kind of defect: unless it is told other files, it runs those where threads meet. AddressSanitizer leaves out what is Python
-# over operators that are tested elsewhere, and the tests of the fuzzer, which runs by itself.
+# over operators that are tested elsewhere, the tests of the fuzzer, which runs by itself, and programs on the HammerBlade
+# device, whose kernels it does not see (check mode does).
 set -eu
 build=$1 python=$2
 shift 2
@@ -15,7 +16,9 @@ if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.tx
     --ignore tests/test_benchmarks.py --ignore tests/test_command_line.py --ignore tests/test_docs.py \
     --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py \
     --ignore tests/test_process.py --ignore tests/test_programs.py --ignore tests/test_pytree.py \
-    --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
+    --ignore tests/hammerblade/test_kernel_files.py --ignore tests/hammerblade/test_operators.py \
+    --ignore tests/hammerblade/test_page.py --ignore tests/hammerblade/test_surface.py \
+    --ignore tests/hammerblade/test_training.py --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
 fi
 workers=${PYTEST_WORKERS:-$(nproc)}
 if [ "$workers" != 0 ] && "$python" -c 'import xdist' 2> /dev/null; then set -- -n "$workers" "$@"; fi

@@ -36,6 +36,19 @@ from facula.amp.autocast_mode import clear_autocast_cache, get_autocast_cpu_dtyp
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
 globals().update(_legacy_types)
+has_hammerblade = hb_emul_on = backends.hammerblade.is_built()  # emulation is the device's only engine yet
+if has_hammerblade:
+    _device_module.install("hammerblade")  # t.hammerblade() before the backend is loaded, which that does
+
+
+def hb_trace_enable():
+    """Traces are what a simulator writes: the emulated device has none, so this changes nothing."""
+
+
+def hb_trace_disable():
+    """See hb_trace_enable."""
+
+
 float = _C.float32
 double = _C.float64
 half = _C.float16

@@ -46,9 +46,16 @@ def conformance(args) -> int:
 
 
 def run(args) -> int:
+    import contextlib
+
     from facula import _as_torch
 
-    return _as_torch.run(args.module, args.program, args.arguments, args.report, args.report_json)
+    with contextlib.ExitStack() as stack:
+        if args.watch:
+            from facula import hammerblade
+
+            stack.enter_context(hammerblade.watch())
+        return _as_torch.run(args.module, args.program, args.arguments, args.report, args.report_json)
 
 
 def blas(args) -> int:
@@ -108,9 +115,10 @@ def main(argv=None) -> int:
     p.add_argument("--html", metavar="FILE", help="write a page")
     p.set_defaults(do=conformance)
 
-    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [--report] [--report-json FILE] [-m] PROGRAM [ARGUMENT ...]")
+    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [--report] [--report-json FILE] [--watch] [-m] PROGRAM [ARGUMENT ...]")
     p.add_argument("--report", action="store_true", help="at exit, list every name of torch that was touched, called and missing")
     p.add_argument("--report-json", metavar="FILE", help="the same as data, into a file")
+    p.add_argument("--watch", action="store_true", help="reload kernel files of the HammerBlade device as they are saved")
     p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
     p.add_argument("program", help="a script's path, or a module's name with -m")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program").required = False

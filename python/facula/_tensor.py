@@ -408,6 +408,12 @@ class Tensor(_C.TensorBase):
         """The tensor on a CUDA device."""
         return self.to("cuda" if device is None else device)
 
+    def hammerblade_ll(self):
+        """The tensor on the HammerBlade device with its whole storage, sizes, strides and offset; .hammerblade() makes it contiguous."""
+        storage = self.untyped_storage()
+        whole = self.as_strided((storage.nbytes() // self.element_size(),), (1,), 0).to("hammerblade")
+        return whole.as_strided(self.size(), self.stride(), self.storage_offset())
+
     def type_as(self, other):
         """The tensor with another tensor's type."""
         from facula.functional import _need_tensor

@@ -70,7 +70,11 @@ void count_fallback(const Operator& op, int device_type) {
   thread_state().path = Path::Fallback;
   std::string_view name = device_type_name(device_type);
   FC_CHECK_AS(NotImplementedError, mode != FallbackMode::Error, "The operator '", op.name(),
-              "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off");
+              "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off",
+              // The words of the PyTorch HammerBlade port.
+              name == "hammerblade" ? str(": ", op.name().substr(op.name().find(':') + 2),
+                                          " is not implemented for HB, and Fallback is not enabled")
+                                    : std::string());
   if (first_warning)
     warn(str(
         "The operator '", op.name(), "' has no kernel for the '", name,

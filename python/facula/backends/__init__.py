@@ -10,9 +10,9 @@ import functools
 import os
 
 from facula import _C
-from facula.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum, quantized  # torch.backends' own parts: what this build can use
+from facula.backends import cpu, cuda, cudnn, hammerblade, mkl, mkldnn, mps, openmp, opt_einsum, quantized  # torch.backends' own parts: what this build can use
 
-__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "fp32_precision", "load_backend", "register", "backends", "devices", "fallback_counts", "reset_fallback_counts",
+__all__ = ["cpu", "cuda", "cudnn", "hammerblade", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "fp32_precision", "load_backend", "register", "backends", "devices", "fallback_counts", "reset_fallback_counts",
            "set_fallback_mode", "fallback_mode", "synchronize", "memory_stats", "memory_info", "empty_pinned", "empty_cache", "counters",
            "Stream", "Event", "StreamContext", "stream", "call", "Backend"]  # fmt: skip
 
@@ -267,8 +267,16 @@ def _installed():
     return tuple(entry_points().select(group="facula.backends"))
 
 
+def _own(name: str) -> str:
+    """The library of a backend that comes with Facula, if it was built."""
+    path = os.path.join(os.path.dirname(_C.__file__), f"{name}_backend.so")
+    return path if name.isidentifier() and os.path.exists(path) else ""
+
+
 def _find(name: str) -> bool:
-    """Loads the backend of an installed package that calls itself by this device's name."""
+    """Loads the backend that comes with Facula under this name, or that of an installed package."""
+    if path := _own(name):
+        return load_backend(path) == name
     for point in _installed():
         if point.name == name:
             got = _load(point.load())

@@ -435,6 +435,8 @@ class PerParameter(Optimizer):
         """Whether nobody asks for the loop, and the parameters are plain, floating, and each there once."""
         if group.get("differentiable") or group.get("capturable") or group.get("fused") is False or group.get("foreach") is False:
             return False
+        if not group.get("fused") and any(p.device.type != "cpu" for p in params):  # other devices have no such operator by themselves
+            return False
         plain = all(p.is_floating_point() and p.dtype == g.dtype and not g.is_sparse for p, g in zip(params, grads, strict=True))
         return plain and len(set(params)) == len(params)
 

@@ -15,6 +15,7 @@ struct HammerBlade::Binding {
   int n_args;
   fc_value* results;
   int n_results;
+  hb::Call call = {};
   Packet packet = {};
   std::string why = {};  // it does not fit
   bool nothing = true;   // no result has elements
@@ -94,7 +95,18 @@ bool HammerBlade::bind(fc_context& c, const Kernel& kernel, Binding& b) {
     if (from_results ? result == b.n_results : arg == b.n_args)
       return no(kernel.name + " takes " + std::to_string(row.n_parameters) + " arguments, but was given " +
                 std::to_string(b.n_args));
-    const fc_value& v = from_results ? b.results[result++] : b.args[arg++];
+    const fc_value* given = from_results ? &b.results[result++] : &b.args[arg++];
+    fc_value made{FC_TAG_TENSOR, 0, {}};
+    fc_tensor memory;
+    if (given->tag == FC_TAG_UNMADE) {
+      if (!row.sizes) return no(place + " has no size");
+      int64_t sizes[kMaxDims];
+      const int ndim = row.sizes(b.call, result - 1, sizes);
+      memory = make_result(c, result - 1, p.dtype, ndim, sizes);
+      made.u.tensor = &memory;
+      given = &made;
+    }
+    const fc_value& v = *given;
     switch (p.kind) {
       case hb::kOut:
       case hb::kIn:
@@ -102,8 +114,7 @@ bool HammerBlade::bind(fc_context& c, const Kernel& kernel, Binding& b) {
       case hb::kChanged: {
         const fc_tensor* t = tensor_of(v);
         if (!t || (!t->data && t->ndim == 0)) {
-          if (p.kind == hb::kIn || v.tag == FC_TAG_UNMADE || (v.tag != FC_TAG_NONE && v.tag != FC_TAG_TENSOR))
-            return no(place + " is a tensor");
+          if (p.kind == hb::kIn || (v.tag != FC_TAG_NONE && v.tag != FC_TAG_TENSOR)) return no(place + " is a tensor");
           pack_absent(b.packet);
           break;
         }
@@ -224,7 +235,7 @@ bool HammerBlade::run_operator(fc_context& c, const char* name, const fc_value* 
   for (int i = 0; i < n_args; ++i) arguments.push_back(seen(args[i]));
   const hb::Call seen_call{arguments.data(), n_args};
   for (const Kernel* kernel : *kernels) {
-    Binding b{args, n_args, results, n_results};
+    Binding b{args, n_args, results, n_results, seen_call};
     if (!kernel->row) {
       const auto types = types_of(kernel->signature);
       bool fits = static_cast<size_t>(n_results + n_args) == types.size();

@@ -132,9 +132,14 @@ def last() -> Region:
     return _last
 
 
+def loaded_devices() -> list[str]:
+    """Device types that operators could run on."""
+    return [b["name"] for b in backends.backends() if b["device_count"] and b["name"] != "null"]  # which computes nothing
+
+
 def target_device(asked: str | None = None) -> str:
     """The device that charts and routes are about: the one asked for, HammerBlade, or the only one that is loaded."""
-    loaded = [b["name"] for b in backends.backends() if b["device_count"] and b["name"] != "null"]  # which computes nothing
+    loaded = loaded_devices()
     if asked is not None:
         if asked.partition(":")[0] not in loaded:
             _C.device(asked)  # says what is wrong with it, or finds the backend that is installed under this name

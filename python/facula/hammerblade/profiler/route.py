@@ -398,6 +398,8 @@ def enable() -> None:
     _refuse_while_acting("enable")
     _now.rewind()
     if any(e.offload for e in _now.entries):
+        if _now.device is None and facula.has_hammerblade and not _region.loaded_devices():
+            facula.device("hammerblade")  # comes with Facula: a route needs no other word than the port's
         _now.device = target_device()
         _C.device(_now.device)
     acting = contextlib.ExitStack()

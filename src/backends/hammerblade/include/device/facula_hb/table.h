@@ -35,6 +35,8 @@ struct Row {
   // Whether a call can be done, from its arguments' numbers and lists in the operator's order (null: always). Host
   // code.
   bool (*accepts)(const struct Call&);
+  // The sizes of a result that the operator has no rule for; returns how many dimensions it has. Host code.
+  int32_t (*sizes)(const struct Call&, int32_t result, int64_t* sizes) = nullptr;
 };
 
 // What `accepts` sees of a call: arguments in the operator's order; tensors as their sizes.

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times the emulated HammerBlade device beside the CPU, in one run (`make bench-hammerblade`).
+
+Each row times two things in turns, each of them twice (A, B, A, B …): the ratio of their medians is printed, and beside it the ratio
+of A to itself (every other sample), which is what chance does on this machine. The budgets are those of docs/hammerblade.md.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+
+import facula as torch
+
+F = torch.nn.functional
+
+
+def in_turns(a, b, seconds: float) -> tuple[float, float, float]:
+    """Medians of a and b in seconds, and a against itself."""
+    for _ in range(2):
+        a()
+        b()
+    samples: tuple[list[float], list[float]] = ([], [])
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(samples[0]) < 6:
+        for function, taken in ((a, samples[0]), (b, samples[1])):
+            start = time.perf_counter()
+            function()
+            taken.append(time.perf_counter() - start)
+    first, second = samples[0][::2], samples[0][1::2]
+    return statistics.median(samples[0]), statistics.median(samples[1]), statistics.median(first) / statistics.median(second)
+
+
+def lenet_step(device: str):
+    nn = torch.nn
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                          nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)).to(device)  # fmt: skip
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(64, 1, 28, 28).to(device), torch.randint(0, 10, (64,)).to(device)
+
+    def step():
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def rows(seconds: float):
+    """(what, device seconds, reference seconds, noise, budget as a ratio or as seconds)."""
+    cpu = torch.randn(1 << 20)
+    device = cpu.hammerblade()
+    for name, function in (("x + x, 1M floats", lambda x: x + x), ("exp, 1M floats", lambda x: x.exp()), ("sigmoid, 1M floats", lambda x: x.sigmoid())):
+        yield name, "CPU", *in_turns(lambda f=function: f(device), lambda f=function: f(cpu), seconds), 3.0
+    small, out = torch.ones(1).hammerblade(), torch.ones(1).hammerblade()
+    yield "launch of an empty kernel", "", *in_turns(lambda: torch.neg(small, out=out), lambda: torch.neg(small, out=out), seconds), 20e-6
+    yield "LeNet-5 step, batch 64", "CPU", *in_turns(lenet_step("hammerblade"), lenet_step("cpu"), seconds), 10.0
+    part = device[: 1 << 16].clone()
+
+    def checked():
+        with torch.hammerblade.mode("check"):
+            part.exp()
+
+    yield "check mode, exp of 64k floats", "fast mode", *in_turns(checked, lambda: part.exp(), seconds), 100.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each row (2)")
+    args = parser.parse_args()
+    if not torch.has_hammerblade:
+        print("the HammerBlade device was not built (USE_HAMMERBLADE)", file=sys.stderr)
+        return 2
+    print(f"{torch.hammerblade.get_device_name()}; {torch.get_num_threads()} threads")
+    print(f"{'':32}{'device':>12}{'reference':>12}{'ratio':>9}{'budget':>9}{'A/A':>7}")
+    broken = 0
+    for what, against, a, b, noise, budget in rows(args.seconds):
+        if against:
+            line, over = f"{b * 1e6:10.1f}us{a / b:9.2f}{budget:9.0f}", a / b > budget
+        else:
+            line, over = f"{'':12}{'':9}{budget * 1e6:7.0f}us", a > budget
+        broken += over
+        print(f"{what:32}{a * 1e6:10.1f}us{line}{noise:7.2f}{'   over' if over else ''}{f'   against {against}' if against else ''}", flush=True)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+# Nothing to set: see fragments/README.md.

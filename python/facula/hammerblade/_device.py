@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What torch.hammerblade has beyond other devices: the functions that its backend offers by name."""
+
+import contextlib
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from facula import _C
+
+has_half = False  # no arithmetic with half precision
+
+
+def _call(function: str, *args):
+    return _C._backend_call(_C.device("hammerblade"), function, list(args))
+
+
+def launch(kernel: str, *arguments) -> None:
+    """Runs a kernel on all tiles. Results come first, then tensors and numbers, as the kernel's parameters do."""
+    _call("launch", kernel, *arguments)
+
+
+def load(path: str | os.PathLike) -> list[str]:
+    """Brings the kernels of a file (compiled now) or a library; returns their names. A kernel of the same name is replaced."""
+    return _call("load", os.path.abspath(path)).splitlines()
+
+
+def reload() -> list[str]:
+    """Compiles the kernel files that have changed since they were loaded, and uses their kernels from now on. Returns the
+    names of these. Where one does not compile, RuntimeError has the compiler's words, and the old kernels stay."""
+    return _call("reload").splitlines()
+
+
+def bind(operator: str, kernel: str | None) -> None:
+    """Has a kernel do an operator: bind("aten::sigmoid", "tensorlib_sigmoid"). None: as the kernel files say."""
+    _call("bind", operator, kernel or "")
+
+
+class Kernel(NamedTuple):
+    name: str
+    operator: str  # that it does; "" if it is part of a family, or launched by name only
+    file: str
+    parameters: tuple[str, ...]  # "out float32", "in float32", "number int64"; of a kernel of the port its C types
+
+
+def kernels() -> list[Kernel]:
+    """All kernels that can be launched."""
+    lines = (line.split("\t") for line in _call("kernels").splitlines())
+    return [Kernel(name, operator, file, tuple(parameters.split(", ")) if parameters else ()) for name, operator, file, parameters in lines]
+
+
+def verify(kernel: str, operator: str | Callable | None = None, make: Callable | None = None, examples: int = 20, seed: int = 0, rtol: float = 1e-4, atol: float = 1e-5) -> int:
+    """Compares a kernel with the CPU on made-up arguments, in all layouts; returns how many examples there were.
+
+    `operator`: what it must equal, a torch function of CPU tensors or an operator's name; None: the operator that the kernel does.
+    Arguments follow from the kernel's parameters: tensors of one random shape, numbers. Where an operator wants others,
+    `make(random)` returns them as a list of CPU tensors and numbers; `random` is a random.Random. The first difference is an
+    AssertionError that tells the arguments."""
+    import facula as torch
+
+    found = next((k for k in kernels() if k.name == kernel), None)
+    if found is None:
+        raise RuntimeError(f"there is no kernel {kernel}")
+    operator = operator or found.operator
+    if not operator:
+        raise ValueError(f"{kernel} does no operator by itself: say what it must equal")
+    function = operator if callable(operator) else _operator(operator)
+    chance = random.Random(seed)
+    for example in range(examples):
+        arguments = _arguments(torch, found, chance) if make is None else make(chance)
+        want = function(*arguments)
+        outs = [torch.full_like(w, 7).hammerblade() for w in (want if isinstance(want, (tuple, list)) else [want])]
+        launch(kernel, *outs, *(a.hammerblade_ll() if isinstance(a, torch.Tensor) else a for a in arguments))
+        for out, w in zip(outs, want if isinstance(want, (tuple, list)) else [want], strict=True):
+            torch.testing.assert_close(out.cpu(), w, rtol=rtol, atol=atol, equal_nan=True, msg=lambda m: f"{kernel}, example {example}, arguments {arguments}: {m}")  # noqa: B023
+    return examples
+
+
+def _operator(name: str):
+    from facula import ops
+
+    space, _, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    packet = getattr(getattr(ops, space), base)
+    return getattr(packet, overload) if overload else packet
+
+
+def _arguments(torch, kernel: Kernel, chance: random.Random) -> list:
+    """A tensor or a number for each parameter that is not a result."""
+    shape = [chance.randint(1, 6) for _ in range(chance.randint(0, 4))]
+    made: list = []
+    for parameter in kernel.parameters:
+        kind, _, dtype = parameter.partition(" ")
+        if kind in ("in", "maybe"):
+            t = torch.tensor([chance.uniform(-4, 4) for _ in range(torch.empty(shape).numel())]).reshape(shape).to(getattr(torch, dtype))
+            made.append(t.transpose(0, -1).contiguous().transpose(0, -1) if shape and chance.random() < 0.5 else t)
+        elif kind == "number":
+            made.append(chance.randint(-3, 3) if "int" in dtype else chance.uniform(-3, 3))
+        elif kind != "out" and kind != "numbers":
+            raise ValueError(f"{kernel.name} has a parameter ({parameter}) that cannot be made up: give `make`")
+    return made
+
+
+def machine(name: str | os.PathLike | None = None) -> str:
+    """The name of the machine, after choosing another one by name or file."""
+    return _call("machine", *([] if name is None else [os.fspath(name)]))
+
+
+def tiles(x: int | None = None, y: int | None = None) -> tuple[int, int]:
+    """How many tiles there are in x and y, after choosing another mesh."""
+    if (x is None) != (y is None):
+        raise TypeError("tiles takes x and y, or nothing")
+    a, b = _call("tiles", *([] if x is None else [x, y])).split()
+    return int(a), int(b)
+
+
+class _Mode(str):
+    """The mode's name; as a context, what was before comes back at its end."""
+
+    seed: int
+    _before: tuple[str, int]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        _call("mode", *self._before)
+
+
+def mode(name: str | None = None, seed: int = 1) -> _Mode:
+    """'fast' or 'check', after choosing one: mode("check", seed=3), or `with mode("check"):` for a while. In check mode tiles
+    take turns as the seed decides, and every access to memory is looked at."""
+    was, its_seed = _call("mode").split()
+    if name is not None:
+        _call("mode", name, seed)
+    now, now_seed = _call("mode").split()
+    result = _Mode(now)
+    result.seed, result._before = int(now_seed), (was, int(its_seed))
+    return result
+
+
+def printed() -> str:
+    """What the tiles of the last launch printed: "(x,y) text", a line each."""
+    return _call("printed")
+
+
+def echo(on: bool) -> None:
+    """Whether what tiles print goes to standard error, too."""
+    _call("echo", bool(on))
+
+
+def watchdog(seconds: float) -> None:
+    """How long a launch may stand still before it is ended, with what every tile waits for; 0: for ever."""
+    _call("watchdog", float(seconds))
+
+
+@contextlib.contextmanager
+def watch(interval: float = 0.2) -> Iterator[None]:
+    """`with watch():` reloads kernel files as they are saved. What does not compile is said on standard error."""
+    import sys
+
+    end = threading.Event()
+
+    def look():
+        while not end.wait(interval):
+            start = time.perf_counter()
+            try:
+                names = reload()
+            except RuntimeError as e:
+                print(f"hammerblade: {e}", file=sys.stderr)
+            else:
+                if names:
+                    print(f"hammerblade: {', '.join(names)} reloaded in {time.perf_counter() - start:.1f} s", file=sys.stderr)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel files: loaded, launched by name, bound to operators, replaced while the program runs; and what goes wrong."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not (shutil.which(os.environ.get("CXX", "c++").split()[0]) or shutil.which("g++")), reason="no C++ compiler to compile kernels with")
+
+BETTER = """
+#include <facula_hb/kernel.h>
+template <class T>
+void {name}(hb::Out<T> out, hb::In<T> a, T factor) {{
+  hb::map(out, [&](T x) {{ return {body}; }}, a);
+}}
+HB_KERNEL({name}, "", HB_NUMBERS)
+"""
+PORT = """
+#include <kernel_common.hpp>
+extern "C" {
+__attribute__((noinline)) int tensorlib_vincr(hb_tensor_t* t0, hb_tensor_t* t1, float* by) {
+  HBTensor<float> out(t0), in(t1);
+  float amount = *by;
+  hb_tiled_foreach([amount](float x) { return x + amount; }, out, in);
+  if (__bsg_id == 0) bsg_printf("added %d\\n", (int)amount);
+  g_barrier.sync();
+  return 0;
+}
+HB_EMUL_REG_KERNEL(tensorlib_vincr, hb_tensor_t*, hb_tensor_t*, float*)
+}
+"""
+
+
+def write(path, text):
+    path.write_text(text)
+    os.utime(path, ns=(time.time_ns(), time.time_ns()))  # another time even where the file system's clock is coarse
+
+
+def test_a_file_of_ones_own_and_its_next_version(torch, tmp_path):
+    file = tmp_path / "scaled.cpp"
+    write(file, BETTER.format(name="scaled", body="x * factor"))
+    assert set(torch.hammerblade.load(file)) == {"tensorlib_scaled", "tensorlib_scaled_Int", "tensorlib_scaled_Long"}
+    x, out = torch.arange(100.0).hammerblade(), torch.empty(100, device="hammerblade")
+    torch.hammerblade.launch("tensorlib_scaled", out, x, 3)
+    assert torch.equal(out.cpu(), torch.arange(100.0) * 3)
+    n = torch.arange(5).hammerblade()
+    m = torch.empty_like(n)
+    torch.hammerblade.launch("tensorlib_scaled_Long", m, n, 2)
+    assert m.cpu().tolist() == [0, 2, 4, 6, 8]
+
+    assert torch.hammerblade.reload() == []
+    write(file, BETTER.format(name="scaled", body="x + factor"))
+    start = time.perf_counter()
+    assert "tensorlib_scaled" in torch.hammerblade.reload()
+    print(f"reloaded in {time.perf_counter() - start:.2f} s")
+    torch.hammerblade.launch("tensorlib_scaled", out, x, 3)
+    assert torch.equal(out.cpu(), torch.arange(100.0) + 3)
+
+    write(file, BETTER.format(name="scaled", body="x + no_such_thing"))
+    with pytest.raises(RuntimeError, match="no_such_thing"):
+        torch.hammerblade.reload()
+    torch.hammerblade.launch("tensorlib_scaled", out, x, 4)  # the old one stays
+    assert torch.equal(out.cpu(), torch.arange(100.0) + 4)
+
+
+def test_every_pointwise_kernel_equals_its_formula_on_made_up_arguments(torch, tmp_path):
+    file = tmp_path / "scaled2.cpp"
+    write(file, BETTER.format(name="scaled2", body="x * factor"))
+    torch.hammerblade.load(file)
+    assert torch.hammerblade.verify("tensorlib_scaled2", lambda a, f: a * f) == 20
+    assert torch.hammerblade.verify("tensorlib_scaled2_Long", lambda a, f: a * f) == 20
+    with pytest.raises(AssertionError, match="tensorlib_scaled2, example 0"):
+        torch.hammerblade.verify("tensorlib_scaled2", lambda a, f: a * f + 1)
+    for name in ["exp", "sigmoid", "tanh", "neg", "abs", "maximum", "mul", "sign", "round", "floor", "eq", "lt"]:
+        torch.hammerblade.verify(f"tensorlib_{name}", getattr(torch, name), examples=4)
+    assert torch.hammerblade.verify("tensorlib__softmax", make=lambda r: [torch.randn(r.randint(1, 9), r.randint(1, 9)), 1, False], examples=4) == 4
+
+
+def test_a_kernel_takes_an_operator_over(torch, tmp_path):
+    file = tmp_path / "halved.cpp"
+    write(file, '#include <facula_hb/kernel.h>\\ntemplate <class T>\\nvoid halved(hb::Out<T> out, hb::In<T> a) { hb::map(out, [](T x) { return x / 2; }, a); }\\nHB_KERNEL(halved, "", HB_FLOATS)\\n'.replace("\\n", "\n"))
+    torch.hammerblade.load(file)
+    x = torch.tensor([1.0, -4.0]).hammerblade()
+    want = torch.tensor([1.0, -4.0]).sigmoid()
+    torch.testing.assert_close(x.sigmoid().cpu(), want)
+    torch.hammerblade.bind("aten::sigmoid", "tensorlib_halved")
+    try:
+        assert x.sigmoid().cpu().tolist() == [0.5, -2.0]
+        torch.testing.assert_close(x.double().float().tanh().cpu(), torch.tensor([1.0, -4.0]).tanh())
+    finally:
+        torch.hammerblade.bind("aten::sigmoid", None)
+    torch.testing.assert_close(x.sigmoid().cpu(), want)
+
+
+def test_a_file_of_the_port(torch, tmp_path):
+    file = tmp_path / "kernel_vincr.cpp"
+    write(file, PORT)
+    assert torch.hammerblade.load(file) == ["tensorlib_vincr"]
+    x = torch.arange(50.0).hammerblade()
+    out = torch.empty_like(x)
+    torch.hammerblade.echo(False)
+    torch.hammerblade.launch("tensorlib_vincr", out, x, 2.0)
+    torch.hammerblade.echo(True)
+    assert torch.equal(out.cpu(), torch.arange(50.0) + 2)
+    assert torch.hammerblade.printed() == "(0,0) added 2\n"
+    with torch.hammerblade.mode("check"):
+        torch.hammerblade.launch("tensorlib_vincr", out, x, 5.0)
+    assert torch.equal(out.cpu(), torch.arange(50.0) + 5)
+    torch.hammerblade.bind("aten::add.Scalar", None)  # nothing was bound: nothing happens
+
+
+def test_bad_launches(torch):
+    x, y = torch.ones(4, device="hammerblade"), torch.ones(4, device="hammerblade", dtype=torch.int32)
+    with pytest.raises(RuntimeError, match="there is no kernel tensorlib_sigmoidd .*nearest is tensorlib_sigmoid"):
+        torch.hammerblade.launch("tensorlib_sigmoidd", x, x)
+    with pytest.raises(RuntimeError, match="takes 3 arguments, but was given 1"):
+        torch.hammerblade.launch("tensorlib_sigmoid", x)
+    with pytest.raises(RuntimeError, match="argument 1 of tensorlib_sigmoid is a tensor of float32, but was given one of int32"):
+        torch.hammerblade.launch("tensorlib_sigmoid", x, y)
+    with pytest.raises(RuntimeError, match="device"):
+        torch.hammerblade.launch("tensorlib_sigmoid", x, torch.ones(4))
+    with pytest.raises(RuntimeError, match="No such file"):
+        torch.hammerblade.load("/nowhere/kernel.cpp")
+    with pytest.raises(RuntimeError, match="64"):
+        torch.hammerblade.tiles(100, 1)
+    with pytest.raises(RuntimeError, match="fast"):
+        torch.hammerblade.mode("slow")
+    with pytest.raises(RuntimeError, match="no kernel tensorlib_none"):
+        torch.hammerblade.bind("aten::sigmoid", "tensorlib_none")
+    assert (x + x).cpu().tolist() == [2.0] * 4  # nothing of this hurt
+
+
+def test_bad_index_and_memory(torch):
+    table = torch.ones(4, 2).hammerblade()
+    with pytest.raises(IndexError, match="9"):
+        torch.nn.functional.embedding(torch.tensor([1, 9]).hammerblade(), table)
+    assert torch.nn.functional.embedding(torch.tensor([1, 3]).hammerblade(), table).sum().item() == 4
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.empty(2**33, device="hammerblade")
+    big = torch.empty(2**27, device="hammerblade")
+    del big
+    assert torch.empty(2**27, device="hammerblade").numel() == 2**27
+
+
+HANGS = """
+#include <kernel_common.hpp>
+extern "C" {
+__attribute__((noinline)) int tensorlib_hangs(hb_tensor_t* t0) {
+  (void)t0;
+  if (__bsg_id != 0) g_barrier.sync();
+  return 0;
+}
+HB_EMUL_REG_KERNEL(tensorlib_hangs, hb_tensor_t*)
+}
+"""
+
+
+def test_a_kernel_that_hangs_is_ended(torch, tmp_path):
+    file = tmp_path / "hangs.cpp"
+    write(file, HANGS)
+    torch.hammerblade.load(file)
+    torch.hammerblade.watchdog(1)
+    try:
+        with pytest.raises(RuntimeError, match="barrier"):
+            torch.hammerblade.launch("tensorlib_hangs", torch.ones(2, device="hammerblade"))
+    finally:
+        torch.hammerblade.watchdog(60)
+    assert torch.ones(3, device="hammerblade").sum().item() == 3
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
+def test_gdb_stops_in_the_kernel(torch, tmp_path):
+    file = tmp_path / "stops.cpp"
+    write(file, BETTER.format(name="stops", body="x * factor"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import facula as torch, os, time\n"
+        f"torch.hammerblade.load({str(file)!r})\n"
+        "x = torch.ones(4).hammerblade()\n"
+        "_ = x.sigmoid()\n"
+        f"t = open({str(file)!r}).read(); open({str(file)!r}, 'w').write(t.replace('x * factor', 'x - factor'))\n"
+        f"os.utime({str(file)!r}, ns=(time.time_ns() + 10**9,) * 2)\n"
+        "assert torch.hammerblade.reload()\n"
+        "torch.hammerblade.launch('tensorlib_stops', x, x, 2.0)\n"
+    )
+    command = ["gdb", "-q", "-batch", "-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off", "-ex", "handle SIGSEGV nostop noprint pass", "-ex", "b tensorlib_sigmoid", "-ex", "b tensorlib_stops",
+               "-ex", "r", "-ex", "bt 1", "-ex", "delete 1", "-ex", "c", "-ex", "bt 3", "-ex", "list", "-ex", "kill", "--args", sys.executable, str(program)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+    if "ptrace" in done.stderr and "not permitted" in done.stderr:
+        pytest.skip("this container does not let gdb trace a process")
+    assert "Breakpoint 1" in done.stdout and "tensorlib_sigmoid" in done.stdout, done.stdout + done.stderr
+    assert "tensorlib_stops" in done.stdout.partition("Breakpoint 1")[2] and "stops.cpp" in done.stdout, done.stdout

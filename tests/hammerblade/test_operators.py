@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every operator of the PyTorch port: the device against the CPU, results and gradients, on meshes of four sizes and in both
+modes. Nothing may fall back to the CPU (conftest.py makes that an error)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+MESHES = [(1, 1), (2, 2), (4, 4), (16, 8)]
+
+
+def same(torch, got, want, what=""):
+    if isinstance(want, (tuple, list)):
+        assert len(got) == len(want)
+        for g, w in zip(got, want, strict=True):
+            same(torch, g, w, what)
+        return
+    assert got.device.type == "hammerblade", what
+    assert got.dtype == want.dtype and got.shape == want.shape, what
+    torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=5e-5, equal_nan=True, msg=lambda m: f"{what}: {m}")
+
+
+def check(torch, function, *inputs):
+    """The function of the inputs on both devices, and the gradients of a sum of it."""
+
+    def run(device):
+        leaves = [x.to(device).requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x.to(device) if isinstance(x, torch.Tensor) else x for x in inputs]
+        out = function(*leaves)
+        outs = [o for o in (out if isinstance(out, (tuple, list)) else [out]) if o.requires_grad]
+        if outs:
+            total = sum((o * (i + 2)).sum() for i, o in enumerate(outs))
+            total.backward()
+        return out, [x.grad for x in leaves if isinstance(x, torch.Tensor) and x.grad is not None]
+
+    (got, got_grads), (want, want_grads) = run("hammerblade"), run("cpu")
+    same(torch, got, want, "result")
+    same(torch, got_grads, want_grads, "gradient")
+
+
+def data(torch, *shape, low=-2.0, high=2.0, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32))
+
+
+def ints(torch, *shape, low=-5, high=6, dtype="int32", seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).integers(low, high, shape).astype(dtype))
+
+
+# ---- pointwise: name, whether the operand is positive
+UNARY = ["abs", "ceil", "exp", "floor", "neg", "reciprocal", "round", "sigmoid", "sign", "tanh", "relu", "erf", "sin", "cos", "square", "trunc"]
+POSITIVE = ["log", "sqrt", "rsqrt"]
+IN_PLACE = ["exp_", "tanh_", "relu_", "reciprocal_", "neg_", "abs_", "sigmoid_", "zero_"]
+BINARY = ["add", "sub", "mul", "div", "maximum", "minimum", "max", "lt", "le", "gt", "ge", "eq", "ne", "pow", "remainder"]
+OTHERS = {
+    "clamp": lambda t, x: x.clamp(-0.5, 1.0),
+    "clamp_min": lambda t, x: x.clamp_min(0.25),
+    "clamp_max": lambda t, x: x.clamp_max(0.25),
+    "clamp_": lambda t, x: x.clone().clamp_(-1, 1),
+    "threshold": lambda t, x: t.nn.functional.threshold(x, 0.1, 20.0),
+    "hardtanh": lambda t, x: t.nn.functional.hardtanh(x),
+    "gelu": lambda t, x: t.nn.functional.gelu(x),
+    "silu": lambda t, x: t.nn.functional.silu(x),
+    "leaky_relu": lambda t, x: t.nn.functional.leaky_relu(x),
+    "softplus": lambda t, x: t.nn.functional.softplus(x),
+    "scalars": lambda t, x: (2 - x) * 3 + x / 4 - 1,
+    "alpha": lambda t, x: t.add(x, x.exp(), alpha=0.5),
+    "where": lambda t, x: t.where(x > 0, x, x * 0.1),
+    "masked_fill": lambda t, x: x.masked_fill(x < 0, 7.0),
+    "fill_": lambda t, x: x.clone().fill_(3.5),
+    "clone": lambda t, x: x.clone(),
+    "view": lambda t, x: x.view(-1, 2) * 2,
+    "as_strided": lambda t, x: x.as_strided((3, 2), (2, 1), 1) + 1,
+    "unfold": lambda t, x: x.unfold(0, 2, 1) * 1,
+    "select": lambda t, x: x.select(1, 1).exp(),
+    "expand": lambda t, x: x[:1].expand(5, x.size(1)) + 1,
+    "transpose": lambda t, x: x.t().contiguous(),
+    "permuted": lambda t, x: x.t() + x.t().flip(0),
+    "narrowed": lambda t, x: x[::2, 1:].exp(),
+    "cumulated in place": lambda t, x: x.clone().add_(x).mul_(2).sub_(1).div_(3),
+    "sum": lambda t, x: x.sum(),
+    "sum 0": lambda t, x: x.sum(0),
+    "sum 1": lambda t, x: x.sum(1, keepdim=True),
+    "sum all dims": lambda t, x: x.sum((0, 1)),
+    "mean": lambda t, x: x.mean(),
+    "mean 0": lambda t, x: x.mean(0),
+    "mean 1": lambda t, x: x.mean(1),
+    "prod": lambda t, x: x.prod(),
+    "max dim": lambda t, x: x.max(1),
+    "min dim": lambda t, x: x.min(0),
+    "argmax": lambda t, x: x.argmax(1),
+    "max all": lambda t, x: x.max(),
+    "min all": lambda t, x: x.min(),
+    "any": lambda t, x: (x > 1).any(1),
+    "all": lambda t, x: (x > -9).all(),
+    "var": lambda t, x: x.var(1),
+    "norm": lambda t, x: x.norm(),
+    "log_softmax": lambda t, x: t.log_softmax(x, 1),
+    "log_softmax 0": lambda t, x: t.log_softmax(x, 0),
+    "softmax": lambda t, x: t.softmax(x, -1),
+    "index_select": lambda t, x: x.index_select(1, t.tensor([2, 0, 2], device=x.device)),
+    "index 1": lambda t, x: x[t.tensor([1, 0, 1], device=x.device)],
+    "index 2": lambda t, x: x[t.tensor([1, 0], device=x.device), t.tensor([2, 1], device=x.device)],
+    "index_add": lambda t, x: x.clone().index_add(0, t.tensor([1, 1], device=x.device), x[:2]),
+    "index_put": lambda t, x: x.clone().index_put((t.tensor([1, 0], device=x.device),), x[:2], accumulate=True),
+    "gather": lambda t, x: x.gather(1, t.tensor([[0, 2], [1, 1]], device=x.device)),
+    "scatter_add": lambda t, x: t.zeros_like(x).scatter_add(1, t.tensor([[0, 0, 2]], device=x.device), x[:1, :3]),
+    "eye": lambda t, x: t.eye(3, 4, device=x.device),
+    "arange": lambda t, x: t.arange(2.0, 9.0, 1.5, device=x.device),
+    "zeros": lambda t, x: t.zeros(3, 2, device=x.device),
+    "full": lambda t, x: t.full((3,), 2.5, device=x.device),
+    "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, (x.size(1),)),
+    "tril": lambda t, x: x.tril(),
+}  # fmt: skip
+
+# ---- several operands: function, shapes
+SEVERAL = {
+    "add": (lambda t, a, b: a + b, (3, 5), (3, 5)),
+    "broadcast": (lambda t, a, b: a * b, (3, 1, 5), (4, 1)),
+    "addcmul": (lambda t, a, b, c: t.addcmul(a, b, c, value=0.5), (3, 5), (3, 5), (3, 5)),
+    "addcdiv": (lambda t, a, b: t.addcdiv(a, a, b.abs() + 1, value=0.5), (3, 5), (3, 5)),
+    "lerp": (lambda t, a, b: t.lerp(a, b, 0.3), (7,), (7,)),
+    "mm": (lambda t, a, b: a @ b, (17, 33), (33, 5)),
+    "mm transposed": (lambda t, a, b: a.t() @ b.t(), (33, 17), (5, 33)),
+    "addmm": (lambda t, a, b, c: t.addmm(c, a, b, beta=0.5, alpha=2.0), (7, 40), (40, 9), (9,)),
+    "bmm": (lambda t, a, b: t.bmm(a, b), (3, 4, 20), (3, 20, 6)),
+    "mv": (lambda t, a, b: a @ b, (9, 40), (40,)),
+    "dot": (lambda t, a, b: t.dot(a, b), (100,), (100,)),
+    "linear": (lambda t, a, b, c: t.nn.functional.linear(a, b, c), (5, 12), (4, 12), (4,)),
+    "cat": (lambda t, a, b: t.cat([a, b]), (2, 3), (4, 3)),
+    "cat 1": (lambda t, a, b: t.cat([a, b, a], 1), (2, 3), (2, 1)),
+    "stack": (lambda t, a, b: t.stack([a, b], 1), (2, 3), (2, 3)),
+    "conv2d": (lambda t, a, b, c: t.nn.functional.conv2d(a, b, c), (2, 3, 9, 9), (5, 3, 3, 3), (5,)),
+    "conv2d strided": (lambda t, a, b: t.nn.functional.conv2d(a, b, stride=2, padding=1), (2, 3, 9, 8), (6, 3, 3, 3)),
+    "conv2d wide": (lambda t, a, b: t.nn.functional.conv2d(a, b, padding=2), (1, 2, 5, 40), (3, 2, 5, 5)),
+    "conv2d dilated": (lambda t, a, b: t.nn.functional.conv2d(a, b, dilation=2), (1, 2, 9, 9), (3, 2, 3, 3)),
+    "conv2d groups": (lambda t, a, b: t.nn.functional.conv2d(a, b, groups=2), (1, 4, 6, 6), (6, 2, 3, 3)),
+    "conv2d 1x1": (lambda t, a, b: t.nn.functional.conv2d(a, b, stride=2), (2, 4, 6, 6), (3, 4, 1, 1)),
+    "conv1d": (lambda t, a, b: t.nn.functional.conv1d(a, b), (2, 3, 11), (4, 3, 3)),
+    "conv_transpose2d": (lambda t, a, b: t.nn.functional.conv_transpose2d(a, b, stride=2), (1, 3, 4, 4), (3, 2, 3, 3)),
+    "max_pool2d": (lambda t, a: t.nn.functional.max_pool2d(a, 2), (2, 3, 8, 8)),
+    "max_pool2d indices": (lambda t, a: t.nn.functional.max_pool2d(a, 3, 2, 1, return_indices=True)[0], (2, 3, 7, 7)),
+    "avg_pool2d": (lambda t, a: t.nn.functional.avg_pool2d(a, 2), (2, 3, 8, 8)),
+    "adaptive_avg_pool2d": (lambda t, a: t.nn.functional.adaptive_avg_pool2d(a, 1), (2, 3, 4, 4)),
+    "batch_norm": (lambda t, a, b, c: t.nn.functional.batch_norm(a, None, None, b, c, training=True), (4, 3, 5, 5), (3,), (3,)),
+    "batch_norm 1d": (lambda t, a: t.nn.functional.batch_norm(a, None, None, training=True), (6, 3)),
+    "batch_norm eval": (lambda t, a, b, c: t.nn.functional.batch_norm(a, t.zeros_like(b), t.ones_like(c) * 2, b, c), (4, 3, 5), (3,), (3,)),
+    "layer_norm": (lambda t, a, b, c: t.nn.functional.layer_norm(a, (6,), b, c), (4, 5, 6), (6,), (6,)),
+    "cdist": (lambda t, a, b: t.cdist(a, b), (5, 4), (3, 4)),
+    "mse_loss": (lambda t, a, b: t.nn.functional.mse_loss(a, b), (4, 3), (4, 3)),
+    "l1_loss": (lambda t, a, b: t.nn.functional.l1_loss(a, b), (4, 3), (4, 3)),
+    "bce_with_logits": (lambda t, a, b: t.nn.functional.binary_cross_entropy_with_logits(a, b.detach().sigmoid()), (4, 3), (4, 3)),
+    "attention": (lambda t, a, b, c: t.nn.functional.scaled_dot_product_attention(a, b, c), (2, 3, 5, 4), (2, 3, 5, 4), (2, 3, 5, 4)),
+}  # fmt: skip
+
+
+def every_case():
+    for name in [*UNARY, *POSITIVE]:
+        yield f"{name}", lambda t, n=name: check(t, lambda x: getattr(t, n)(x), data(t, 3, 70, low=0.1 if n in POSITIVE else -2.0))
+    for name in IN_PLACE:
+        yield name, lambda t, n=name: check(t, lambda x: getattr(x.detach().clone(), n)(), data(t, 4, 5, low=0.5))
+    for name in BINARY:
+        yield f"{name} of two", lambda t, n=name: check(t, lambda a, b: getattr(t, n)(a, b), data(t, 5, 7, low=0.3), data(t, 5, 7, low=0.3, seed=1))
+    for name in ["add", "sub", "mul", "max", "remainder", "lt", "bitwise_and"]:
+        for dtype in ["int32", "int64"]:
+            yield f"{name} {dtype}", lambda t, n=name, d=dtype: check(t, lambda a, b: getattr(t, n)(a, b), ints(t, 5, 7, dtype=d), ints(t, 5, 7, low=1, dtype=d, seed=1))
+    for name, function in OTHERS.items():
+        yield name, lambda t, f=function: check(t, lambda x: f(t, x), data(t, 4, 6))
+    for name, (function, *shapes) in SEVERAL.items():
+        yield f"{name} ({len(shapes)})", lambda t, f=function, s=shapes: check(t, lambda *x: f(t, *x), *(data(t, *shape, seed=i) for i, shape in enumerate(s)))
+    for reduction in ["none", "mean", "sum"]:
+        for weighted in [False, True]:
+            yield f"nll_loss {reduction} {weighted}", lambda t, r=reduction, w=weighted: nll(t, r, w)
+    yield "cross_entropy", lambda t: check(t, lambda x, y: t.nn.functional.cross_entropy(x, y, ignore_index=2), data(t, 6, 5), ints(t, 6, low=0, high=5, dtype="int64"))
+    yield "embedding", lambda t: check(t, lambda w, i: t.nn.functional.embedding(i, w), data(t, 9, 5), ints(t, 3, 4, low=0, high=9, dtype="int64"))
+    yield "embedding padding", lambda t: check(t, lambda w, i: t.nn.functional.embedding(i, w, padding_idx=2), data(t, 9, 5), ints(t, 3, 4, low=0, high=4, dtype="int64"))
+    yield "logical", lambda t: check(t, lambda a: ~(a > 0) & (a < 3) | (a == 4), ints(t, 5, 9))
+    yield "prod of integers", lambda t: check(t, lambda a: (a.prod(1), a.sum(0), a.sum()), ints(t, 3, 4))
+
+
+def nll(t, reduction, weighted):
+    weight = data(t, 5, low=0.1) if weighted else None
+    target = ints(t, 6, low=0, high=5, dtype="int64")
+    check(t, lambda x: t.nn.functional.nll_loss(t.log_softmax(x, 1), target.to(x.device), None if weight is None else weight.to(x.device), reduction=reduction), data(t, 6, 5))
+
+
+CASES = dict(every_case())
+
+
+@pytest.mark.parametrize("mesh", MESHES, ids=lambda m: f"{m[0]}x{m[1]}")
+def test_operators_equal_the_cpu(torch, mesh):
+    torch.hammerblade.tiles(*mesh)
+    failed = []
+    for name, case in CASES.items():
+        try:
+            case(torch)
+        except Exception as e:
+            failed.append(f"{name}: {type(e).__name__}: {str(e)[:300]}")
+    assert not failed, "\n".join(failed)
+
+
+IN_CHECK_MODE = ["exp", "add of two", "mul int64", "sum", "sum 0", "max dim", "mm (2)", "conv2d (3)", "max_pool2d (1)", "batch_norm (3)", "log_softmax", "nll_loss mean False",
+                 "embedding", "cat 1 (2)", "gather", "scatter_add", "where", "permuted", "layer_norm (3)", "index_select", "cdist (2)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_check_mode_finds_nothing_wrong_with_the_kernels(torch, seed):
+    torch.hammerblade.tiles(4, 2)
+    with torch.hammerblade.mode("check", seed=seed):
+        for name in IN_CHECK_MODE:
+            CASES[name](torch)
+
+
+TYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"]
+
+
+def test_casts_between_all_types(torch):
+    x = torch.tensor([[0.0, 1.0, 2.5], [3.0, 100.0, 0.0]])
+    for first in TYPES:
+        for second in TYPES:
+            want = x.to(getattr(torch, first)).to(getattr(torch, second))
+            got = x.to(getattr(torch, first)).hammerblade().to(getattr(torch, second))
+            same(torch, got, want, f"{first} to {second}")
+            same(torch, x.to(getattr(torch, first)).hammerblade().t().to(getattr(torch, second)), want.t(), f"{first} to {second}, transposed")
+
+
+def test_conformance(torch):
+    from facula import conformance
+
+    torch.backends.set_fallback_mode("count")
+    card = conformance.run("hammerblade", families=["copy", "map", "reduce", "matmul", "gather", "scatter"])
+    assert "failed:" not in conformance.text(card), conformance.text(card)
+
+
+# ---- hypothesis, as the port has it: any shape and layout
+shapes = st.lists(st.integers(1, 5), min_size=1, max_size=4)
+
+
+@settings(deadline=None, max_examples=15, derandomize=True)
+@given(st.data(), shapes, st.sampled_from(["add", "sub", "mul", "div"]), st.sampled_from(MESHES))
+def test_any_layout(torch, draw, shape, op, mesh):
+    torch.hammerblade.tiles(*mesh)
+    order = draw.draw(st.permutations(range(len(shape))))
+    step = draw.draw(st.integers(1, 2))
+    values = draw.draw(st.lists(st.floats(-128, 128, width=32).filter(lambda v: abs(v) > 0.001), min_size=4, max_size=4))
+    base = torch.tensor(values * (np.prod(shape) * step)).reshape(*shape[:-1], -1)[..., :: step * 2 if step > 1 else 1][..., : shape[-1]]
+
+    def run(x):
+        y = x.permute(order)
+        return getattr(torch, op)(y, y[:1] + 300), y.sum(), y.sum(0), y.contiguous()
+
+    got, want = run(base.hammerblade_ll()), run(base)
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g.cpu(), w, rtol=1e-4, atol=1e-2)
+
+
+def test_random_numbers_do_not_depend_on_the_mesh(torch):
+    seen = []
+    for mesh in MESHES:
+        torch.hammerblade.tiles(*mesh)
+        torch.manual_seed(3)
+        a = torch.empty(1000, device="hammerblade").uniform_(-1, 3)
+        b = torch.empty(1000, device="hammerblade").bernoulli_(0.25)
+        c = torch.empty(1000, device="hammerblade", dtype=torch.int32).random_(0, 10)
+        d = torch.randn(1000, device="hammerblade")
+        seen.append([x.cpu() for x in (a, b, c, d)])
+    for other in seen[1:]:
+        for x, y in zip(seen[0], other, strict=True):
+            assert torch.equal(x, y)
+    a, b, c, d = seen[0]
+    assert -1 <= a.min() and a.max() < 3 and abs(a.mean() - 1) < 0.2
+    assert set(b.tolist()) == {0.0, 1.0} and abs(b.mean() - 0.25) < 0.06
+    assert 0 <= c.min() and c.max() == 9
+    assert abs(d.mean()) < 0.15 and abs(d.std() - 1) < 0.1
+
+
+def test_dropout(torch):
+    x = torch.ones(400, device="hammerblade")
+    y = torch.nn.functional.dropout(x, 0.5)
+    assert set(y.cpu().tolist()) == {0.0, 2.0}
+    assert torch.equal(torch.nn.functional.dropout(x, 0.5, training=False).cpu(), torch.ones(400))
