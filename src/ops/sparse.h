@@ -17,6 +17,7 @@ void define_sparse_rows(std::span<const OpDef> defs);
 inline IntSpan sparse_sizes(const Tensor& coo) {
   return coo.sizes().first(static_cast<size_t>(sparse_parts(coo).sparse_dim()));
 }
+Dims flat_sizes(IntSpan sizes, int64_t sparse_dim);  // with the sparse dimensions as one
 inline Tensor index_select(const Tensor& t, int64_t dim, const Tensor& index) {
   return call<"aten::index_select", Tensor>(t, dim, index);
 }
@@ -30,9 +31,10 @@ inline Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool righ
 }
 inline Tensor int64(const Tensor& t) { return to_dtype(t, DType::Int64); }
 
-Tensor coalesced(const Tensor& coo);                                      // itself if it is
-Tensor as_coo(const Tensor& sparse);                                      // itself if it is
-Tensor as_layout(const Tensor& sparse, Layout layout);                    // COO, CSR or CSC
+Tensor entries_of_compressed(const Tensor& compressed, const Tensor& plain, Layout layout);  // rows and columns
+Tensor coalesced(const Tensor& coo);                                                         // itself if it is
+Tensor as_coo(const Tensor& sparse);                                                         // itself if it is
+Tensor as_layout(const Tensor& sparse, Layout layout);                                       // COO, CSR or CSC
 Tensor with_values(const Tensor& sparse, const Tensor& values);           // the same entries with other values
 Tensor recorded_with_values(const Tensor& sparse, const Tensor& values);  // the same as an operator, for derivatives
 Tensor to_strided(const Tensor& sparse);

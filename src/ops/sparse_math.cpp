@@ -35,8 +35,7 @@ Tensor add_to_strided(const Tensor& self, const Tensor& sparse, const Scalar& al
            " can't be cast to the desired output type ", info(self.dtype()).legacy);
   const Tensor coo = as_coo(sparse);
   const SparseParts& p = sparse_parts(coo);
-  Dims flat{checked_numel(sparse_sizes(coo))};
-  for (int64_t d = 1; d < p.values.dim(); ++d) flat.push_back(p.values.size(d));
+  const Dims flat = flat_sizes(self.sizes(), p.sparse_dim());
   const Tensor at = positions(coo), values = to_dtype(p.values, type);
   if (in_place && self.is_contiguous()) {
     call<"aten::index_add_", Tensor>(view(self, flat), 0, at, values, alpha);

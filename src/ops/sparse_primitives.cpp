@@ -2,16 +2,12 @@
 // The loops of sparse tensors, as operators on plain ones: the CPU has kernels (backends/cpu/sparse.cpp), a device may
 // bring its own by name, and otherwise they are gathers, sums and scatters there. None has a derivative: operators on
 // sparse tensors do.
-#include "define/row.h"
 #include "ops/register.h"
-#include "plan/sparse.h"
+#include "ops/sparse.h"
 
 namespace fc {
 namespace {
 
-Tensor index_select(const Tensor& t, int64_t dim, const Tensor& index) {
-  return call<"aten::index_select", Tensor>(t, dim, index);
-}
 Tensor index_add(const Tensor& into, const Tensor& index, const Tensor& values) {
   return call<"aten::index_add", Tensor>(into, 0, index, values, Scalar(1));
 }
@@ -46,12 +42,9 @@ Two coalesce_entries(const Tensor& flat, const Tensor& values, int64_t) {
 }
 
 Two common(const Tensor& a, const Tensor& b) {
-  const auto search = [&](bool right) {
-    return call<"aten::searchsorted.Tensor", Tensor>(b, a, false, right, std::optional<std::string_view>(), Tensor());
-  };
-  const Tensor at = search(false);
+  const Tensor at = searchsorted(b, a);
   const Tensor hit =
-      reshape(call<"aten::nonzero", Tensor>(call<"aten::ne.Tensor", Tensor>(search(true), at)), Dims{-1});
+      reshape(call<"aten::nonzero", Tensor>(call<"aten::ne.Tensor", Tensor>(searchsorted(b, a, true), at)), Dims{-1});
   return {hit, index_select(at, 0, hit)};
 }
 
@@ -59,8 +52,7 @@ Tensor compress(const Tensor& rows, int64_t size) {
   const Tensor limits =
       call<"aten::arange", Tensor>(Scalar(size + 1), std::optional<DType>(DType::Int64), std::optional<Layout>(),
                                    std::optional<Device>(rows.device()), std::optional<bool>());
-  return call<"aten::searchsorted.Tensor", Tensor>(rows, limits, false, false, std::optional<std::string_view>(),
-                                                   Tensor());
+  return searchsorted(rows, limits);
 }
 Tensor decompress(const Tensor& compressed, int64_t entries) {
   const Tensor counts = sub(slice(compressed, 0, 1, {}), slice(compressed, 0, 0, -1));

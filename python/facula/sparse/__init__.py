@@ -3,7 +3,7 @@
 
 import functools
 
-from facula import _C
+from facula import _C, _missing
 from facula._tensor import Tensor
 
 __all__ = ["addmm", "check_sparse_tensor_invariants", "mm", "sum", "softmax", "log_softmax", "as_sparse_gradcheck"]
@@ -236,3 +236,6 @@ def _rebuilt(layout, data):
         is_coalesced = data[3] if len(data) == 4 else None
         return sparse_coo_tensor(indices, values, size, check_invariants=True, is_coalesced=is_coalesced)
     return sparse_compressed_tensor(*data, layout=layout, check_invariants=True)
+
+
+__getattr__ = _missing.missing(__name__)
