@@ -12,7 +12,7 @@ if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=thread' "$build/CMakeCache.txt
     tests/test_observe.py tests/test_random.py tests/backends/test_backward.py tests/backends/test_streams.py
 fi
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.txt"; then
-  set -- --ignore tests/build --ignore tests/fx --ignore tests/machine --ignore tests/nn --ignore tests/optim \
+  set -- --ignore tests/build --ignore tests/fx --ignore tests/hammerblade/test_lint.py --ignore tests/machine --ignore tests/nn --ignore tests/optim \
     --ignore tests/test_benchmarks.py --ignore tests/test_command_line.py --ignore tests/test_docs.py \
     --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py \
     --ignore tests/test_process.py --ignore tests/test_programs.py --ignore tests/test_pytree.py \

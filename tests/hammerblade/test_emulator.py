@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).parent
 SOUND, DEFECTIVE = KERNELS / "sound.so", KERNELS / "defective.so"
 MODES = ["fast", "check"]
 MESHES = [(1, 1), (2, 2), (4, 4), (16, 8)]
+SANITIZER = ["-fsanitize=address,undefined"] if os.environ.get("FACULA_SANITIZED") == "address" else []
 
 
 @pytest.fixture(autouse=True)
@@ -327,12 +328,41 @@ with Device(SOUND, (4, 4)) as d:
 def test_a_host_program_of_cuda_lite(tmp_path):
     program = tmp_path / "vector_add"
     headers = HERE.parent.parent / "src/backends/hammerblade/include/host"
-    sanitizer = ["-fsanitize=address,undefined"] if os.environ.get("FACULA_SANITIZED") == "address" else []
-    subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *sanitizer, f"-I{headers}", HERE / "cpp/vector_add.c", "-o", program, f"-L{PACKAGE}", "-lfacula_hb", f"-Wl,-rpath,{PACKAGE}"], check=True)  # fmt: skip
+    subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZER, f"-I{headers}", HERE / "cpp/vector_add.c", "-o", program, f"-L{PACKAGE}", "-lfacula_hb", f"-Wl,-rpath,{PACKAGE}"], check=True)  # fmt: skip
     kernel = HERE / "cpp/kernel_vector_add.cpp"
     for mode in MODES:  # a .cpp is compiled when it is loaded
         done = subprocess.run([program, kernel], capture_output=True, text=True, env={**os.environ, "FACULA_HB_MODE": mode})
         assert done.stdout == "3 x 2 groups of 2 x 2: passed, cycle 0\n", done
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="no compiler")
+def test_the_device_functions_of_the_port(tmp_path):
+    program = tmp_path / "offload"
+    headers = HERE.parent.parent / "src/backends/hammerblade/include/host"
+    subprocess.run(["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", *SANITIZER, f"-I{headers}", HERE / "cpp/offload.cpp", "-o", program, f"-L{PACKAGE}", "-lfacula_hb", f"-Wl,-rpath,{PACKAGE}"], check=True)  # fmt: skip
+    done = subprocess.run([program], capture_output=True, text=True, env={**os.environ, "FACULA_HB_PROGRAM": str(SOUND)})
+    assert done.stdout == "HammerBlade error: Invalid input: loops takes 2 arguments (int*, uint32_t), but was given 1\n", done
+
+
+def test_threads_launch_one_after_the_other():
+    import threading
+
+    with Device(SOUND, (4, 4)) as d:
+        blocks = [d.put("60i", *[0] * 60) for _ in range(4)]
+        handles = [Device(SOUND, (4, 4)) for _ in blocks]
+
+        def work(own, block):
+            for _ in range(20):
+                own.launch("loops", block, 60)
+
+        threads = [threading.Thread(target=work, args=pair) for pair in zip(handles, blocks)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(d.read(block, "60i") == (20 * 111111,) * 60 for block in blocks)
+        for own in handles:
+            own.close()
 
 
 def test_kernels_that_do_not_compile(tmp_path):

@@ -48,7 +48,6 @@ struct CheckTile {
   uint32_t budget = 0;              // accesses until another tile gets its turn
   uint32_t depth = 0;
   uintptr_t calls[64] = {};
-  uintptr_t lowest_sp = 0;
   uintptr_t wrote_pc = 0;  // the first write to DRAM since the last barrier
 };
 

@@ -267,6 +267,7 @@ void Engine::run_wave(Wave& wave) {
       else active_.wait(busy);
     }
   }
+  wave.launch->library->restore();  // for whoever loads it once more
   std::lock_guard lock(watch_);
   watched_ = nullptr;
 }

@@ -123,7 +123,6 @@ class Engine {
     double watchdog_seconds = 60;
     size_t scratchpad_bytes = 4096;
     uint32_t reduction_buffer = 0;
-    bool multiply_high = false;
   };
   // Runs it to its end. Throws Error with the finding's sentence.
   void run(const Launch& launch, const Options& options);

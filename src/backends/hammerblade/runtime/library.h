@@ -35,9 +35,10 @@ class Library {
   bool is_variable(uintptr_t address) const;
   // Where in a tile's copy the variable at `address` lies.
   size_t offset_of(uintptr_t address) const;
-  void reset(uint8_t* copy) const;      // as the library was loaded
-  void put(const uint8_t* copy) const;  // what the code sees, from a copy
-  void fetch(uint8_t* copy) const;      // and back
+  void reset(uint8_t* copy) const;                // as the library was loaded
+  void put(const uint8_t* copy) const;            // what the code sees, from a copy
+  void fetch(uint8_t* copy) const;                // and back
+  void restore() const { put(initial_.data()); }  // what the code sees, as the library was loaded
 
   // A symbol that the library exports besides kernels (a table of registrations), or null.
   void* symbol(const char* name) const;

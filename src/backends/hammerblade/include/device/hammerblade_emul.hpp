@@ -100,7 +100,7 @@ struct MakeIndices<0, i...> {
   typedef Indices<i...> type;
 };
 
-// Compilers may drop a qualifier or a reference from the parameter types that the macro lists; the function's own count.
+// The parameters' types are the function's own.
 template <class R, class... A, size_t... i>
 inline void call(R (*kernel)(A...), const uint32_t* argv, Indices<i...>) {
   (void)argv;
