@@ -2,12 +2,13 @@
 // A sparse tensor is a tensor whose storage holds no elements but other tensors: where its elements are, and which.
 // Its layer bit (layer::Sparse) keeps it away from kernels of strided tensors; those that know it read its parts here.
 //
-// COO:      indices [sparse_dim, nnz] int64, values [nnz, dense sizes…]. Entries may repeat (they add up) unless coalesced.
+// COO:      indices [sparse_dim, nnz] int64, values [nnz, dense sizes…]. Entries may repeat, and add up, unless
+//           coalesced.
 // CSR, CSC: compressed [rows + 1], indices [nnz] (both int64 or both int32), values [nnz, dense sizes…].
 //
 // Parts are never changed: an operator that writes to a sparse tensor gives it others. The tensors inside are strided,
-// on one device, without history, and never handed out themselves (part() makes an alias), so their sizes stay what they
-// were. Their elements do not: whoever reads indices checks them again.
+// on one device, without history, and never handed out themselves (part() makes an alias), so their sizes stay what
+// they were. Their elements do not: whoever reads indices checks them again.
 #pragma once
 #include "core/tensor.h"
 

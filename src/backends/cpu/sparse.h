@@ -9,8 +9,8 @@
 namespace fc::cpu {
 
 struct SparseKernels {
-  // y[j] = sum over k < n of values[k] * dense[columns[k] * width + j], j < width, in order of k. Says the first k whose
-  // column is not in [0, rows), or n.
+  // y[j] = sum over k < n of values[k] * dense[columns[k] * width + j], j < width, in order of k. Says the first k
+  // whose column is not in [0, rows), or n.
   int64_t (*row)(const void* values, const int64_t* columns, int64_t n, const void* dense, int64_t rows, int64_t width,
                  void* y);
   // The sum of a[j] * b[j], j < n: in lanes, then pairwise.
