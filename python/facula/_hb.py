@@ -90,11 +90,9 @@ def _command(library: Library, machine: dict[str, str]) -> list[str]:
     found = compiler()
     if found is None:
         sys.exit("facula hb lint: no RISC-V compiler is installed, so nothing was checked (Debian: apt-get install clang, or gcc-riscv64-unknown-elf)")
-    device = pathlib.Path(library.text("folder", "device"))
-    formulas = [p for p in (device.parents[3], device.parents[4] / "include") if (p / "kernels" / "formula.h").exists() or (p / "facula").is_dir()]
     return [*found, f"-march={machine['core.isa']}", "-mabi=ilp32f", "-O2", "-g1", "-std=c++20", "-ffreestanding", "-fno-exceptions", "-fno-rtti",
             "-fno-threadsafe-statics", "-fstack-usage", f"-Dbsg_global_X={machine['tiles.x']}", f"-Dbsg_global_Y={machine['tiles.y']}",
-            "-isystem", library.text("folder", "bare"), f"-I{device}", *(f"-I{p}" for p in formulas)]  # fmt: skip
+            "-isystem", library.text("folder", "bare"), *(f"-I{p}" for p in library.text("folder", "headers").splitlines())]  # fmt: skip
 
 
 def _sizes(path: pathlib.Path) -> tuple[dict[str, int], int]:

@@ -20,8 +20,6 @@ int main() {
     if (n != 111111) return 1;
   try {
     offload_kernel("loops", {data});
-  } catch (const std::runtime_error& e) {
-    std::printf("%s\n", e.what());
-  }
+  } catch (const std::runtime_error& e) { std::printf("%s\n", e.what()); }
   return 0;
 }

@@ -320,7 +320,13 @@ HB_EXPORT long facula_hb_folder(const char* which, char* out, size_t size) {
                 {"library", &at.library}};
     for (const auto& row : rows)
       if (strcmp(which, row.name) == 0) return *row.folder;
-    throw Error(HB_MC_INVALID, fc::hb::format("folders are device, host, bare, machines and library, not %s", which));
+    if (strcmp(which, "headers") == 0) {
+      std::string all;
+      for (const std::string& folder : at.headers) all += (all.empty() ? "" : "\n") + folder;
+      return all;
+    }
+    throw Error(HB_MC_INVALID,
+                fc::hb::format("folders are device, headers, host, bare, machines and library, not %s", which));
   });
 }
 HB_EXPORT void facula_hb_counters(facula_hb_counters_t* out) {

@@ -29,7 +29,7 @@ struct Machine {
   int64_t icache_bytes = 4096, icache_block_bytes = 16;
   int64_t dram_address = 0x80000000, tile_address = 0x40000000, group_address = 0x20000000;
   int64_t vcache_banks = 32, vcache_sets = 64, vcache_ways = 8, vcache_line_bytes = 128;
-  int64_t dram_bytes = 0x40000000, dram_channels = 2, dram_banks = 16;
+  int64_t dram_bytes = 0x80000000, dram_channels = 2, dram_banks = 16;
   int64_t ruche = 3, input_fifo = 2, hop_cycles = 1;
   std::string barrier_kind = "software";
   int64_t barrier_cycles = 120;

@@ -55,11 +55,11 @@ void Memory::open(uint64_t address, uint64_t bytes) {
                          "(the machine has it at 0x%llx; ulimit -v, or other libraries, may forbid it)",
                          static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address)));
     span_ = room;
-    limit_ = std::min(bytes, span_);
+    limit_ = std::min(bytes, span_ - page);  // the address behind the last byte is one too
     give(base_, limit_);
     return;
   }
-  uint64_t limit = std::min(bytes, span_);
+  uint64_t limit = std::min(bytes, span_ - page);
   if (limit > limit_) {
     give(base_ + limit_, limit - limit_);
   } else if (limit < limit_) {

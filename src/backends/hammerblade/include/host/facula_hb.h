@@ -28,8 +28,8 @@ long facula_hb_compile_command(const char* mode, const char* output, const char*
 /* Runs it. What the compiler said when it fails is the error's sentence. */
 int facula_hb_compile(const char* mode, const char* output, const char* const* sources, size_t count);
 
-/* Folders of this installation: "device" and "host" headers, "bare" headers for a compiler without a library,
- * "machines", "library" (where libfacula_hb lies). */
+/* Folders of this installation: "device" and "host" headers, "headers" (all that kernels include from, one a line),
+ * "bare" headers for a compiler without a library, "machines", "library" (where libfacula_hb lies). */
 long facula_hb_folder(const char* which, char* out, size_t size);
 
 typedef struct {

@@ -62,7 +62,8 @@ inline void DMA_device_to_host(void* dst, const void* src, uint32_t bytes) {
 // One group of all tiles; blocks until it is done.
 inline void offload_kernel(const char* kernel, std::vector<eva_t> args) {
   hb_mc_device_t& d = device();
-  check(hb_mc_kernel_enqueue(&d, hb_mc_dimension(1, 1), d.mesh->dim, kernel, static_cast<uint32_t>(args.size()), args.data()));
+  check(hb_mc_kernel_enqueue(&d, hb_mc_dimension(1, 1), d.mesh->dim, kernel, static_cast<uint32_t>(args.size()),
+                             args.data()));
   check(hb_mc_device_tile_groups_execute(&d));
 }
 
