@@ -9,8 +9,9 @@ import pathlib
 import subprocess
 import sys
 
-# Objects that are not ours, and the sampler, which is preloaded into programs in order to start before them.
-FOREIGN = ("nanobind", "facula_sampler.dir")
+# Objects that are not ours, the sampler, which is preloaded into programs in order to start before them, and kernels of
+# check mode: -fsanitize=thread adds a constructor that calls __tsan_init, which is empty here.
+FOREIGN = ("nanobind", "facula_sampler.dir", "_check.dir")
 
 
 def main():
