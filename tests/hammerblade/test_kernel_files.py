@@ -146,6 +146,17 @@ def test_bad_index_and_memory(torch):
     assert torch.empty(2**27, device="hammerblade").numel() == 2**27
 
 
+def test_a_machine_that_cannot_be_read(torch, tmp_path):
+    bad = tmp_path / "bad.machine"
+    bad.write_text("[tiles]\nx = many\n")
+    with pytest.raises(RuntimeError, match="bad.machine:2"):
+        torch.hammerblade.machine(bad)
+    assert torch.hammerblade.machine() == "pod_X1Y1_ruche_X16Y8"
+    program = "import facula as torch; torch.ones(2, device='hammerblade')"
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "FACULA_HB_MACHINE": str(bad)}, capture_output=True, text=True)
+    assert done.returncode == 1 and "bad.machine:2" in done.stderr, done.stderr
+
+
 HANGS = """
 #include <kernel_common.hpp>
 extern "C" {

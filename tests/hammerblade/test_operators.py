@@ -278,3 +278,16 @@ def test_dropout(torch):
     y = torch.nn.functional.dropout(x, 0.5)
     assert set(y.cpu().tolist()) == {0.0, 2.0}
     assert torch.equal(torch.nn.functional.dropout(x, 0.5, training=False).cpu(), torch.ones(400))
+
+
+def test_sparse_products(torch):
+    torch.manual_seed(1)
+    dense = torch.where(torch.rand(7, 9) < 0.3, torch.randn(7, 9), 0.0)
+    other = torch.randn(9, 4)
+    coo = dense.to_sparse()
+    moved = torch.sparse_coo_tensor(coo.indices().hammerblade(), coo.values().hammerblade(), (7, 9), is_coalesced=True)
+    same(torch, torch.sparse.mm(moved, other.hammerblade()), dense @ other, "coo")
+    csr = dense.to_sparse_csr()
+    moved = torch.sparse_csr_tensor(csr.crow_indices().hammerblade(), csr.col_indices().hammerblade(), csr.values().hammerblade(), (7, 9))
+    same(torch, moved @ other.hammerblade(), dense @ other, "csr")
+    same(torch, moved @ other[:, 0].contiguous().hammerblade(), dense @ other[:, 0], "mv")

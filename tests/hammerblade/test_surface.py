@@ -107,3 +107,13 @@ def test_events_name_the_kernels(torch):
     with torch.dispatch.observe(lambda e: seen.append(e.name), ["launch"]):
         _ = x.exp()
     assert "tensorlib_exp" in seen, seen
+
+
+def test_accesses_are_observed_in_check_mode(torch):
+    x = torch.arange(100.0).hammerblade()
+    with torch.hammerblade.mode("check"), torch.hammerblade.accesses() as seen:
+        _ = x.exp()
+    assert (seen.loads, seen.stores) == (100, 100)
+    with torch.hammerblade.accesses() as seen:
+        _ = x.exp()
+    assert (seen.loads, seen.stores) == (0, 0)  # fast mode looks at nothing

@@ -157,6 +157,23 @@ def watchdog(seconds: float) -> None:
     _call("watchdog", float(seconds))
 
 
+class Accesses:
+    """How often kernels loaded from and stored to device memory."""
+
+    loads = stores = 0
+
+
+@contextlib.contextmanager
+def accesses() -> Iterator[Accesses]:
+    """`with accesses() as seen:` counts what kernels written with facula_hb/kernel.h load and store in check mode."""
+    seen = Accesses()
+    _call("accesses", True)
+    try:
+        yield seen
+    finally:
+        seen.loads, seen.stores = map(int, _call("accesses", False).split())
+
+
 @contextlib.contextmanager
 def watch(interval: float = 0.2) -> Iterator[None]:
     """`with watch():` reloads kernel files as they are saved. What does not compile is said on standard error."""

@@ -23,33 +23,55 @@ int word_of(int dtype) {  // the integer type that moves elements of a type
 
 }  // namespace
 
-HammerBlade::HammerBlade(const fc_host& host)
-    : fb::Backend(host), device_(Device::get()), fault_(device_.device_malloc(8)) {
-  device_.memset_device(fault_, 0, 8);
+HammerBlade::State::State() : device(Device::get()) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    fb::fail("the device's kernels were compiled for processors with AVX2 and FMA, which this one lacks");
+#endif
+  library = std::make_unique<Library>();
+  fault = device.device_malloc(8);
+  device.memset_device(fault, 0, 8);
+}
+
+// A machine that cannot be opened is told by the first use: loading a backend has no words for it.
+HammerBlade::HammerBlade(const fc_host& host) : fb::Backend(host) {
+  try {
+    state_ = std::make_unique<State>();
+  } catch (const std::exception& e) { broken_ = e.what(); }
+}
+
+HammerBlade::State& HammerBlade::state() const {
+  if (!state_) fb::fail(broken_);
+  return *state_;
+}
+
+const char* const* HammerBlade::operators() {
+  static const char* const none[] = {nullptr};
+  return state_ ? library().operators() : none;
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 std::string HammerBlade::describe(fc_context&) {
-  const fc::hb::Dimension t = device_.tiles();
-  return "HammerBlade " + device_.machine().name + ", " + std::to_string(t.x) + " x " + std::to_string(t.y) +
-         " tiles, emulated, mode " + (device_.mode() == fc::hb::Mode::Check ? "check" : "fast");
+  const fc::hb::Dimension t = device().tiles();
+  return "HammerBlade " + device().machine().name + ", " + std::to_string(t.x) + " x " + std::to_string(t.y) +
+         " tiles, emulated, mode " + (device().mode() == fc::hb::Mode::Check ? "check" : "fast");
 }
 
 void* HammerBlade::alloc(fc_context&, size_t bytes) {
   try {
-    return reinterpret_cast<void*>(static_cast<uintptr_t>(device_.device_malloc(bytes)));
+    return reinterpret_cast<void*>(static_cast<uintptr_t>(device().device_malloc(bytes)));
   } catch (const fc::hb::Error& e) {
     if (e.status() == HB_MC_NOMEM) fb::fail(e.what(), FC_OUT_OF_MEMORY);
     throw;
   }
 }
 
-void HammerBlade::free(fc_context&, void* data, size_t) { device_.device_free(eva(data)); }
+void HammerBlade::free(fc_context&, void* data, size_t) { device().device_free(eva(data)); }
 
 void HammerBlade::copy_bytes(fc_context& c, void* dst, const void* src, size_t bytes, fc_copy_kind kind, bool) {
-  if (kind == FC_HOST_TO_DEVICE) return device_.memcpy_host_to_device(eva(dst), src, bytes);
-  if (kind == FC_DEVICE_TO_HOST) return device_.memcpy_device_to_host(dst, eva(src), bytes);
+  if (kind == FC_HOST_TO_DEVICE) return device().memcpy_host_to_device(eva(dst), src, bytes);
+  if (kind == FC_DEVICE_TO_HOST) return device().memcpy_device_to_host(dst, eva(src), bytes);
   // On the device a kernel moves it: words where it can.
   const int dtype = bytes % 4 == 0 && eva(dst) % 4 == 0 && eva(src) % 4 == 0 ? FC_INT32 : FC_UINT8;
   const int64_t item = item_size(dtype), n = static_cast<int64_t>(bytes) / item;
@@ -60,7 +82,7 @@ void HammerBlade::copy_bytes(fc_context& c, void* dst, const void* src, size_t b
 }
 
 void HammerBlade::fill_bytes(fc_context&, void* data, uint8_t value, size_t bytes) {
-  device_.memset_device(eva(data), value, bytes);
+  device().memset_device(eva(data), value, bytes);
 }
 
 const char* const* HammerBlade::counter_names() {
@@ -70,38 +92,38 @@ const char* const* HammerBlade::counter_names() {
 }
 
 void HammerBlade::counters(fc_context&, uint64_t* values) {
-  const fc::hb::Counters c = device_.counters();
+  const fc::hb::Counters c = device().counters();
   for (uint64_t value : {c.launches, c.tiles, c.packet_bytes, c.copies, c.copied_bytes, c.allocations, c.frees,
                          c.allocated_bytes, c.peak_bytes})
     *values++ = value;
 }
 
 void HammerBlade::memory_info(fc_context&, uint64_t* free, uint64_t* total) {
-  *total = static_cast<uint64_t>(device_.machine().dram_bytes);
-  *free = *total - std::min(*total, device_.counters().allocated_bytes);
+  *total = static_cast<uint64_t>(device().machine().dram_bytes);
+  *free = *total - std::min(*total, device().counters().allocated_bytes);
 }
 
 // ---- families ------------------------------------------------------------------------------------------------------
 
 const Kernel* HammerBlade::copy_kernel(int to, int from) const {
   if (to == from) to = from = word_of(to);
-  return library_.find(FC_FAMILY_COPY, to, from);
+  return library().find(FC_FAMILY_COPY, to, from);
 }
 
 const Kernel* HammerBlade::scatter_kernel(int opcode, int dtype) const {
-  return library_.find(FC_FAMILY_SCATTER, opcode, opcode == FC_SCATTER_SET ? word_of(dtype) : dtype);
+  return library().find(FC_FAMILY_SCATTER, opcode, opcode == FC_SCATTER_SET ? word_of(dtype) : dtype);
 }
 
 void HammerBlade::launch(fc_context& c, const Kernel& kernel, const Packet& packet, uint64_t bytes) {
-  device_.offload_kernel(kernel.name, packet);
+  device().offload_kernel(kernel.name, packet);
   report_launch(c, kernel.name.c_str(), 0, bytes);
 }
 
 void HammerBlade::check_fault() {
   uint32_t words[2];
-  device_.memcpy_device_to_host(words, fault_, sizeof words);
+  device().memcpy_device_to_host(words, fault(), sizeof words);
   if (!words[0]) return;
-  device_.memset_device(fault_, 0, sizeof words);
+  device().memset_device(fault(), 0, sizeof words);
   fb::fail("index " + std::to_string(static_cast<int32_t>(words[1])) + " is out of range", FC_BAD_INDEX);
 }
 
@@ -115,11 +137,11 @@ bool HammerBlade::supports(const fc_query& q) {
   switch (q.family) {
     case FC_FAMILY_COPY: return copy_kernel(q.dtype[0], q.layout[1] == FC_LAYOUT_NUMBER ? q.dtype[0] : q.dtype[1]);
     case FC_FAMILY_MAP:
-    case FC_FAMILY_REDUCE: return library_.find(q.family, q.opcode, q.compute);
-    case FC_FAMILY_MATMUL: return library_.find(q.family, 0, q.compute);
-    case FC_FAMILY_GATHER: return library_.find(q.family, 0, word_of(q.dtype[0])) && q.dtype[2] == FC_INT64;
+    case FC_FAMILY_REDUCE: return library().find(q.family, q.opcode, q.compute);
+    case FC_FAMILY_MATMUL: return library().find(q.family, 0, q.compute);
+    case FC_FAMILY_GATHER: return library().find(q.family, 0, word_of(q.dtype[0])) && q.dtype[2] == FC_INT64;
     case FC_FAMILY_SCATTER: return scatter_kernel(q.opcode, q.dtype[0]) && q.dtype[2] == FC_INT64;
-    case FC_FAMILY_RANDOM: return library_.find(q.family, q.opcode == FC_RANDOM_INTEGER, q.dtype[0]);
+    case FC_FAMILY_RANDOM: return library().find(q.family, q.opcode == FC_RANDOM_INTEGER, q.dtype[0]);
     default: return false;
   }
 }
@@ -166,7 +188,7 @@ void HammerBlade::copy(fc_context& c, const fc_copy& k) {
 }
 
 void HammerBlade::map(fc_context& c, const fc_map& k) {
-  const Kernel* kernel = library_.find(FC_FAMILY_MAP, k.opcode, k.compute);
+  const Kernel* kernel = library().find(FC_FAMILY_MAP, k.opcode, k.compute);
   if (!kernel) fb::fail("no kernel for this formula", FC_UNSUPPORTED);
   const hb::Parameter* types = kernel->row->parameters;
   Walk w(k.ndim, k.shape);
@@ -194,7 +216,7 @@ void HammerBlade::map(fc_context& c, const fc_map& k) {
 }
 
 void HammerBlade::reduce(fc_context& c, const fc_reduce& k) {
-  const Kernel* kernel = library_.find(FC_FAMILY_REDUCE, k.opcode, k.compute);
+  const Kernel* kernel = library().find(FC_FAMILY_REDUCE, k.opcode, k.compute);
   if (!kernel) fb::fail("no kernel for this reduction", FC_UNSUPPORTED);
   const hb::Parameter* types = kernel->row->parameters;
   const bool extreme = types[1].kind == hb::kChanged;
@@ -227,7 +249,7 @@ void HammerBlade::reduce(fc_context& c, const fc_reduce& k) {
     pack_integer(p, FC_INT32, reduced);
     pack_integer(p, FC_INT32, results);
   } else {
-    const int64_t parts = std::max<int64_t>(1, std::min(device_.tiles().area() / results, per_result / 16));
+    const int64_t parts = std::max<int64_t>(1, std::min(device().tiles().area() / results, per_result / 16));
     View partial;
     partial.ndim = 1;
     partial.size[0] = parts > 1 ? results * parts : 0;
@@ -244,7 +266,7 @@ void HammerBlade::reduce(fc_context& c, const fc_reduce& k) {
 }
 
 void HammerBlade::matmul(fc_context& c, const fc_matmul& k) {
-  const Kernel* kernel = library_.find(FC_FAMILY_MATMUL, 0, k.dtype);
+  const Kernel* kernel = library().find(FC_FAMILY_MATMUL, 0, k.dtype);
   if (!kernel) fb::fail("no kernel multiplies matrices of this type", FC_UNSUPPORTED);
   auto view = [&](void* data, int64_t rows, int64_t columns, int64_t batch, int64_t row, int64_t column) {
     const int64_t sizes[] = {k.batch, rows, columns}, strides[] = {batch, row, column};
@@ -267,7 +289,7 @@ void HammerBlade::gather(fc_context& c, const fc_gather& k) {
   const int64_t step = k.ndim ? w.side[1].stride[k.dim] / item_size(k.in.dtype) : 1;
   if (k.ndim) w.side[1].stride[k.dim] = 0;
   w.merge(0, w.ndim);
-  indexed(c, *library_.find(FC_FAMILY_GATHER, 0, word_of(k.out.dtype)), w, k.in_size, step, nullptr);
+  indexed(c, *library().find(FC_FAMILY_GATHER, 0, word_of(k.out.dtype)), w, k.in_size, step, nullptr);
 }
 
 void HammerBlade::scatter(fc_context& c, const fc_scatter& k) {
@@ -294,13 +316,14 @@ void HammerBlade::indexed(fc_context& c, const Kernel& kernel, const Walk& w, in
   pack(p, w.view(2));
   pack_integer(p, FC_INT64, size);
   pack_integer(p, FC_INT64, step);
-  p.word(fault_);
+  p.word(fault());
+  std::lock_guard lock(state().indexing);
   launch(c, kernel, p, w.bytes());
   check_fault();
 }
 
 void HammerBlade::random(fc_context& c, const fc_random& k) {
-  const Kernel* kernel = library_.find(FC_FAMILY_RANDOM, k.opcode == FC_RANDOM_INTEGER, k.out.dtype);
+  const Kernel* kernel = library().find(FC_FAMILY_RANDOM, k.opcode == FC_RANDOM_INTEGER, k.out.dtype);
   if (!kernel) fb::fail("no kernel draws numbers of this type", FC_UNSUPPORTED);
   Walk w(k.ndim, k.shape);  // in their order: element i is made from counter offset + i
   w.add(k.out);

@@ -41,7 +41,7 @@ class HammerBlade final : public fb::Backend {
   void random(fc_context&, const fc_random&) override;
 
   // ---- operators, functions
-  const char* const* operators() override { return library_.operators(); }
+  const char* const* operators() override;
   bool run_operator(fc_context&, const char* name, const fc_value* args, int n_args, fc_value* results,
                     int n_results) override;
   const char* const* functions() override;
@@ -64,9 +64,20 @@ class HammerBlade final : public fb::Backend {
   void run(fc_context&, const Kernel&, Binding&);
   void launch_by_name(fc_context&, const fc_value* args, int n_args);
 
-  Device& device_;
-  Library library_;
-  fc::hb::Eva fault_;  // two words of device memory: whether a kernel met a bad index, and which
+  struct State {
+    State();
+    Device& device;
+    std::unique_ptr<Library> library;
+    fc::hb::Eva fault;    // two words of device memory: whether a kernel met a bad index, and which
+    std::mutex indexing;  // held from a launch that may write them until they are read
+  };
+  State& state() const;
+  Device& device() const { return state().device; }
+  Library& library() const { return *state().library; }
+  fc::hb::Eva fault() const { return state().fault; }
+
+  std::unique_ptr<State> state_;
+  std::string broken_;
 };
 
 }  // namespace hammerblade

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs call by name (torch.hammerblade stands on it): launches, kernel files, the machine, the mode, prints.
+#include <atomic>
+
+#include "backends/hammerblade/runtime/observe.h"
 #include "plugin.h"
 
 namespace hammerblade {
 namespace {
+
+// Accesses of kernels in check mode, counted while somebody asks for it.
+std::atomic<uint64_t> loads{0}, stores{0};
+
+void count_access(const volatile void*, uint32_t, bool is_store, const void*) {
+  (is_store ? stores : loads).fetch_add(1, std::memory_order_relaxed);
+}
 
 struct Arguments {
   const char* function;
@@ -71,6 +81,8 @@ const char* const* HammerBlade::functions() {
       "mode(['fast' or 'check', seed]): chooses the mode; returns mode and seed",
       "printed(): what the tiles of the last launch printed, '(x,y) text' a line",
       "echo(on): whether device prints go to standard error",
+      "accesses(on): counts loads and stores of kernels in check mode from now on, or no longer; returns 'loads "
+      "stores'",
       "watchdog(seconds): how long a launch may stand still; 0: for ever",
       nullptr};
   return all;
@@ -82,38 +94,38 @@ void HammerBlade::call(fc_context& c, const char* function, const fc_value* args
   if (f == "launch") return launch_by_name(c, args, n_args);
   if (f == "load") {
     a.count(1, 1);
-    give_text(result, lines(library_.load(a.text(0))));
+    give_text(result, lines(library().load(a.text(0))));
     return host.claims_changed("hammerblade");
   }
   if (f == "reload") {
     a.count(0, 0);
-    const auto names = library_.reload();
+    const auto names = library().reload();
     give_text(result, lines(names));
     if (!names.empty()) host.claims_changed("hammerblade");
     return;
   }
   if (f == "bind") {
     a.count(2, 2);
-    library_.bind(a.text(0), a.text(1));
+    library().bind(a.text(0), a.text(1));
     return host.claims_changed("hammerblade");
   }
   if (f == "kernels") {
     a.count(0, 0);
     std::vector<std::string> all;
-    for (const Kernel* k : library_.kernels())
+    for (const Kernel* k : library().kernels())
       all.push_back(k->name + "\t" + (k->row ? k->row->op : "") + "\t" + k->file + "\t" + parameters_of(*k));
     return give_text(result, lines(all));
   }
   if (f == "machine") {
     a.count(0, 1);
-    if (n_args) device_.select_machine(a.text(0));
-    return give_text(result, device_.machine().name);
+    if (n_args) device().select_machine(a.text(0));
+    return give_text(result, device().machine().name);
   }
   if (f == "tiles") {
     a.count(0, 2);
     if (n_args == 1) fb::fail("tiles takes x and y, or nothing");
-    if (n_args) device_.set_tiles({dimension(a, 0), dimension(a, 1)});
-    const fc::hb::Dimension t = device_.tiles();
+    if (n_args) device().set_tiles({dimension(a, 0), dimension(a, 1)});
+    const fc::hb::Dimension t = device().tiles();
     return give_text(result, std::to_string(t.x) + " " + std::to_string(t.y));
   }
   if (f == "mode") {
@@ -123,27 +135,35 @@ void HammerBlade::call(fc_context& c, const char* function, const fc_value* args
       if (mode != "fast" && mode != "check") a.wrong(0, "'fast' or 'check'");
       const int64_t seed = n_args > 1 ? a.integer(1) : 1;
       if (seed < 0 || seed > UINT32_MAX) a.wrong(1, "a seed from 0 to 2^32 - 1");
-      device_.set_mode(mode == "fast" ? fc::hb::Mode::Fast : fc::hb::Mode::Check, static_cast<uint32_t>(seed));
+      device().set_mode(mode == "fast" ? fc::hb::Mode::Fast : fc::hb::Mode::Check, static_cast<uint32_t>(seed));
     }
-    return give_text(result, std::string(device_.mode() == fc::hb::Mode::Fast ? "fast" : "check") + " " +
-                                 std::to_string(device_.seed()));
+    return give_text(result, std::string(device().mode() == fc::hb::Mode::Fast ? "fast" : "check") + " " +
+                                 std::to_string(device().seed()));
   }
   if (f == "printed") {
     a.count(0, 0);
     std::string text;
-    for (const auto& p : device_.prints())
+    for (const auto& p : device().prints())
       text += "(" + std::to_string(p.tile.x) + "," + std::to_string(p.tile.y) + ") " + p.text +
               (p.text.ends_with('\n') ? "" : "\n");
     return give_text(result, text);
   }
   if (f == "echo") {
     a.count(1, 1);
-    return device_.set_echo(a.integer(0) != 0);
+    return device().set_echo(a.integer(0) != 0);
+  }
+  if (f == "accesses") {
+    a.count(1, 1);
+    const bool on = a.integer(0) != 0;
+    fc::hb::observe_accesses(on ? count_access : nullptr);
+    const std::string text = std::to_string(loads) + " " + std::to_string(stores);
+    if (on) loads = stores = 0;
+    return give_text(result, text);
   }
   if (f == "watchdog") {
     a.count(1, 1);
     if (!(a.number(0) >= 0)) a.wrong(0, "a number of seconds, or 0");
-    return device_.set_watchdog(a.number(0));
+    return device().set_watchdog(a.number(0));
   }
   fb::fail("the backend has no function " + f, FC_UNSUPPORTED);
 }

@@ -84,7 +84,7 @@ bool HammerBlade::bind(fc_context& c, const Kernel& kernel, Binding& b) {
     const std::string place = "argument " + std::to_string(i) + " of " + kernel.name;
     const bool from_results = p.kind == hb::kOut && b.results;
     if (p.kind == hb::kFault) {
-      b.packet.word(fault_);
+      b.packet.word(fault());
       b.fault = true;
       continue;
     }
@@ -161,8 +161,13 @@ bool HammerBlade::bind(fc_context& c, const Kernel& kernel, Binding& b) {
 }
 
 void HammerBlade::run(fc_context& c, const Kernel& kernel, Binding& b) {
-  launch(c, kernel, b.packet, b.bytes);
-  if (b.fault) check_fault();
+  if (b.fault) {
+    std::lock_guard lock(state().indexing);
+    launch(c, kernel, b.packet, b.bytes);
+    check_fault();
+  } else {
+    launch(c, kernel, b.packet, b.bytes);
+  }
   for (const Binding::Back& back : b.back) copy(c, copy_of(back.to, back.from));
 }
 
@@ -229,7 +234,7 @@ bool pack_port(Packet& p, const fc_value& v, const std::string& type) {
 
 bool HammerBlade::run_operator(fc_context& c, const char* name, const fc_value* args, int n_args, fc_value* results,
                                int n_results) {
-  const auto* kernels = library_.find_operator(name);
+  const auto* kernels = library().find_operator(name);
   if (!kernels) return false;
   std::vector<hb::Call::Argument> arguments;
   for (int i = 0; i < n_args; ++i) arguments.push_back(seen(args[i]));
@@ -262,9 +267,9 @@ bool HammerBlade::run_operator(fc_context& c, const char* name, const fc_value* 
 
 void HammerBlade::launch_by_name(fc_context& c, const fc_value* args, int n_args) {
   if (n_args < 1 || args[0].tag != FC_TAG_STRING) fb::fail("launch takes a kernel's name, then its arguments");
-  const Kernel* kernel = library_.find(std::string(args[0].u.text));
+  const Kernel* kernel = library().find(std::string(args[0].u.text));
   if (!kernel) {
-    device_.kernel_signature(args[0].u.text);  // says what there is
+    device().kernel_signature(args[0].u.text);  // says what there is
     fb::fail("there is no kernel " + std::string(args[0].u.text));
   }
   Binding b{args + 1, n_args - 1, nullptr, 0};

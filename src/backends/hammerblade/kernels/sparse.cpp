@@ -57,18 +57,6 @@ void _sparse_sampled_mm(hb::DenseOut<float> out, hb::DenseIn<int64_t> indices, h
   });
 }
 
-void _sparse_flat_index(hb::DenseOut<int64_t> out, hb::DenseIn<int64_t> indices, hb::Ints size, hb::Fault fault) {
-  hb::each(out.numel, [&](int32_t e) {
-    int64_t flat = 0;
-    for (int32_t d = 0; d < size.n; ++d) {
-      const int64_t at = hb::load(indices.data + d * out.numel + e);
-      if (at < 0 || at >= size[d]) return fault.bad_index(at);
-      flat = flat * size[d] + at;
-    }
-    hb::store(out.data + e, flat);
-  });
-}
-
 // Where each row begins among sorted entries, and the row of each entry.
 void _sparse_compress(hb::DenseOut<int64_t> out, hb::DenseIn<int64_t> rows, hb::Ignored) {
   hb::each(out.numel, [&](int32_t row) {
@@ -119,6 +107,5 @@ int32_t given(const hb::Call& c, int32_t, int64_t* size) {
 HB_KERNEL_SIZED(_sparse_csr_mm, "aten::_sparse_csr_mm", rows_by_columns)
 HB_KERNEL_SIZED(_sparse_coo_mm, "aten::_sparse_coo_mm", given_rows_by_columns)
 HB_KERNEL_SIZED(_sparse_sampled_mm, "aten::_sparse_sampled_mm", entries)
-HB_KERNEL_SIZED(_sparse_flat_index, "aten::_sparse_flat_index", entries)
 HB_KERNEL_SIZED(_sparse_compress, "aten::_sparse_compress", one_more)
 HB_KERNEL_SIZED(_sparse_decompress, "aten::_sparse_decompress", given)
