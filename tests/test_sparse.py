@@ -138,6 +138,8 @@ def test_hidden_operators_check_their_arguments(torch):
         lambda: ops._sparse_compress(torch.tensor([1, 0]), 2),
         lambda: ops._sparse_decompress(torch.tensor([0, 5, 2]), 2),
         lambda: ops._sparse_coo_tensor_unsafe(torch.eye(2).to_sparse(), torch.ones(2), [2, 2]),
+        lambda: ops._coalesce(torch.ones(2)),
+        lambda: ops._sparse_addmm(torch.ones(1), torch.ones(2, 3), torch.ones(3, 2)),
     ):
         with pytest.raises((IndexError, RuntimeError)):
             call()

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sparse.h"
 
-#include "core/error.h"
-
 namespace fc {
 
 std::string_view to_string(Layout layout) {

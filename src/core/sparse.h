@@ -10,6 +10,7 @@
 // on one device, without history, and never handed out themselves (part() makes an alias), so their sizes stay what
 // they were. Their elements do not: whoever reads indices checks them again.
 #pragma once
+#include "core/error.h"
 #include "core/tensor.h"
 
 namespace fc {
@@ -30,7 +31,11 @@ class SparseParts final : public Storage {
 };
 
 inline bool is_sparse(const Tensor& t) { return t.defined() && t.impl().is_sparse(); }
-inline const SparseParts& sparse_parts(const Tensor& t) { return static_cast<const SparseParts&>(*t.impl().storage()); }
+// Throws for a strided tensor: operators on sparse ones are reached by name with any.
+inline const SparseParts& sparse_parts(const Tensor& t) {
+  FC_CHECK(is_sparse(t), "expected a sparse tensor, but got a strided one");
+  return static_cast<const SparseParts&>(*t.impl().storage());
+}
 inline Layout layout_of(const Tensor& t) { return is_sparse(t) ? sparse_parts(t).layout : Layout::Strided; }
 inline bool is_coo(const Tensor& t) { return layout_of(t) == Layout::SparseCoo; }
 inline bool is_compressed(const Tensor& t) { return layout_of(t) > Layout::SparseCoo; }

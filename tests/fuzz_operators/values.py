@@ -8,7 +8,8 @@ ITEM = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 1, 1)))
 NUMPY = {"bool": "bool_", "float16": "float16", "float32": "float32", "float64": "float64", "complex64": "complex64", "int64": "int64",
          "int32": "int32", "uint8": "uint8", "int16": "int16", "int8": "int8"}  # fmt: skip
 FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-LAYOUTS = ("contiguous", "transposed", "step", "offset", "expanded", "overlapping", "channels_last", "misaligned", "readonly")
+LAYOUTS = ("contiguous", "transposed", "step", "offset", "expanded", "overlapping", "channels_last", "misaligned", "readonly",
+           "sparse", "sparse_csr", "repeated")
 LARGE = 2**31  # no tensor of so many elements is made, except without memory
 
 # Text that a program needs before it may use a name.
@@ -154,6 +155,12 @@ class Tensor:
         if self.layout == "readonly" and self.count:
             size = self.count * ITEM[self.dtype]
             return f"torch.frombuffer(mmap.mmap(-1, {size}, access=mmap.ACCESS_READ), dtype=torch.{self.dtype}).reshape({list(shape)})"
+        if self.layout == "sparse_csr" and rank == 2:
+            return self.filled(shape) + ".to_sparse_csr()"
+        if self.layout.startswith("sparse") and rank and self.count:
+            return self.filled(shape) + ".to_sparse()"
+        if self.layout == "repeated" and rank and self.count:  # sparse, with three entries for one element
+            return f"torch.sparse_coo_tensor(torch.zeros({rank}, 3, dtype=torch.int64), torch.ones(3, dtype=torch.{self.dtype}), {list(shape)})"
         return self.filled(shape)
 
     @property
