@@ -16,9 +16,9 @@ if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.tx
     --ignore tests/test_benchmarks.py --ignore tests/test_command_line.py --ignore tests/test_docs.py \
     --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py \
     --ignore tests/test_process.py --ignore tests/test_programs.py --ignore tests/test_pytree.py \
-    --ignore tests/hammerblade/test_kernel_files.py --ignore tests/hammerblade/test_operators.py \
+    --ignore tests/hammerblade/test_kernel_files.py --ignore tests/hammerblade/test_hb_operators.py \
     --ignore tests/hammerblade/test_page.py --ignore tests/hammerblade/test_surface.py \
-    --ignore tests/hammerblade/test_training.py --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
+    --ignore tests/hammerblade/test_hb_training.py --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
 fi
 workers=${PYTEST_WORKERS:-$(nproc)}
 if [ "$workers" != 0 ] && "$python" -c 'import xdist' 2> /dev/null; then set -- -n "$workers" "$@"; fi
