@@ -200,6 +200,8 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     new (&self->value) Ref<Generator>();
     Own guard(reinterpret_cast<PyObject*>(self));
     const Device where = device ? to_device(device) : Device{};
+    FC_CHECK(where.is_meta() || device_record(int{where.type}).count > 0, "Generator: no backend for device '", where,
+             "' is loaded");
     if (where.is_meta()) self->value = make_ref<PhiloxGenerator>(where, kDefaultSeed);
     else self->value = device_record(where).make_generator(with_index(where), kDefaultSeed);
     return guard.release();

@@ -163,19 +163,18 @@ def train(name, **options):
     ("train_convnet", {"aten::index.Tensor"}),
     ("train_transformer", {"aten::embedding", "aten::index_add_"}),
 ])  # fmt: skip
-def test_training_on_the_device(example, name, expected):
-    def draw_on_the_cpu(op, args, kwargs, go_on):  # the device has numbers of its own
-        if not op.is_random or kwargs.get("device") == torch.device("cpu") or getattr(args[0], "is_cpu", False):
-            return go_on(*args, **kwargs)
-        if isinstance(args[0], torch.Tensor):
-            return args[0].copy_(op(torch.empty_like(args[0], device="cpu"), *args[1:], **kwargs))
-        return op(*args, **{**kwargs, "device": torch.device("cpu")}).to(example)
-
+def test_training_on_the_device(example, name, expected, monkeypatch):
     want = train(name)
+    for draw in ("randn", "rand", "randint"):  # the device has numbers of its own
+        monkeypatch.setattr(torch, draw, lambda *a, real=getattr(torch, draw), **k: real(*a, **k, device="cpu").to(example))
+    for draw in ("uniform_", "normal_"):
+        real = getattr(torch.Tensor, draw)
+        monkeypatch.setattr(torch.Tensor, draw, lambda t, *a, real=real: t.copy_(real(torch.empty_like(t, device="cpu"), *a)))
+    dropout = torch.nn.functional.dropout
+    monkeypatch.setattr(torch.nn.functional, "dropout", lambda t, *a, **k: t * dropout(torch.ones_like(t, device="cpu"), *a, **k).to(example))
     torch.set_default_device(example)
     try:
-        with torch.dispatch.layer("draw_on_the_cpu", draw_on_the_cpu):
-            got = train(name)
+        got = train(name)
     finally:
         torch.set_default_device("cpu")
     assert fallbacks() == expected

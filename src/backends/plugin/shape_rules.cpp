@@ -206,7 +206,10 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
   bool resized = false;
   Answer fresh;
   bool keep = entry && n <= kResults;
-  if (op.is_view || !run_rule(op, args, results, resized)) fresh.unknown = ~uint64_t{0};
+  bool asked = op.is_out;  // a rule says nothing of numbers, views and arguments that keep their size
+  for (size_t r = 0; r < n; ++r)
+    asked |= op.schema().returns[r].type.kind == Kind::Tensor && origin_of(op, r) == Origin::New;
+  if (asked && !run_rule(op, args, results, resized)) fresh.unknown = ~uint64_t{0};
   auto note = [&](size_t r, const Tensor& t) {
     if (!keep || !t.defined()) return;
     if (t.sizes().size() > kRank) {
