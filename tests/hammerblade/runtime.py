@@ -69,6 +69,7 @@ class Device:
 
     def close(self):
         self.call("finish")
+        self.do("facula_hb_set_mode", b"fast", 1)  # other tests of this process have the device as it was
 
     def __enter__(self):
         return self

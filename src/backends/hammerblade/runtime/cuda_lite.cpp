@@ -70,6 +70,8 @@ struct State {
   Device::Program* loaded = nullptr;
   std::vector<Enqueued> queue;
   std::vector<hb_mc_eva_t> blocks;
+  fc::hb::Dimension tiles_before;  // custom dimensions are this device's: finish gives back what was there
+  bool custom = false;
 };
 
 State& state_of(hb_mc_device_t* device, bool program = true) {
@@ -92,8 +94,11 @@ void init(hb_mc_device_t* device, const char* name, hb_mc_manycore_id_t id, cons
   if (!device) throw Error(HB_MC_INVALID, "the device is a null pointer");
   if (id != 0) throw Error(HB_MC_INVALID, fc::hb::format("there is one device, number 0, not %d", id));
   Device& d = Device::get();
+  fc::hb::Dimension before = d.tiles();
   if (dim) d.set_tiles({dim->x, dim->y});
   auto* state = new State;
+  state->tiles_before = before;
+  state->custom = dim;
   state->name = name ? name : "";
   state->manycore = {state->name.c_str(), id};
   state->mesh.dim = {d.tiles().x, d.tiles().y};
@@ -187,6 +192,7 @@ HB_EXPORT int hb_mc_device_finish(hb_mc_device_t* device) {
   return status_of([&] {
     State& state = state_of(device, false);
     unload(state);
+    if (state.custom) Device::get().set_tiles(state.tiles_before);
     delete &state;
     *device = {};
   });

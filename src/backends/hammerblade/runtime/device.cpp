@@ -77,6 +77,7 @@ Device::Device() {
   debug_ = getenv("HBEMUL_DEBUG");
   if (debug_) fprintf(stderr, "Emulating CUDALite...\n");
   memory().open(static_cast<uint64_t>(machine_.dram_address), static_cast<uint64_t>(machine_.dram_bytes));
+  packet_ = memory().allocate(packet_room_ = 1 << 16);
   memory().set_check(mode_ == Mode::Check);
   open_mesh({from_environment("HBEMUL_TILE_X_DIM", static_cast<uint32_t>(machine_.tiles_x), 64),
              from_environment("HBEMUL_TILE_Y_DIM", static_cast<uint32_t>(machine_.tiles_y), 32)});
@@ -298,15 +299,16 @@ void Device::run(const std::string& name, const Packet& packet, Dimension grid, 
                 format("%s: a grid of %u x %u: it has 1 to 1048576 tile groups", name.c_str(), grid.x, grid.y));
 
   size_t bytes = packet.bytes();
-  if (check || bytes > packet_room_) {  // in check mode exact, so that reading past a record is seen
+  if (bytes > packet_room_) {
     if (packet_) memory().release(std::exchange(packet_, 0));
     packet_room_ = 0;
-    size_t room = check ? bytes : std::max<size_t>(bytes * 2, 4096);
+    size_t room = std::max<size_t>(bytes * 2, 1 << 16);
     packet_ = memory().allocate(room);
-    packet_room_ = check ? 0 : room;
+    packet_room_ = room;
   }
-  packet.write(reinterpret_cast<void*>(static_cast<uintptr_t>(packet_)), packet_);
-  launch.argv = packet_;
+  // In check mode a block of its own size, so that reading past a record is seen.
+  launch.argv = check ? memory().allocate(bytes) : packet_;
+  packet.write(reinterpret_cast<void*>(static_cast<uintptr_t>(launch.argv)), launch.argv);
   launch.grid = grid;
   launch.group = group;
   ++counters_.launches;
@@ -322,7 +324,8 @@ void Device::run(const std::string& name, const Packet& packet, Dimension grid, 
   options.watchdog_seconds = watchdog_seconds_;
   options.scratchpad_bytes = static_cast<size_t>(machine_.scratchpad_bytes);
   options.reduction_buffer = reduction_buffer_;
-  auto printed = [&] {
+  auto ended = [&] {
+    if (check) memory().release(launch.argv);
     prints_ = Engine::get().take_prints();
     if (!echo_) return;
     for (const auto& print : prints_) fwrite(print.text.data(), 1, print.text.size(), stderr);
@@ -330,10 +333,10 @@ void Device::run(const std::string& name, const Packet& packet, Dimension grid, 
   try {
     Engine::get().run(launch, options);
   } catch (...) {
-    printed();
+    ended();
     throw;
   }
-  printed();
+  ended();
 }
 
 std::vector<Engine::Print> Device::prints() {

@@ -19,7 +19,7 @@ namespace fc::hb {
 namespace {
 
 constexpr uint64_t alignment = 64, red_zone = 64, step = 32 << 20, page = 4096;
-constexpr uint64_t quarantine_most = 64 << 20, give_back = 8 << 20;
+constexpr uint64_t quarantine_most = 16 << 20, give_back = 8 << 20;
 
 uint64_t rounded(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
