@@ -80,6 +80,12 @@ def test_every_pointwise_kernel_equals_its_formula_on_made_up_arguments(torch, t
     assert torch.hammerblade.verify("tensorlib__softmax", make=lambda r: [torch.randn(r.randint(1, 9), r.randint(1, 9)), 1, False], examples=4) == 4
 
 
+def test_the_files_of_faculas_own_kernels_are_watched(torch):
+    kernels = {k.name: k for k in torch.hammerblade.kernels()}
+    assert kernels["tensorlib__softmax"].operator == "aten::_softmax" and os.path.exists(kernels["tensorlib__softmax"].file)
+    assert kernels["tensorlib__softmax"].parameters == ("out float32", "in float32", "number int64", "ignored")
+
+
 def test_a_kernel_takes_an_operator_over(torch, tmp_path):
     file = tmp_path / "halved.cpp"
     write(file, '#include <facula_hb/kernel.h>\\ntemplate <class T>\\nvoid halved(hb::Out<T> out, hb::In<T> a) { hb::map(out, [](T x) { return x / 2; }, a); }\\nHB_KERNEL(halved, "", HB_FLOATS)\\n'.replace("\\n", "\n"))
