@@ -230,7 +230,7 @@ def stub():
         lines += [f"class {name}(NamedTuple):", *(f"    {field}: {kind}" for field, kind in fields)]
     constants = (facula.dtype, facula.layout, facula.memory_format, facula.Generator)
     lines += [f"{n}: {type(v).__name__}" for n, v in public.items() if isinstance(v, constants)]
-    lines += [f"{n}: _float" for n, v in public.items() if type(v) is float] + ["newaxis: None", "ops: Any", "__version__: str"]
+    lines += [f"{n}: _{type(v).__name__}" for n, v in public.items() if type(v) in (bool, float)] + ["newaxis: None", "ops: Any", "__version__: str"]
     lines += ["", *tensor, ""]
     lines += [f"class {n}(Tensor): ..." for n, v in public.items() if isinstance(v, type) and n.endswith("Tensor") and n != "Tensor"]
     lines += [f"def {n}{text}: ..." for n, text in KNOWN.items()]
