@@ -174,3 +174,27 @@ def test_module(versatile):
     layer = torch.nn.Linear(2, 1).versatile()
     assert layer.weight.device.type == versatile
     assert not hasattr(torch, "no_such_device")
+
+
+def test_claims_change_while_other_threads_call(versatile):
+    import threading
+
+    x, errors, done = on(versatile, [1.0, 2.0]), [], threading.Event()
+
+    def work():
+        try:
+            while not done.is_set():
+                torch.sigmoid(x), x + x, torch.nonzero(x)
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for _ in range(200):
+        torch.backends.call(versatile, "withdraw")
+        torch.backends.call(versatile, "offer")
+    done.set()
+    for t in threads:
+        t.join()
+    assert not errors

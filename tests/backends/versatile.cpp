@@ -146,8 +146,10 @@ class Versatile final : public fb::Backend {
       if (n != 2 || args[0].tag != FC_TAG_INT || args[1].tag != FC_TAG_INT) fb::fail("add takes two integers");
       result.tag = FC_TAG_INT;
       result.u.i = args[0].u.i + args[1].u.i;
-    } else if (f == "last") give_text(result, last_);
-    else if (f == "iota") {
+    } else if (f == "last") {
+      std::lock_guard lock(mutex_);
+      give_text(result, last_);
+    } else if (f == "iota") {
       const fc_tensor made = make_result(c, 0, FC_INT64, 1, &args[0].u.i);
       for (int64_t i = 0; i < args[0].u.i; ++i) static_cast<int64_t*>(made.data)[i] = i;
       result.tag = FC_TAG_TENSOR;
@@ -190,6 +192,7 @@ class Versatile final : public fb::Backend {
 
  private:
   void remember(const fc_context& c) {
+    std::lock_guard lock(mutex_);
     last_ = std::string(c.op) + " " + (c.call_id ? "seen" : "unseen") + " " + std::to_string(c.flags);
   }
 
