@@ -330,7 +330,7 @@ void HammerBlade::random(fc_context& c, const fc_random& k) {
   if (k.p.data) w.add(k.p);
   w.merge(0, w.ndim);
   if (w.ndim > kMaxDims) fb::fail("random tensors that need more than 8 dimensions", FC_UNSUPPORTED);
-  if (k.p.data && w.side[1].dtype != k.out.dtype) cast(c, w, 1, k.out.dtype);
+  if (k.p.data && w.side[1].dtype != FC_FLOAT32) cast(c, w, 1, FC_FLOAT32);
   Packet p;
   pack(p, w.view(0));
   if (k.p.data) pack(p, w.view(1));

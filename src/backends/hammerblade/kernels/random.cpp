@@ -21,11 +21,11 @@ fc_random call_of(int32_t opcode, double a, double b, int64_t low, int64_t range
 }
 
 template <class T>
-void draw(hb::Out<T> out, hb::Changed<T> p, int32_t opcode, double a, double b, int64_t low, int64_t range,
+void draw(hb::Out<T> out, hb::Changed<float> p, int32_t opcode, double a, double b, int64_t low, int64_t range,
           int64_t seed, int64_t offset) {
   const fc_random k = call_of(opcode, a, b, low, range, seed, offset);
   hb::each(out.numel, [&](int32_t i) {
-    const float chance = static_cast<float>(p.defined() ? static_cast<double>(hb::load(p.data + p.offset(i))) : a);
+    const float chance = p.defined() ? hb::load(p.data + p.offset(i)) : static_cast<float>(a);
     const float x = facula::backend::draw<float>(k, static_cast<uint64_t>(i), chance);
     hb::store(out.data + out.offset(i), static_cast<T>(x));
   });
