@@ -23,8 +23,8 @@ int64_t changed(const std::string& file) {
 
 Library::Library() {
   add(fc::hb::places().library + "/hammerblade_kernels.so");
-  // The files that they were compiled from are watched where they lie beside the headers; what a compiler calls them may
-  // be relative to a folder that is gone.
+  // The files that they were compiled from are watched where they lie beside the headers; what a compiler calls them
+  // may be relative to a folder that is gone.
   for (auto& k : all_) {
     k->file = fc::hb::places().device + "/../../kernels/" + k->file.substr(k->file.rfind('/') + 1);
     watch(k->file);

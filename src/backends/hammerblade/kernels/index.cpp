@@ -43,13 +43,13 @@ struct Mul {
 struct Max {
   template <class T>
   static T join(T a, T b) {
-    return (b > a) | (b != b) ? b : a;
+    return ((b > a) | (b != b)) ? b : a;
   }
 };
 struct Min {
   template <class T>
   static T join(T a, T b) {
-    return (b < a) | (b != b) ? b : a;
+    return ((b < a) | (b != b)) ? b : a;
   }
 };
 
