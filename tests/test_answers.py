@@ -236,3 +236,9 @@ def test_a_truth_value_summed_to_no_dimensions(torch):
 def test_linear_cross_entropy_of_unfit_sizes(torch, sizes, weight, words):
     with pytest.raises(RuntimeError, match=words):
         torch.nn.functional.linear_cross_entropy(torch.ones(sizes), torch.ones(weight), torch.zeros(2, dtype=torch.int64))
+
+
+def test_gradient_of_many_windows_of_nothing(torch):
+    x = torch.empty(4, 2**31, device="meta", requires_grad=True)
+    x.unfold(1, 2**31 - 1, 1).backward(torch.empty(4, 2, 2**31 - 1, device="meta"))
+    assert x.grad.shape == x.shape

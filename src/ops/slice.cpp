@@ -152,7 +152,7 @@ Tensor unfold_backward(const Tensor& grad, IntSpan sizes, int64_t dim, int64_t s
   FC_CHECK(Dims::same(grad.sizes(), seen.sizes()), "unfold_backward: expected a gradient of size ", seen.sizes(),
            ", but got ", grad.sizes());
   if (sizes.empty()) return size == 0 ? all : copy_(all, select(grad, -1, 0));
-  if (grad.numel() == 0) return all;  // of windows that have any number of places
+  if (grad.numel() == 0 || grad.device().is_meta()) return all;  // windows may have any number of positions
   dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "unfold_backward");
   int64_t windows = grad.size(dim);
   for (int64_t i = 0; i < size; ++i) add_(slice(all, dim, i, i + (windows - 1) * step + 1, step), select(grad, -1, i));
