@@ -65,6 +65,7 @@ def test_a_file_of_ones_own_and_its_next_version(torch, tmp_path):
         torch.hammerblade.reload()
     torch.hammerblade.launch("tensorlib_scaled", out, x, 4)  # the old one stays
     assert torch.equal(out.cpu(), torch.arange(100.0) + 4)
+    write(file, BETTER.format(name="scaled", body="x + factor"))  # check mode compiles what is loaded, in later tests
 
 
 def test_every_pointwise_kernel_equals_its_formula_on_made_up_arguments(torch, tmp_path):
