@@ -182,7 +182,8 @@ def lint_file(path: pathlib.Path, command: list[str], machine: dict[str, str]) -
                 return {"error": done.stderr}
         code, variables = _sizes(at / "k.o")
         functions = {name: Function(code=size) for name, size in code.items()}
-        for row in (at / "k.su").read_text().splitlines():
+        stacks = at / "k.su"  # not written for a file without functions
+        for row in stacks.read_text().splitlines() if stacks.exists() else ():
             name, size, _ = row.rsplit("\t", 2)
             functions.setdefault(name.rsplit(":", 1)[1], Function()).stack = int(size)
         assembly = (at / "k.s").read_text()

@@ -69,3 +69,11 @@ def test_machine(capsys, tmp_path):
     assert code == 0 and run(capsys, "machine", again) == (0, out)  # what is printed can be read
     code, _ = run(capsys, "machine", tmp_path / "none.machine")
     assert "none.machine: No such file" in code
+
+
+@needs_compiler
+def test_a_file_without_kernels(capsys, tmp_path):
+    empty = tmp_path / "empty.cpp"
+    empty.write_text("#include <kernel_common.hpp>\n")
+    code, out = run(capsys, "lint", empty)
+    assert code == 0 and "1 files for" in out and "0 with" in out
