@@ -74,5 +74,5 @@ constexpr Row formula_row() {
 #define HB_FORMULA_OF_TYPE(name, T, suffix)                                    \
   HB_ENTRY(tensorlib_##name##suffix, (hb::formula_row<fc::scalar::name, T>()), \
            (hb::run_formula<fc::scalar::name, T>(argv)))
-// What a row of a .def becomes where HB_FORMULA_TYPES says for which types.
+// What a row of a .def becomes, of whatever kind; the file that includes one says by HB_FORMULA_TYPES for which types.
 #define HB_FORMULA(number, name, ...) HB_FORMULA_TYPES(HB_FORMULA_OF_TYPE, name)

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The base formulas, in every type that they are made for; and the choice between two operands.
+#include "facula/opcodes/base.h"
 #include "formula.h"
 
 #define HB_FORMULA_TYPES(X, name) HB_NUMBERS(X, name) HB_BOOL(X, name)
-#define FC_UNARY HB_FORMULA
-#define FC_MATH HB_FORMULA
-#define FC_BINARY HB_FORMULA
-#define FC_COMPARE HB_FORMULA
-#define FC_DERIVATIVE HB_FORMULA
-#define FC_TERNARY HB_FORMULA
 // clang-format off
-#include "facula/formulas/rest.h"
+#include "rows.h"
 #include "facula/formulas/base.def"
 #include "facula/formulas/end.h"
 // clang-format on
@@ -25,6 +20,6 @@ void where(hb::Out<T> out, hb::In<bool> condition, hb::In<T> a, hb::In<T> b, hb:
 
 }  // namespace
 
-#define HB_WHERE(name, T, suffix) HB_FAMILY_KERNEL(tensorlib_where##suffix, &where<T>, FC_FAMILY_MAP, 30, T)
+#define HB_WHERE(name, T, suffix) HB_FAMILY_KERNEL(tensorlib_where##suffix, &where<T>, FC_FAMILY_MAP, FC_MAP_where, T)
 HB_NUMBERS(HB_WHERE, where)
 HB_BOOL(HB_WHERE, where)

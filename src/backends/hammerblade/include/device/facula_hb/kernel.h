@@ -62,8 +62,9 @@ struct Range {
 // This tile's share of 0 … n-1: contiguous, whole multiples of `grain` but for the last.
 inline Range share(int32_t n, int32_t grain = 1) {
   const int32_t t = tiles(), blocks = (n + grain - 1) / grain, each = (blocks + t - 1) / t * grain;
-  const int64_t begin = static_cast<int64_t>(each) * tile();
-  const int32_t from = begin < n ? static_cast<int32_t>(begin) : n;
+  // Below 2^32 for any tile: a 64-bit product is a call of a library on the chip.
+  const uint32_t begin = static_cast<uint32_t>(each) * static_cast<uint32_t>(tile());
+  const int32_t from = begin < static_cast<uint32_t>(n) ? static_cast<int32_t>(begin) : n;
   return {from, n - from < each ? n : from + each};
 }
 // f(i) for this tile's share of 0 … n-1.
