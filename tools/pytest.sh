@@ -9,7 +9,9 @@ build=$1 python=$2
 shift 2
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=thread' "$build/CMakeCache.txt"; then
   set -- -q tests/test_threads.py tests/test_autograd.py tests/test_front.py tests/test_overrides.py tests/test_library.py \
-    tests/test_observe.py tests/test_random.py tests/backends/test_backward.py tests/backends/test_streams.py
+    tests/test_observe.py tests/test_random.py tests/test_profiler.py tests/test_kernel_log.py tests/test_sparse.py \
+    tests/test_autocast.py tests/test_autograd_graph.py tests/backends --ignore tests/backends/test_operators.py \
+    --ignore tests/backends/test_conformance.py --ignore tests/backends/test_decompose.py
 fi
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.txt"; then
   set -- -k "not gradcheck and not gradgradcheck and not gradient_of_float32" \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows as Chrome's trace format, with the categories and argument names of PyTorch's traces, so that tools made for
-// those read them too. Times are microseconds with three digits behind the point. Launches of other devices are rows of
-// a process of their own, as long as the device says it worked.
+// those read them too; without white space, which was a tenth of it. Times are microseconds with three digits behind the
+// point. Launches of other devices are rows of a process of their own, as long as the device says it worked.
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,9 +87,9 @@ class Trace {
       : r_(r), stack_text_(stack_text), out_(write, context), pid_(getpid()) {}
 
   void write(std::string_view metadata) {
-    out_ << "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", ";
-    if (!metadata.empty()) out_ << metadata << ", ";
-    out_ << "\"traceEvents\": [\n";
+    out_ << "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\", ";
+    if (!metadata.empty()) out_ << metadata << ',';
+    out_ << "\"traceEvents\":[\n";
     find_forward();
     for (auto& log : r_.logs()) {
       name("thread_name", pid_, log->thread, log->thread == static_cast<uint64_t>(pid_) ? "main thread" : "thread");
@@ -104,8 +104,7 @@ class Trace {
     name("process_name", pid_, 0, "facula");
     for (auto& [device, number] : devices_) name("process_name", number, 0, device);
     // Every event but this one is followed by a comma.
-    out_ << "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Record Window End\", \"pid\": " << pid_
-         << ", \"tid\": 0, \"ts\": ";
+    out_ << "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":" << pid_ << ",\"tid\":0,\"ts\":";
     out_.time(r_.stopped());
     out_ << "}\n]}\n";
     out_.flush();
@@ -152,8 +151,7 @@ class Trace {
   }
 
   void name(std::string_view what, int64_t pid, uint64_t tid, std::string_view given) {
-    out_ << "{\"ph\": \"M\", \"name\": \"" << what << "\", \"pid\": " << pid << ", \"tid\": " << tid
-         << ", \"args\": {\"name\": ";
+    out_ << "{\"ph\":\"M\",\"name\":\"" << what << "\",\"pid\":" << pid << ",\"tid\":" << tid << ",\"args\":{\"name\":";
     out_.quoted(given);
     out_ << "}},\n";
   }
@@ -166,35 +164,34 @@ class Trace {
   }
 
   void head(std::string_view phase, std::string_view cat, int64_t pid, uint64_t tid, uint64_t ts) {
-    out_ << "{\"ph\": \"" << phase << "\", \"cat\": \"" << cat << "\", \"pid\": " << pid << ", \"tid\": " << tid
-         << ", \"ts\": ";
+    out_ << "{\"ph\":\"" << phase << "\",\"cat\":\"" << cat << "\",\"pid\":" << pid << ",\"tid\":" << tid << ",\"ts\":";
     out_.time(ts);
   }
 
   void row(const Log& log, const Row& r, int64_t pid, uint64_t tid, uint64_t start, uint64_t took) {
     head("X", category(r), pid, tid, start);
-    out_ << ", \"dur\": ";
+    out_ << ",\"dur\":";
     out_.time(took);
-    out_ << ", \"name\": ";
+    out_ << ",\"name\":";
     out_.quoted(r.shown_name());
-    out_ << ", \"args\": {\"External id\": " << r.id;
-    if (r.parent) out_ << ", \"Parent id\": " << r.parent;
-    if (r.forward) out_ << ", \"Forward id\": " << r.forward;
+    out_ << ",\"args\":{\"External id\":" << r.id;
+    if (r.parent) out_ << ",\"Parent id\":" << r.parent;
+    if (r.forward) out_ << ",\"Forward id\":" << r.forward;
     if (r.op) {
       if (!r.op->schema().overload.empty()) {
-        out_ << ", \"Overload\": ";
+        out_ << ",\"Overload\":";
         out_.quoted(r.op->schema().overload);
       }
-      if (r.path != Path::Family && r.path != Path::Kernel) out_ << ", \"Path\": \"" << to_string(r.path) << '"';
+      if (r.path != Path::Family && r.path != Path::Kernel) out_ << ",\"Path\":\"" << to_string(r.path) << '"';
     } else if (r.text) {
-      out_ << ", \"About\": ";
+      out_ << ",\"About\":";
       out_.quoted(*r.text);
     }
-    if (r.failed) out_ << ", \"Failed\": true";
-    if (r.bytes) out_ << ", \"Bytes\": " << r.bytes;
-    if (r.flops) out_ << ", \"Flops\": " << r.flops;
+    if (r.failed) out_ << ",\"Failed\":true";
+    if (r.bytes) out_ << ",\"Bytes\":" << r.bytes;
+    if (r.flops) out_ << ",\"Flops\":" << r.flops;
     if (r.device_ns && !on_device(r)) {
-      out_ << ", \"Device time (us)\": ";
+      out_ << ",\"Device time (us)\":";
       out_.time(r.device_ns);
     }
     if (r.detail) {
@@ -203,12 +200,12 @@ class Trace {
                                                             {"Input type", Detail::Types},
                                                             {"Concrete Inputs", Detail::Values}};
       for (auto& [key, what] : details) {
-        out_ << ", \"" << key << "\": ";
+        out_ << ",\"" << key << "\":";
         write_detail(out_.buffer, log, r, what);
       }
     }
     if (r.stack && stack_text_) {
-      out_ << ", \"Call stack\": ";
+      out_ << ",\"Call stack\":";
       out_.quoted(stack_text_(r.stack));
     }
     out_ << "}},\n";
@@ -219,9 +216,9 @@ class Trace {
     const Position& forward = forward_.at(backward.forward);
     if (!forward.start) return;
     head("s", "fwdbwd", pid_, forward.thread, forward.start);
-    out_ << ", \"name\": \"fwdbwd\", \"id\": " << backward.id << "},\n";
+    out_ << ",\"name\":\"fwdbwd\",\"id\":" << backward.id << "},\n";
     head("f", "fwdbwd", pid_, log.thread, backward.start);
-    out_ << ", \"name\": \"fwdbwd\", \"id\": " << backward.id << ", \"bp\": \"e\"},\n";
+    out_ << ",\"name\":\"fwdbwd\",\"id\":" << backward.id << ",\"bp\":\"e\"},\n";
   }
 
   void memory() {
@@ -234,9 +231,9 @@ class Trace {
       const int type = m->where.type, index = m->where.index;
       const int64_t total = totals[{type, index}] += m->bytes;
       head("i", "cpu_instant_event", pid_, thread, m->time);
-      out_ << ", \"s\": \"t\", \"name\": \"[memory]\", \"args\": {\"Total Allocated\": " << total
-           << ", \"Bytes\": " << m->bytes << ", \"Addr\": " << m->address << ", \"Device Type\": " << type
-           << ", \"Device Id\": " << index << ", \"External id\": " << m->call << "}},\n";
+      out_ << ",\"s\":\"t\",\"name\":\"[memory]\",\"args\":{\"Total Allocated\":" << total << ",\"Bytes\":" << m->bytes
+           << ",\"Addr\":" << m->address << ",\"Device Type\":" << type << ",\"Device Id\":" << index
+           << ",\"External id\":" << m->call << "}},\n";
       out_.flush_if_full();
     }
   }
