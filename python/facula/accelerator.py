@@ -8,7 +8,7 @@ import contextlib
 
 from facula import _C, _device_module, _missing
 
-__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
+__all__ = ["Graph", "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
            "empty_host_cache", "get_device_capability", "get_memory_info", "is_available", "manual_seed", "manual_seed_all", "max_memory_allocated",
            "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
            "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]  # fmt: skip
@@ -73,6 +73,14 @@ def device_index(device, /):
     finally:
         if before is not None:
             set_device_index(before)
+
+
+class Graph:
+    """Work that a stream records once and replays. No backend of this build records: making one raises, as PyTorch does there."""
+
+    def __init__(self, keep_graph=False, *, pool=None, capture_error_mode="default"):
+        _module()
+        raise RuntimeError(f"Graph is not supported on device type: {_kind()}")
 
 
 def synchronize(device=None, /):
