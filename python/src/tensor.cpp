@@ -87,19 +87,6 @@ void bind_tensor(nb::module_& m) {
   m.def("set_num_threads", &set_num_threads);
   m.def("are_deterministic_algorithms_enabled", &deterministic_algorithms);
   m.def("_set_deterministic_algorithms", &set_deterministic_algorithms);
-  m.def("_memory_stats", [] {
-    MemoryStats s = cpu_memory_stats();
-    nb::dict d;
-    d["current"] = s.current;
-    d["peak"] = s.peak;
-    d["total"] = s.total;
-    d["allocations"] = s.allocations;
-    d["cached"] = s.cached;
-    d["from_system"] = s.from_system;
-    return d;
-  });
-  m.def("_reset_memory_peak", &reset_cpu_peak);
-  m.def("_empty_cache", &empty_cpu_cache);
   m.def("_set_cache", &set_cpu_cache);
   m.def("_fail_allocation", &fail_cpu_allocation);
   m.def("_bytes", [](const Tensor& t) {  // of a contiguous CPU tensor

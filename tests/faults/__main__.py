@@ -70,7 +70,7 @@ def run(scenario, n):
 
 def settled():
     gc.collect()
-    torch._C._empty_cache()
+    torch._C._backend_empty_cache("cpu")
     return FAULTS.faults_alive()
 
 
