@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "backends/cpu/register.h"
 #include "backends/plugin/plugin.h"
+#include "core/arena.h"
 #include "core/use.h"
 #include "define/autocast.h"
 #include "dispatch/checks.h"
@@ -20,6 +21,7 @@ namespace fc {
 void initialise() {
   static std::once_flag once;
   std::call_once(once, [] {
+    arena::watch_forks();  // first: its lock is taken last
     watch_forks();
     define_all_operators();
     cpu::register_cpu();

@@ -129,6 +129,32 @@ def test_views_and_inplace(torch):
         assert got == want
 
 
+def test_a_weights_gradient_is_taken_over_not_copied():
+    """The gradient of a linear layer is a transposed product: the view alone holds it, so it becomes the gradient itself,
+    and a second one is added in its place; a gradient that somebody keeps is copied."""
+    import facula as torch
+
+    w, x, kept = torch.randn(300, 200, requires_grad=True), torch.randn(2, 200), []
+    size = w.numel() * 4
+
+    def blocks(make):  # memory that the backward asks for, in weights
+        w.grad = None
+        loss = make()
+        before = torch._C._memory_stats()["total"]
+        loss.backward()
+        return (torch._C._memory_stats()["total"] - before) // size
+
+    once = lambda: torch.nn.functional.linear(x, w).sum()
+    twice = lambda: once() + torch.nn.functional.linear(x, w).sum()
+    assert blocks(once) == 1 and w.grad._base is None and w.grad.stride() == (200, 1)
+    assert blocks(twice) == 2
+    assert torch.equal(w.grad, 2 * x.sum(0).expand(300, 200))
+    w.register_hook(kept.append)
+    assert blocks(once) == 2
+    w.grad.zero_()
+    assert torch.equal(kept[0], x.sum(0).expand(300, 200))
+
+
 def test_no_grad_and_views(torch):
     x = leaf(torch)
     with torch.no_grad():

@@ -241,8 +241,8 @@ class Task {
       }
       if (arrived.impl().is_sparse() && !g.impl().is_sparse()) [[unlikely]]
         std::swap(arrived, g);  // what joins a strided gradient is strided
-      if (!grad_enabled() && arrived.impl().use_count() == 1 && arrived.impl().storage()->use_count() == 1 &&
-          arrived.dtype() == g.dtype() && arrived.impl().is_dense() && !(g.impl().layers() & layer::Python))
+      if (!grad_enabled() && arrived.dtype() == g.dtype() && arrived.impl().is_dense() && sees_alone(arrived) &&
+          !(g.impl().layers() & layer::Python))
         g = add_(arrived, g);
       else g = add(arrived, g);
     }

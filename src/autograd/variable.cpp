@@ -64,9 +64,9 @@ class AccumulateGrad final : public Node {
     } else if (!before.defined()) {
       // Take the tensor over if nobody else sees it; otherwise copy, so that later additions stay ours.
       const bool fits = lies_as(leaf, g);
-      const bool ours = !grad_enabled() && fits && g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1;
+      const bool ours = !grad_enabled() && fits && sees_alone(g);
       const Tensor from = ours || grad_enabled() ? std::move(g) : detach(g);
-      slot.write(ours ? from : fits ? clone(from) : copied_as(leaf, from));
+      slot.write(ours ? (is_view(from) ? data_of(from) : from) : fits ? clone(from) : copied_as(leaf, from));
     } else if (!grad_enabled()) {
       add_(before, g);
     } else {
@@ -223,6 +223,14 @@ void set_grad(const Tensor& t, const Tensor& g) {
   FC_CHECK(Dims::same(g.sizes(), t.sizes()), "assigned grad has data of a different size: expected ", t.sizes(),
            ", got ", g.sizes());
   make_meta(t).slot().write(g);
+}
+
+bool sees_alone(const Tensor& t) {
+  const Storage& storage = *t.impl().storage();
+  if (t.impl().use_count() != 1) return false;
+  if (storage.use_count() == 1) return true;
+  return storage.use_count() == 2 && is_view(t) && base_of(t).impl().use_count() == 1 &&
+         storage.bytes() == static_cast<size_t>(t.numel()) * item_size(t.dtype());
 }
 
 bool is_view(const Tensor& t) { return meta(t) && meta(t)->view; }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caching CPU allocator. Sizes are rounded to classes (four per power of two), so a block serves every request
-// of its class. Classes up to 64 KiB are kept per thread without a lock; larger ones in one locked table, because
-// fresh pages cost more than the lock (64 MiB: 36 ms fresh, 5 ms reused). What is cached is bounded.
+// The caching CPU allocator. Up to 64 KiB sizes are rounded to classes (four per power of two), so a block serves every
+// request of its class, and kept per thread without a lock; larger blocks are ranges of core/arena.h, because fresh pages
+// cost more than a lock (64 MiB: 36 ms fresh, 5 ms reused). What is cached is bounded.
 #include "core/allocator.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
 
+#include "core/arena.h"
 #include "core/error.h"
 #include "core/small.h"
 
@@ -20,9 +18,7 @@ namespace {
 
 constexpr size_t kAlign = 64;
 constexpr size_t kSmallLimit = 64 << 10;
-constexpr size_t kHugePage = 2 << 20;
 constexpr int kSmallClasses = 44;
-constexpr int kLargeClasses = 4 * 48;
 constexpr int kPerThread = 32;  // blocks kept per small class and thread
 // Objects (core/small.h), by their size.
 constexpr size_t kObjectStep = 32;
@@ -61,10 +57,7 @@ Class class_of(size_t bytes) {
 
 void* from_system(size_t bytes) {
   add(stats.from_system, 1);
-  size_t align = bytes >= kHugePage ? kHugePage : kAlign;
-  void* p = std::aligned_alloc(align, (bytes + align - 1) / align * align);
-  if (p && bytes >= kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
-  return p;
+  return std::aligned_alloc(kAlign, bytes);
 }
 
 struct Chain {  // free blocks of one class, linked through their first word
@@ -154,72 +147,38 @@ ThreadCache* this_cache() {
   return c ? c : start_cache();
 }
 
-struct LargeCache {
-  std::mutex mutex;
-  Chain chains[kLargeClasses];
-  int64_t held = 0;
-  int64_t limit = 0;
-};
-LargeCache& large_cache() {
-  static LargeCache& c = *[] {
-    auto* cache = new LargeCache;  // never destroyed: storages may outlive every static object
-    cache->limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
-    return cache;
-  }();
-  return c;
-}
-
-void* from_cache(Class c, ThreadCache* mine) {
-  if (c.bytes <= kSmallLimit) {
-    void* p = mine ? mine->blocks[c.index].pop() : nullptr;
-    if (p) ThreadCache::count(mine->cached, -static_cast<int64_t>(c.bytes));
-    return p;
-  }
-  LargeCache& large = large_cache();
-  std::lock_guard lock(large.mutex);
-  void* p = large.chains[c.index].pop();
-  if (p) large.held -= static_cast<int64_t>(c.bytes);
-  return p;
-}
-
-void* take(Class c, ThreadCache* mine) {
-  if (void* p = from_cache(c, mine)) return p;
-  void* p = from_system(c.bytes);
-  if (!p) {  // give back what is cached, then try once more
-    empty_cpu_cache();
-    p = from_system(c.bytes);
-  }
-  return p;
-}
-
-void give(void* p, Class c) {
-  if (!cache_on) {
-    std::free(p);
-  } else if (c.bytes <= kSmallLimit) {
-    ThreadCache* mine = this_cache();
-    if (!mine || mine->blocks[c.index].count == kPerThread) {
-      std::free(p);
-      return;
-    }
-    mine->sizes[c.index] = c.bytes;
-    mine->blocks[c.index].push(p);
-    ThreadCache::count(mine->cached, static_cast<int64_t>(c.bytes));
-  } else {
-    LargeCache& large = large_cache();
-    std::unique_lock lock(large.mutex);
-    if (large.held + static_cast<int64_t>(c.bytes) > large.limit) {
-      lock.unlock();
-      std::free(p);
-      return;
-    }
-    large.chains[c.index].push(p);
-    large.held += static_cast<int64_t>(c.bytes);
-  }
-}
-
-void free_block(void* data, size_t bytes, void*) {
+void free_small(void* p, size_t bytes, void*) {
   add(stats.current, -static_cast<int64_t>(bytes));
-  give(data, class_of(bytes));
+  const Class c = class_of(bytes);
+  ThreadCache* mine = cache_on ? this_cache() : nullptr;
+  if (!mine || c.index >= kSmallClasses || mine->blocks[c.index].count == kPerThread) {
+    std::free(p);
+    return;
+  }
+  mine->sizes[c.index] = c.bytes;
+  mine->blocks[c.index].push(p);
+  ThreadCache::count(mine->cached, static_cast<int64_t>(c.bytes));
+}
+
+void free_range(void*, size_t bytes, void* range) {
+  add(stats.current, -static_cast<int64_t>(bytes));
+  arena::give(static_cast<arena::Range*>(range));
+  if (!cache_on) arena::clear();
+}
+
+// Of a null block the system has no more.
+Block take(size_t bytes, ThreadCache* mine) {
+  if (bytes > kSmallLimit && cache_on) {
+    const auto [range, fresh] = arena::take(bytes);
+    if (fresh) add(stats.from_system, 1);
+    return range ? Block{range->at, free_range, range} : Block{};
+  }
+  const Class c = class_of(bytes);
+  if (void* p = mine && c.index < kSmallClasses ? mine->blocks[c.index].pop() : nullptr) {
+    ThreadCache::count(mine->cached, -static_cast<int64_t>(c.bytes));
+    return {p, free_small, nullptr};
+  }
+  return {from_system(c.bytes), free_small, nullptr};
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void out_of_memory(size_t bytes) {
@@ -236,8 +195,12 @@ Block CpuAllocator::allocate(size_t bytes, Device) {
   if (bytes > (size_t{1} << 47)) out_of_memory(bytes);
   if (load(fail_after) > 0 && add(fail_after, -1) == 0) out_of_memory(bytes);
   ThreadCache* mine = this_cache();
-  void* p = take(class_of(bytes), mine);
-  if (!p) out_of_memory(bytes);
+  Block block = take(bytes, mine);
+  if (!block.data) {  // give back what is cached, then try once more
+    empty_cpu_cache();
+    block = take(bytes, mine);
+  }
+  if (!block.data) out_of_memory(bytes);
   if (mine) {
     ThreadCache::count(mine->allocations, 1);
     ThreadCache::count(mine->total, static_cast<int64_t>(bytes));
@@ -246,7 +209,7 @@ Block CpuAllocator::allocate(size_t bytes, Device) {
   int64_t peak = load(stats.peak);
   while (now > peak &&
          !__atomic_compare_exchange_n(&stats.peak, &peak, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-  return {p, free_block, nullptr};
+  return block;
 }
 
 size_t rounded_bytes(size_t bytes) { return class_of(bytes).bytes; }
@@ -264,9 +227,7 @@ MemoryStats cpu_memory_stats() {
       s.cached += load(c->cached);
     }
   }
-  LargeCache& large = large_cache();
-  std::lock_guard lock(large.mutex);
-  s.cached += large.held;
+  s.cached += arena::held();
   return s;
 }
 
@@ -274,11 +235,7 @@ void reset_cpu_peak() { __atomic_store_n(&stats.peak, load(stats.current), __ATO
 
 void empty_cpu_cache() {
   if (cache_here) cache_here->clear();
-  LargeCache& large = large_cache();
-  std::lock_guard lock(large.mutex);
-  for (Chain& c : large.chains)
-    while (void* p = c.pop()) std::free(p);
-  large.held = 0;
+  arena::clear();
 }
 
 void set_cpu_cache(bool on) {
