@@ -8,10 +8,13 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import struct
 import subprocess
 import sys
+import tempfile
+import time
 import types
 
 import pytest
@@ -154,6 +157,35 @@ def python(minor):
         if path and subprocess.run([path, "-c", "import ctypes"], capture_output=True).returncode == 0:
             return path
     pytest.skip(f"no Python 3.{minor} was found")
+
+
+@pytest.mark.parametrize("files", ["as they are", "all closed", "none to spare"])
+def test_time_in_the_kernel_and_outside(built, tmp_path, files):
+    """Samples add up to the CPU time and lie where it is spent, by perf events as well as by timers alone."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import ctypes, os, sys, time\n"
+        "if sys.argv[2] == 'all closed': os.closerange(3, 1024)\n"
+        "zeros, buffer, start = os.open('/dev/zero', os.O_RDONLY), bytearray(1 << 20), time.process_time()\n"
+        "while time.process_time() - start < 0.2: os.readv(zeros, [buffer])\n"
+        "spinning = time.process_time()\n"
+        "ctypes.CDLL(sys.argv[1]).spin_hot(ctypes.c_double(0.2))\n"
+        "with open(sys.argv[3], 'w') as f: print(spinning - start, time.process_time() - spinning, time.process_time(), file=f)\n"
+    )
+    few = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))) if files == "none to spare" else None
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, program, built / "libwork.so", files, tmp_path / "times"], check=True, preexec_fn=few,
+                       env=launch.environment(folder, ["libwork.so"], 1000))  # fmt: skip
+        samples, calls = record.read_folder(folder)
+    p = model.build(["libwork.so"], "", samples, calls)
+    reading, spinning, whole = (float(x) / p.period for x in (tmp_path / "times").read_text().split())
+    ticks = {row.function.name: row.total for row in p.rows.values()}
+    assert p.lost == 0 and abs(p.ticks - whole) < 0.1 * whole + 12
+    assert abs(ticks["spin_hot"] - spinning) < 0.2 * spinning + 12
+    assert abs(ticks["readv"] - reading) < 0.3 * reading + 12
+    coarse = time.clock_getres(6) > 1.5 * p.period  # the kernel's CLOCK_MONOTONIC_COARSE
+    if files == "none to spare" and coarse:
+        assert "is sampled when the kernel's clock ticks" in report.summary(p)[0]
 
 
 @reads_frames

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds a wheel, installs it into an environment of its own, and runs it there: a product, the command line, and a
-# C++ program and an operator library against the headers and CMake files inside the wheel.   test_wheel.sh [PYTHON]
+# Builds a wheel, installs it into an environment of its own, and runs it there: a product, the command line, the HammerBlade
+# device with kernels that are edited and reloaded, and a C++ program and an operator library against the headers and CMake
+# files inside the wheel. Where the system lets us (unshare), the source tree is out of sight meanwhile.   test_wheel.sh [PYTHON]
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -25,6 +26,42 @@ echo 'import sys, torch; assert torch.__name__ == "facula"; print(torch.ones(2).
 package=$("$work/env/bin/python" -c 'import facula, os; print(os.path.dirname(facula.__file__))')
 [ -s "$package/__init__.pyi" ] && [ -f "$package/py.typed" ]
 cp -r "$root/examples/cmake-project" hello
+cat > leaky.cpp <<'CPP'
+#include <facula_hb/kernel.h>
+
+template <class T>
+void leaky(hb::Out<T> out, hb::In<T> a, T slope) {
+  hb::map(out, [&](T x) { return x > T(0) ? x : slope * x; }, a);
+}
+HB_KERNEL(leaky, "", HB_NUMBERS)
+CPP
+cat > hammerblade.py <<'PY'
+import pathlib
+
+import facula as torch
+
+print(torch.device("hammerblade"), torch.hammerblade.tiles())
+x = torch.tensor([-2.0, 0.5, 4.0]).to("hammerblade")
+assert (x @ x).item() == 20.25 and x.relu().cpu().tolist() == [0.0, 0.5, 4.0]
+assert "tensorlib_leaky" in torch.hammerblade.load("leaky.cpp")
+for before, after, first in (("", "", -0.5), ("slope * x", "slope * x - 1", -1.5)):
+    path = pathlib.Path("leaky.cpp")
+    path.write_text(path.read_text().replace(before, after))
+    torch.hammerblade.reload()
+    out = torch.empty_like(x)
+    torch.hammerblade.launch("tensorlib_leaky", out, x, 0.25)
+    assert out.cpu().tolist() == [first, 0.5, 4.0], out
+kernels = pathlib.Path(torch.__file__).parent / "share/hammerblade/kernels"
+source = min(kernels.glob("*.cpp"), key=lambda f: f.stat().st_size)  # one of Facula's own
+source.touch()
+names = torch.hammerblade.reload()
+assert names, source
+print(source.name, "reloaded:", *names)
+assert torch.backends.fallback_counts() == {}
+PY
+hidden=(bash -c)
+unshare -m true 2> /dev/null && hidden=(unshare -m bash -c "mount -t tmpfs none '$root' && eval \"\$0\"")
+"${hidden[@]}" "$work/env/bin/python hammerblade.py"
 cmake -S hello -B hello/build -DCMAKE_PREFIX_PATH="$package" > /dev/null
 cmake --build hello/build > /dev/null
 hello/build/hello > /dev/null

@@ -3,13 +3,21 @@
 // its signal finds out where the thread is. FACULA_SAMPLER=FOLDER:NANOSECONDS says where to write and how often to
 // look.
 //
+// Such timers fire at ticks of the kernel's clock, 250 a second on many machines. Where that is too seldom, a perf event
+// of the thread's time, which has a clock of high resolution, samples what the thread does outside of the kernel: that
+// much is anyone's right unless the system forbids it. What it does inside is left to the timer: a tick that finds the
+// thread there adds to its system time, and stands for all time since that the event has not seen.
+//
 // The signal is SIGURG, because its default is to be ignored: one that arrives while the program replaces itself by
-// another does no harm. A signal that is not from our timers goes to the program's own handler.
+// another does no harm. A signal that is not of our making goes to the program's own handler.
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -52,7 +60,7 @@ struct Scratch {
 Store store;
 Python python;
 uint32_t period_ns;
-bool running;
+bool running, seldom;               // seldom: the kernel's clock ticks less often than we are to look
 std::atomic<uint32_t> unloaded{1};  // counts calls of dlclose
 struct sigaction programs_own;
 pthread_key_t at_thread_end;
@@ -64,12 +72,28 @@ FC_THREAD_LOCAL uint64_t stack_end;  // 0: not known, then only the innermost fr
 FC_THREAD_LOCAL timer_t timer;
 FC_THREAD_LOCAL void* handler_stack;
 FC_THREAD_LOCAL bool timed, busy;
+FC_THREAD_LOCAL struct {
+  int file = -1;
+  uint64_t id;       // tells whether the file is still ours
+  uint64_t counted;  // of the thread's time, what samples stand for
+  uint64_t system;   // the thread's system time at the last tick
+  uint32_t unseen;   // ticks outside of the kernel since the event's last signal
+} event;
 
-uint64_t now() {
+uint64_t time_of(clockid_t clock) {
   timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);  // not what others do meanwhile
+  clock_gettime(clock, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
+uint64_t now() { return time_of(CLOCK_THREAD_CPUTIME_ID); }  // not what others do meanwhile
+
+// The kernel's numbers of a thread's clocks: exact time, ticks outside of the kernel, all ticks.
+enum : int { kAllTicks, kUserTicks, kExact };
+clockid_t clock_of(pid_t thread, int which) {
+  constexpr clockid_t kPerThread = 4;
+  return (~thread << 3) | kPerThread | which;
+}
+uint64_t system_time() { return time_of(clock_of(0, kAllTicks)) - time_of(clock_of(0, kUserTicks)); }
 
 uint32_t root_of(Scratch& s) {
   const auto process = static_cast<uint32_t>(getpid());
@@ -165,11 +189,30 @@ void take(const ucontext_t& context, uint32_t ticks) {
   h.handler_ns += now() - start;
 }
 
+// How many periods the timer's signal stands for, which is said to have seen so many. Beside an event they are those
+// that the event has not seen.
+uint32_t at_tick(uint32_t seen) {
+  if (event.file < 0) return seen;
+  constexpr uint32_t kTooLong = 8;
+  const uint64_t system = system_time(), time = now();
+  if (system == event.system) {
+    if (++event.unseen < kTooLong) return 0;
+    event.file = -1;  // the program has closed all files: from now on the timer is alone
+  }
+  event.system = system;
+  const uint64_t periods = time > event.counted ? (time - event.counted) / period_ns : 0;
+  event.counted += periods * period_ns;
+  return static_cast<uint32_t>(periods);
+}
+
 void on_signal(int number, siginfo_t* info, void* context) {
-  if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &store) {
+  const bool from_timer = info->si_code == SI_TIMER && info->si_value.sival_ptr == &store;
+  if (from_timer || (event.file >= 0 && info->si_code == POLL_IN && info->si_fd == event.file)) {
     const int kept = errno;
-    const auto ticks = static_cast<uint32_t>(1 + (info->si_overrun > 0 ? info->si_overrun : 0));
-    if (!busy) {
+    uint32_t ticks = 1;
+    if (from_timer) ticks = at_tick(static_cast<uint32_t>(1 + (info->si_overrun > 0 ? info->si_overrun : 0)));
+    else event.unseen = 0, event.counted += period_ns;
+    if (ticks && !busy) {
       busy = true;
       take(*static_cast<ucontext_t*>(context), ticks);
       busy = false;
@@ -198,6 +241,34 @@ bool start_timer(clockid_t clock, pid_t thread, timer_t& made) {
   return timer_settime(made, 0, &every, nullptr) == 0;
 }
 
+void start_event() {
+  perf_event_attr what = {};
+  what.size = sizeof what;
+  what.type = PERF_TYPE_SOFTWARE;
+  what.config = PERF_COUNT_SW_TASK_CLOCK;
+  what.sample_period = period_ns;
+  what.disabled = what.exclude_kernel = what.exclude_hv = 1;
+  const auto made = static_cast<int>(syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  if (made < 0) return;
+  const int file = fcntl(made, F_DUPFD_CLOEXEC, kFirstFile);
+  close(made);
+  f_owner_ex self = {F_OWNER_TID, static_cast<pid_t>(syscall(SYS_gettid))};
+  event = {.file = file, .id = 0, .counted = now(), .system = system_time(), .unseen = 0};
+  if (file >= 0 && (ioctl(file, PERF_EVENT_IOC_ID, &event.id) != 0 || fcntl(file, F_SETSIG, kSignal) != 0 ||
+                    fcntl(file, F_SETOWN_EX, &self) != 0 || fcntl(file, F_SETFL, O_ASYNC) != 0 ||
+                    ioctl(file, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
+    close(file);
+    event.file = -1;
+  }
+}
+
+void stop_event() {
+  uint64_t id = 0;
+  const int file = event.file;
+  event.file = -1;
+  if (file >= 0 && ioctl(file, PERF_EVENT_IOC_ID, &id) == 0 && id == event.id) close(file);
+}
+
 // A stack of the handler's own: the thread's may be elsewhere (dnnl_sgemm's kernels use the heap as theirs).
 constexpr size_t kHandlerStack = 128 << 10;
 void give_stack() {
@@ -224,11 +295,14 @@ void take_stack() {
 void start_on_this_thread() {
   give_stack();
   timed = start_timer(CLOCK_THREAD_CPUTIME_ID, static_cast<pid_t>(syscall(SYS_gettid)), timer);
+  stop_event();  // a child of a fork has its parent's
+  if (timed && seldom) start_event();
 }
 
 void stop_on_this_thread(void*) {
   if (timed) timer_delete(timer);
   timed = false;
+  stop_event();
   busy = true;  // a signal that is still on its way finds nothing to do
   if (scratch) munmap(scratch, sizeof(Scratch));
   scratch = nullptr;
@@ -258,8 +332,7 @@ void start_on_others() {
   while (const dirent* entry = readdir(tasks)) {
     const auto thread = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
     timer_t made;
-    constexpr clockid_t kPerThread = 4, kScheduler = 2;
-    if (thread > 0 && thread != self) start_timer((~thread << 3) | kPerThread | kScheduler, thread, made);
+    if (thread > 0 && thread != self) start_timer(clock_of(thread, kExact), thread, made);
   }
   closedir(tasks);
 }
@@ -275,6 +348,8 @@ __attribute__((constructor)) void start() {
   if (period_ns < 10'000 || pthread_key_create(&at_thread_end, stop_on_this_thread) != 0) return;
   if (!store.open(folder, period_ns)) return;
   python.find(store.header());
+  timespec tick = {};
+  seldom = clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && (tick.tv_sec || tick.tv_nsec > period_ns);
   running = true;
   stack_end = reinterpret_cast<uint64_t>(__libc_stack_end) + 8;
   struct sigaction action = {};

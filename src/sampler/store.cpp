@@ -32,8 +32,7 @@ bool Store::open(const char* folder, uint32_t period_ns) {
     file_ = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file_ < 0 && errno != EEXIST) return false;
   }
-  // Out of the way of programs that count on small descriptors.
-  if (const int high = fcntl(file_, F_DUPFD_CLOEXEC, 700); high >= 0) {
+  if (const int high = fcntl(file_, F_DUPFD_CLOEXEC, kFirstFile); high >= 0) {
     close(file_);
     file_ = high;
   }

@@ -14,6 +14,8 @@
 
 namespace fc::sampler {
 
+constexpr int kFirstFile = 700;  // descriptors out of the way of programs that count on small ones
+
 enum class Kind : uint16_t {
   None,
   Thread,  // value: process << 32 | thread; payload: the thread's name

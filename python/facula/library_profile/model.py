@@ -149,7 +149,7 @@ class Profile:
 
     @property
     def rate(self) -> float:
-        """Samples per second of CPU time that the kernel's clock allowed."""
+        """Samples per second of CPU time."""
         return self.samples / (self.ticks * self.period) if self.ticks else 0.0
 
     @property

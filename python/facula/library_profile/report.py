@@ -34,9 +34,9 @@ def _per_call(p: Profile, ticks: int, calls: int) -> str:
 
 
 def summary(p: Profile) -> list:
-    taken = f"{p.ticks:,} ticks of {p.period * 1e3:g} ms in {p.samples:,} samples"
+    taken = f"{p.ticks:,} ticks of {p.period * 1e3:g} ms in {p.samples:,} samples, {p.rate:.0f} a second"
     if p.ticks and p.rate < 0.7 / p.period:
-        taken += f" (the kernel's clock allows {p.rate:.0f} a second)"
+        taken += " (time in the kernel, and all time where perf events are forbidden, is sampled when the kernel's clock ticks)"
     lines = [
         f"{os.path.basename(p.program)}: {p.cpu_seconds:.2f} s of CPU time in {p.wall_seconds:.2f} s, {p.threads} threads, {p.processes} processes; {taken}",
         f"lost: {p.lost} ticks, {p.lost_calls} calls; {p.cut} stacks without an end; overhead about {100 * p.overhead:.2f} % of the CPU time"
