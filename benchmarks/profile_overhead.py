@@ -5,7 +5,8 @@
 
 Each round runs the program plain, profiled and plain again, in random order, in processes of their own; a program measures
 the CPU time of its work, not of its start. Printed is the ratio of medians with a bootstrap interval, and the same for the
-two plain runs: what that one says is noise.
+two plain runs: what that one says is noise. The last line is the sampler's own account: samples per second of CPU time, and
+how long one takes.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import tempfile
 import time
 
 import facula as torch
-from facula.library_profile import launch
+from facula.library_profile import launch, record
 
 LIBRARIES = "libfacula.so,libdnnl.so,libopenblas.so"
 
@@ -48,14 +49,16 @@ def small_calls():
 PROGRAMS = {"convolution": convolution, "small calls": small_calls}
 
 
-def seconds(name, rate, names):
-    """CPU seconds of the work, in a process of its own; rate 0: not profiled."""
+def seconds(name, rate, names, taken):
+    """CPU seconds of the work, in a process of its own; rate 0: not profiled. What the sampler says of itself is added to `taken`."""
     command = [sys.executable, __file__, "--work", name]
     if not rate:
         return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     with tempfile.TemporaryDirectory() as folder:
         env = launch.environment(folder, names, rate)
-        return float(subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout)
+        spent = float(subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout)
+        taken.extend(record.read_folder(folder)[0])
+        return spent
 
 
 def interval(above, below, rng):
@@ -81,13 +84,16 @@ def main():
         return
     rng = random.Random(0)
     for name in PROGRAMS:
-        times = {"plain": [], "again": [], "profiled": []}
+        times, taken = {"plain": [], "again": [], "profiled": []}, []
         for _ in range(options.rounds):
             for kind in rng.sample(sorted(times), 3):
-                times[kind].append(seconds(name, options.rate if kind == "profiled" else 0, options.so.split(",")))
+                times[kind].append(seconds(name, options.rate if kind == "profiled" else 0, options.so.split(","), taken))
         for kind in ("profiled", "again"):
             ratio, low, high = interval(times[kind], times["plain"], rng)
             print(f"{name:12}  {kind:8} / plain  {ratio:.3f}  [{low:.3f}, {high:.3f}]  {statistics.median(times[kind]):.3f} s, {options.rounds} rounds")
+        samples, handler = sum(run.samples for run in taken), sum(run.handler_seconds for run in taken)
+        rate = samples / sum(run.ticks * run.period for run in taken)
+        print(f"{name:12}  {rate:.0f} samples a second, {handler / samples * 1e6:.1f} us each")
 
 
 if __name__ == "__main__":
