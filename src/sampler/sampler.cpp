@@ -3,10 +3,10 @@
 // its signal finds out where the thread is. FACULA_SAMPLER=FOLDER:NANOSECONDS says where to write and how often to
 // look.
 //
-// Such timers fire at ticks of the kernel's clock, 250 a second on many machines. Where that is too seldom, a perf event
-// of the thread's time, which has a clock of high resolution, samples what the thread does outside of the kernel: that
-// much is anyone's right unless the system forbids it. What it does inside is left to the timer: a tick that finds the
-// thread there adds to its system time, and stands for all time since that the event has not seen.
+// Such timers fire at ticks of the kernel's clock, 250 a second on many machines. Where that is too seldom, a perf
+// event of the thread's time, which has a clock of high resolution, samples what the thread does outside of the kernel:
+// that much is anyone's right unless the system forbids it. What it does inside is left to the timer: a tick that finds
+// the thread there adds to its system time, and stands for all time since that the event has not seen.
 //
 // The signal is SIGURG, because its default is to be ignored: one that arrives while the program replaces itself by
 // another does no harm. A signal that is not of our making goes to the program's own handler.
