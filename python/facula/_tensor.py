@@ -107,6 +107,12 @@ class Tensor(_C.TensorBase):
 
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
+    def nonzero(self, *, as_tuple=False):
+        """Where the elements are not zero: rows of indices, or a tuple with one vector for each dimension."""
+        from facula.functional import nonzero
+
+        return nonzero(self, as_tuple=as_tuple)
+
     def lu(self, pivot=True, get_infos=False):
         """The LU factorisation and its pivots; linalg.lu_factor is its successor."""
         from facula.functional import lu

@@ -7,6 +7,7 @@
 
 #include "facula/opcodes/base.h"
 #include "ops/register.h"
+#include "plan/compact.h"
 #include "plan/index.h"
 #include "plan/pointwise.h"
 #include "plan/shape.h"
@@ -391,6 +392,7 @@ constexpr OpDef defs[] = {
      .writes = Writes::OneValue},
     {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
      .doc = "The elements where the mask is true, as a vector.",
+     .decomposition = kernel<&masked_select_by_scan>(),
      .saves = "mask",
      .grad =
          [](Grad& g) {
@@ -419,11 +421,13 @@ constexpr OpDef defs[] = {
          }},
     {.schema = "_masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
      .meta = kernel<&masked_scatter_shape>(),
+     .decomposition = kernel<&masked_scatter_by_scan>(),
      .differentiable = false,
      .hidden = true},
 
     {.schema = "nonzero(Tensor self) -> Tensor",
      .doc = "The indices of all elements that are not zero, one row each or one vector per dimension.",
+     .decomposition = kernel<&nonzero_by_scan>(),
      .differentiable = false,
      .out = true},
     {.schema = "nonzero_numpy(Tensor self) -> Tensor[]", .composite = kernel<&nonzero_numpy>(), .hidden = true},

@@ -325,6 +325,12 @@ Tensor randperm_with(int64_t n, Generator* generator, OptType dtype, OptLayout, 
            "': n is ", n);
   Dims shape{n};
   if (d.is_meta()) return empty_tensor(shape, t, d);
+  if (!d.is_cpu()) {  // section 9
+    const Tensor keys = random_between(empty_tensor(shape, DType::Int64, d), INT64_MIN, std::nullopt, generator);
+    const auto [sorted, order] =
+        call<"aten::sort.stable", std::tuple<Tensor, Tensor>>(keys, std::optional<bool>(true), 0, false);
+    return to_dtype(order, t);
+  }
   Tensor out = empty_tensor(shape, DType::Int64, Device{});
   auto* r = out.data_as<int64_t>();
   for (int64_t i = 0; i < n; ++i) r[i] = i;
@@ -417,6 +423,27 @@ void draw_by_race(const Tensor& weights, Tensor& out, int64_t samples, CpuGenera
   }
 }
 
+// Section 9: the same race, or a search among running sums, in operators of the device.
+Tensor multinomial_on_device(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
+  FC_CHECK(self.size(-1) > 0, "multinomial: there are no categories to sample from");
+  FC_CHECK(all_true(logical_and(ge(self, 0), isfinite(self))),
+           "probability tensor contains either `inf`, `nan` or element < 0");
+  const Tensor most = amax(self, Dims{-1}, true);
+  FC_CHECK(all_true(gt(most, 0)), "invalid multinomial distribution (sum of probabilities <= 0)");
+  const Tensor weights = div(self, most);  // so that sums are finite
+  Dims shape(self.sizes());
+  if (!replacement || samples == 1) {
+    const Tensor time = exponential_(empty_tensor(shape, self.dtype(), self.device()), 1, g);
+    const Tensor race = masked_fill(div(weights, time), eq(weights, 0), -1);  // a time may be 0 as well
+    return std::get<1>(call<"aten::topk", std::tuple<Tensor, Tensor>>(race, samples, -1, true, true));
+  }
+  shape.back() = samples;
+  const Tensor u = uniform_(empty_tensor(shape, self.dtype(), self.device()), 0, 1, g);
+  const Tensor sums = call<"aten::cumsum", Tensor>(weights, -1, OptType());
+  const Tensor parts = div(sums, narrow(sums, -1, self.size(-1) - 1, 1));
+  return call<"aten::searchsorted.Tensor", Tensor>(parts, u, false, true, std::optional<std::string_view>(), Tensor());
+}
+
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
   FC_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim, got a tensor of shape ", self.sizes());
   FC_CHECK(is_floating(self.dtype()),
@@ -427,32 +454,30 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
            ", categories are ", self.size(-1));
   Dims shape(self.sizes());
   shape.back() = samples;
-  if (self.device().is_meta()) return empty_tensor(shape, DType::Int64, self.device());
+  if (self.device().is_meta() || checked_numel(shape) == 0) return empty_tensor(shape, DType::Int64, self.device());
+  if (!self.device().is_cpu())
+    return multinomial_on_device(to_dtype(self, compute_type(self.dtype())), samples, replacement, g);
   Tensor out = empty_tensor(shape, DType::Int64, Device{});
-  if (out.numel() > 0) {
-    Tensor weights = call<"aten::contiguous", Tensor>(
-        call<"aten::to.device", Tensor>(self, Device{}, self.dtype(), false, false, OptFormat()),
-        MemoryFormat::Contiguous);
-    Tensor wide = to_dtype(weights, DType::Float64);
-    const int64_t categories = self.size(-1);
-    FC_CHECK(categories > 0, "multinomial: there are no categories to sample from");
-    for (int64_t row = 0; row < wide.numel() / categories; ++row) {
-      double sum = 0;
-      for (int64_t i = 0; i < categories; ++i) {
-        const double w = wide.data_as<double>()[row * categories + i];
-        FC_CHECK(w >= 0 && w <= 0x1.FFFFFFFFFFFFFp1023,
-                 "probability tensor contains either `inf`, `nan` or element < 0: ", w, " at row ", row, ", category ",
-                 i);
-        sum += w;
-      }
-      FC_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0) in row ", row);
+  Tensor weights = contiguous(self);
+  Tensor wide = to_dtype(weights, DType::Float64);
+  const int64_t categories = self.size(-1);
+  FC_CHECK(categories > 0, "multinomial: there are no categories to sample from");
+  for (int64_t row = 0; row < wide.numel() / categories; ++row) {
+    double sum = 0;
+    for (int64_t i = 0; i < categories; ++i) {
+      const double w = wide.data_as<double>()[row * categories + i];
+      FC_CHECK(w >= 0 && w <= 0x1.FFFFFFFFFFFFFp1023,
+               "probability tensor contains either `inf`, `nan` or element < 0: ", w, " at row ", row, ", category ",
+               i);
+      sum += w;
     }
-    const Ref<CpuGenerator> source = host_generator("multinomial", self.device(), g);
-    if (!replacement || samples == 1) draw_by_race(weights, out, samples, source.get());
-    else if (self.dtype() == DType::Float64) draw_with_replacement<double>(weights, out, samples, *source);
-    else draw_with_replacement<float>(to_dtype(weights, DType::Float32), out, samples, *source);
+    FC_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0) in row ", row);
   }
-  return call<"aten::to.device", Tensor>(out, self.device(), DType::Int64, false, false, OptFormat());
+  const Ref<CpuGenerator> source = host_generator("multinomial", self.device(), g);
+  if (!replacement || samples == 1) draw_by_race(weights, out, samples, source.get());
+  else if (self.dtype() == DType::Float64) draw_with_replacement<double>(weights, out, samples, *source);
+  else draw_with_replacement<float>(to_dtype(weights, DType::Float32), out, samples, *source);
+  return out;
 }
 
 // --- Poisson
@@ -481,6 +506,7 @@ double draw_poisson(double rate, CpuGenerator& g) {
 Tensor poisson(const Tensor& self, Generator* g) {
   check_kind("poisson", "bc", self.dtype());
   if (self.device().is_meta()) return empty_tensor(self.sizes(), self.dtype(), self.device());
+  if (!self.device().is_cpu()) count_fallback(*thread_state().op, self.device().type);
   Tensor rates = call<"aten::contiguous", Tensor>(
       call<"aten::to.device", Tensor>(self, Device{}, DType::Float64, false, true, OptFormat()),
       MemoryFormat::Contiguous);
@@ -557,6 +583,11 @@ Tensor rrelu_slopes(const Tensor& self, double lower, double upper, Generator* g
                 ? 1
                 : static_cast<double>(g.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53 * (upper - lower) + lower;
   return call<"aten::to.device", Tensor>(out, self.device(), self.dtype(), false, false, OptFormat());
+}
+Tensor rrelu_slopes_on_device(const Tensor& self, double lower, double upper, Generator* generator) {  // section 9
+  check_kind("rrelu_with_noise", "bic", self.dtype());
+  const Tensor slopes = uniform_(empty_tensor(self.sizes(), self.dtype(), self.device()), lower, upper, generator);
+  return masked_fill(slopes, gt(self, 0), 1);
 }
 Tensor rrelu_slopes_meta(const Tensor& self, double, double, Generator*) {
   return empty_tensor(self.sizes(), self.dtype(), self.device());
@@ -708,6 +739,7 @@ constexpr OpDef defs[] = {
     {.schema = "facula::rrelu_slopes(Tensor self, float lower, float upper, Generator? generator) -> Tensor",
      .cpu = kernel<&rrelu_slopes>(),
      .meta = kernel<&rrelu_slopes_meta>(),
+     .decomposition = kernel<&rrelu_slopes_on_device>(),
      .differentiable = false,
      .random = true,
      .hidden = true},

@@ -7,6 +7,7 @@
 #include "define/row.h"
 #include "dispatch/family_table.h"
 #include "ops/register.h"
+#include "plan/compact.h"
 #include "plan/pointwise.h"
 #include "plan/shape.h"
 
@@ -698,7 +699,9 @@ constexpr OpDef defs[] = {
     {.schema =
          "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
      .composite = kernel<&repeat_interleave_int>()},
-    {.schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", .differentiable = false},
+    {.schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
+     .decomposition = kernel<&repeat_interleave_by_scan>(),
+     .differentiable = false},
     {.schema = "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
      .doc = "Coordinate grids from vectors of coordinates.",
      .composite = kernel<&meshgrid_indexing>()},

@@ -69,6 +69,32 @@ Tensor csr_mm(const Tensor& compressed, const Tensor& columns, const Tensor& val
   const Tensor both[] = {rows, columns};
   return coo_mm(stack(both), values, dense, compressed.size(0) - 1);
 }
+// Every pair of an entry (i, k) and an entry (k, j) is a term of the element (i, j); those of one element are added up.
+Three csr_csr_mm(const Tensor& compressed, const Tensor& columns, const Tensor& values, const Tensor& compressed2,
+                 const Tensor& columns2, const Tensor& values2, int64_t size) {
+  const int64_t rows = compressed.size(0) - 1;
+  int64_t limit;
+  FC_CHECK(!__builtin_mul_overflow(rows, size, &limit), "mm: a product of ", rows, " x ", size,
+           " elements is too large");
+  const auto repeat = [](const Tensor& counts) {
+    return call<"aten::repeat_interleave.Tensor", Tensor>(counts, std::optional<int64_t>());
+  };
+  const Tensor starts = index_select(slice(compressed2, 0, 0, -1), 0, columns);
+  const Tensor counts = sub(index_select(slice(compressed2, 0, 1, {}), 0, columns), starts);
+  const Tensor left = repeat(counts);  // the entry of the first matrix that a term has
+  const Tensor before = sub(call<"aten::cumsum", Tensor>(counts, 0, std::optional<DType>()), counts);
+  const Tensor number =
+      call<"aten::arange", Tensor>(Scalar(left.size(0)), std::optional<DType>(DType::Int64), std::optional<Layout>(),
+                                   std::optional<Device>(columns.device()), std::optional<bool>());
+  const Tensor right = add(number, index_select(sub(starts, before), 0, left));
+  const Tensor row = index_select(decompress(compressed, columns.size(0)), 0, left);
+  const Tensor at = add(mul(row, Scalar(size)), index_select(columns2, 0, right));
+  const Tensor terms = mul(index_select(values, 0, left), index_select(values2, 0, right));
+  const auto [first, sums] = call<"aten::_sparse_coalesce_entries", Two>(at, terms, std::max<int64_t>(limit, 1));
+  const Tensor whole_row = index_select(row, 0, first);
+  return {call<"aten::_sparse_compress", Tensor>(whole_row, rows),
+          index_select(columns2, 0, index_select(right, 0, first)), sums};
+}
 Tensor sampled_mm(const Tensor& indices, const Tensor& a, const Tensor& b) {
   return sum(mul(index_select(a, 0, select(indices, 0, 0)), index_select(b, 0, select(indices, 0, 1))), Dims{1});
 }
@@ -110,6 +136,7 @@ constexpr OpDef defs[] = {
     // two matrices by rows; of the result rows, columns and values
     {.schema = "_sparse_csr_csr_mm(Tensor compressed, Tensor columns, Tensor values, Tensor compressed2, Tensor "
                "columns2, Tensor values2, int size) -> (Tensor, Tensor, Tensor)",
+     .decomposition = kernel<&csr_csr_mm>(),
      .differentiable = false,
      .hidden = true},
     // of a @ b.T the elements that the entries name

@@ -52,7 +52,9 @@ Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
   }
   if (p.nnz() == 0) return whole;
   const Lines lines(whole, at);
-  const Tensor wide = is_complex(p.values.dtype()) ? p.values : to_dtype(p.values, DType::Float64);
+  const DType type = p.values.dtype();
+  const bool widens = p.values.device().is_cpu() && !is_complex(type);  // a device may have no float64
+  const Tensor wide = to_dtype(p.values, widens ? DType::Float64 : compute_type(type));
   const Tensor shifted = sub(wide, lines.most(wide)), powers = exp(shifted), total = lines.sum(powers);
   return with_values(whole, to_dtype(log ? sub(shifted, fc::log(total)) : div(powers, total), self.dtype()));
 }

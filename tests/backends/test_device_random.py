@@ -164,3 +164,36 @@ def test_numbers_are_spread_as_they_should_be(example):
     assert abs(g.mean() - 4) < 0.1 and g.min() == 1
     counts = torch.randint(0, 10, (n,), device=example).cpu().bincount(minlength=10)
     assert counts.min() > 1800 and counts.max() < 2200
+
+
+def test_permutations_are_the_order_of_random_bits(example):
+    seed = 2**35 + 1
+    g = torch.Generator(device=example).manual_seed(seed)
+    signed = [(w[0] << 32 | w[1]) - (2**64 if w[0] >> 31 else 0) for w in (philox(seed, i) for i in range(50))]
+    got = torch.randperm(50, device=example, generator=g)
+    assert got.device.type == example and got.tolist() == sorted(range(50), key=signed.__getitem__) and g.get_offset() == 50
+    assert torch.randperm(9, dtype=torch.int32, device=example).dtype == torch.int32
+    assert torch.randperm(0, device=example).shape == (0,)
+
+
+def test_multinomial_draws_by_weight_and_never_what_has_none(example):
+    torch.manual_seed(0)
+    weights = torch.tensor([[1.0, 0.0, 2.0, 5.0], [0.0, 0.0, 0.0, 1e38]])
+    many = torch.multinomial(weights.to(example), 8000, replacement=True).cpu()
+    one = torch.cat([torch.multinomial(weights.expand(400, 2, 4).reshape(-1, 4).to(example), 1).cpu().view(400, 2) for _ in range(5)])
+    for draws in (many[0], one[:, 0]):
+        torch.testing.assert_close(draws.bincount(minlength=4) / len(draws), weights[0] / 8, atol=0.04, rtol=0)
+    assert (many[1] == 3).all() and (one[:, 1] == 3).all()
+    all_of_them = torch.multinomial(weights[0].to(example), 4).tolist()
+    assert sorted(all_of_them) == [0, 1, 2, 3] and all_of_them[3] == 1
+    for bad, why in ([[-1.0, 1.0], "element < 0"], [[float("nan"), 1.0], "element < 0"], [[0.0, 0.0], "sum of probabilities"]):
+        with pytest.raises(RuntimeError, match=why):
+            torch.multinomial(torch.tensor(bad).to(example), 1)
+
+
+def test_slopes_are_drawn_for_what_is_not_positive(example):
+    torch.manual_seed(0)
+    x = torch.linspace(-1, 1, 1000)
+    y = torch.nn.functional.rrelu(x.to(example), 0.1, 0.3, training=True).cpu()
+    slopes = (y / x)[x < 0]
+    assert torch.equal(y[x > 0], x[x > 0]) and 0.0999 <= slopes.min() and slopes.max() <= 0.3001 and slopes.std() > 0.04

@@ -227,7 +227,7 @@ def test_conformance(torch):
     from facula import conformance
 
     torch.backends.set_fallback_mode("count")
-    card = conformance.run("hammerblade", families=["copy", "map", "reduce", "matmul", "gather", "scatter", "random"])
+    card = conformance.run("hammerblade", families=["copy", "map", "reduce", "matmul", "gather", "scatter", "scan", "sort", "random"])
     assert "failed:" not in conformance.text(card), conformance.text(card)
 
 

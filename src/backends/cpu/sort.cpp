@@ -15,29 +15,11 @@
 #include "define/calls.h"
 #include "dispatch/call.h"
 #include "dispatch/family_table.h"
+#include "kernels/sort_key.h"
 #include "plan/pointwise.h"
 
 namespace fc::cpu {
 namespace {
-
-// --- keys
-template <class T>
-uint64_t key_of(T x) {
-  if constexpr (std::is_floating_point_v<T>) {
-    using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    if (x != x) return ~U{0};
-    if (x == 0) x = 0;  // drops the sign
-    U bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    constexpr U top = U{1} << (8 * sizeof(U) - 1);
-    return bits & top ? static_cast<U>(~bits) : static_cast<U>(bits | top);
-  } else if constexpr (std::is_signed_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    return static_cast<U>(static_cast<U>(x) ^ (U{1} << (8 * sizeof(U) - 1)));
-  } else {
-    return static_cast<uint64_t>(x);
-  }
-}
 
 // Key and position of an element. Keys of up to 32 bits and the position share one word.
 struct Packed {
@@ -85,7 +67,7 @@ void gather_keys(const Line& l, bool flip, std::vector<Entry>& a) {
   const uint64_t mask = !flip ? 0 : sizeof(T) == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * sizeof(T)) - 1;
   a.resize(static_cast<size_t>(l.n));
   for (int64_t i = 0; i < l.n; ++i)
-    a[static_cast<size_t>(i)] = Entry::make(key_of(*reinterpret_cast<const T*>(l.in + i * l.in_step)) ^ mask, i);
+    a[static_cast<size_t>(i)] = Entry::make(sort_key(*reinterpret_cast<const T*>(l.in + i * l.in_step)) ^ mask, i);
 }
 template <class T, class Entry>
 void write_line(const Line& l, const std::vector<Entry>& a, int64_t k) {

@@ -128,19 +128,29 @@ void HammerBlade::check_fault() {
 }
 
 bool HammerBlade::supports(const fc_query& q) {
+  const bool filled = q.family == FC_FAMILY_COPY && q.layout[1] == FC_LAYOUT_NUMBER;
+  const bool moved = q.family == FC_FAMILY_GATHER || (q.family == FC_FAMILY_COPY && !filled);  // words of any type
+  const bool set = filled || (q.family == FC_FAMILY_SCATTER && q.opcode == FC_SCATTER_SET);
+  const bool converts = q.family == FC_FAMILY_MAP || q.family == FC_FAMILY_REDUCE || q.family == FC_FAMILY_SORT;
+  bool halves = false;  // computed with as float
   for (int i = 0; i < q.n_operands; ++i) {
-    const bool moved = q.family == FC_FAMILY_GATHER || (q.family == FC_FAMILY_COPY && q.layout[1] != FC_LAYOUT_NUMBER);
-    if (q.layout[i] != FC_LAYOUT_ABSENT && !fb::storable(q.dtype[i]) && !moved) return false;
-    if (q.family != FC_FAMILY_COPY && !moved && q.layout[i] != FC_LAYOUT_ABSENT && !fb::visitable(q.dtype[i]))
-      return false;
+    if (q.layout[i] == FC_LAYOUT_ABSENT || moved || fb::visitable(q.dtype[i])) continue;
+    if (!fb::storable(q.dtype[i]) || !(set || converts)) return false;
+    halves |= converts;
   }
   switch (q.family) {
-    case FC_FAMILY_COPY: return copy_kernel(q.dtype[0], q.layout[1] == FC_LAYOUT_NUMBER ? q.dtype[0] : q.dtype[1]);
+    case FC_FAMILY_COPY: return copy_kernel(q.dtype[0], filled ? q.dtype[0] : q.dtype[1]);
     case FC_FAMILY_MAP:
-    case FC_FAMILY_REDUCE: return library().find(q.family, q.opcode, q.compute);
+    case FC_FAMILY_REDUCE: {
+      const Kernel* kernel = library().find(q.family, q.opcode, q.compute);
+      if (!kernel || !halves) return kernel;
+      return q.compute == FC_FLOAT32 && (fb::visitable(q.dtype[0]) || kernel->row->parameters[0].dtype == FC_FLOAT32);
+    }
     case FC_FAMILY_MATMUL: return library().find(q.family, 0, q.compute);
     case FC_FAMILY_GATHER: return library().find(q.family, 0, word_of(q.dtype[0])) && q.dtype[2] == FC_INT64;
     case FC_FAMILY_SCATTER: return scatter_kernel(q.opcode, q.dtype[0]) && q.dtype[2] == FC_INT64;
+    case FC_FAMILY_SCAN: return library().find(q.family, q.opcode, q.dtype[1]) && q.dtype[0] == q.dtype[1];
+    case FC_FAMILY_SORT: return library().find(q.family, 0, halves ? FC_FLOAT32 : q.dtype[0]);
     case FC_FAMILY_RANDOM: return library().find(q.family, q.opcode == FC_RANDOM_INTEGER, q.dtype[0]);
     default: return false;
   }
@@ -304,6 +314,58 @@ void HammerBlade::scatter(fc_context& c, const fc_scatter& k) {
     w.merge(0, w.ndim - 1);
   }
   indexed(c, *scatter_kernel(k.opcode, k.out.dtype), w, k.out_size, step, k.src.data ? nullptr : &k.src.value);
+}
+
+View HammerBlade::scratch(fc_context& c, int64_t bytes) {
+  const int64_t words = (bytes + 7) / 8, stride = 8;
+  return view_of(workspace(c, static_cast<size_t>(words * 8)), 1, &words, &stride, FC_INT64);
+}
+
+namespace {
+
+// The lines along a dimension, which comes last.
+Walk lines_of(int ndim, const int64_t* shape, int dim, std::initializer_list<const fc_operand*> operands) {
+  Walk w(ndim, shape);
+  for (const fc_operand* o : operands) w.add(*o);
+  w.move(dim, ndim - 1);
+  w.merge(0, ndim - 1);
+  if (w.ndim > kMaxDims) fb::fail("lines of tensors that need more than 8 dimensions", FC_UNSUPPORTED);
+  return w;
+}
+
+}  // namespace
+
+void HammerBlade::scan(fc_context& c, const fc_scan& k) {
+  const Kernel* kernel = library().find(FC_FAMILY_SCAN, k.opcode, k.in.dtype);
+  if (!kernel) fb::fail("no kernel for this scan", FC_UNSUPPORTED);
+  const Walk w = lines_of(k.ndim, k.shape, k.dim, {&k.out, &k.in, k.indices.data ? &k.indices : &k.out});
+  const int64_t length = w.size[w.ndim - 1], lines = w.numel() / length;
+  const int64_t parts = std::max<int64_t>(1, std::min(device().tiles().area() / lines, length / 16));
+  Packet p;
+  pack(p, w.view(0));
+  k.indices.data ? pack(p, w.view(2)) : pack_absent(p);
+  pack(p, w.view(1));
+  pack_integer(p, FC_INT32, parts);
+  parts > 1 ? pack(p, scratch(c, lines * parts * 16)) : pack_absent(p);
+  launch(c, *kernel, p, w.bytes());
+}
+
+void HammerBlade::sort(fc_context& c, const fc_sort& k) {
+  const bool half = k.in.dtype == FC_FLOAT16 || k.in.dtype == FC_BFLOAT16;
+  const Kernel* kernel = library().find(FC_FAMILY_SORT, 0, half ? FC_FLOAT32 : k.in.dtype);
+  if (!kernel) fb::fail("no kernel sorts this type", FC_UNSUPPORTED);
+  Walk w = lines_of(k.ndim, k.shape, k.dim, {&k.out, &k.indices, &k.in});
+  const Walk::Side result = w.side[0];
+  if (half) {
+    cast(c, w, 2, FC_FLOAT32);
+    make_dense(c, w, 0, FC_FLOAT32);
+  }
+  Packet p;
+  for (int i = 0; i < 3; ++i) pack(p, w.view(i));
+  pack_integer(p, FC_BOOL, k.descending);
+  pack(p, scratch(c, w.numel() * 2 * (item_size(k.in.dtype) == 8 ? 16 : 8)));  // two entries of key and position each
+  launch(c, *kernel, p, w.bytes());
+  if (half) copy_sides(c, w, result, w.side[0]);
 }
 
 void HammerBlade::indexed(fc_context& c, const Kernel& kernel, const Walk& w, int64_t size, int64_t step,

@@ -38,6 +38,8 @@ class HammerBlade final : public fb::Backend {
   void matmul(fc_context&, const fc_matmul&) override;
   void gather(fc_context&, const fc_gather&) override;
   void scatter(fc_context&, const fc_scatter&) override;
+  void scan(fc_context&, const fc_scan&) override;
+  void sort(fc_context&, const fc_sort&) override;
   void random(fc_context&, const fc_random&) override;
 
   // ---- operators, functions
@@ -57,6 +59,7 @@ class HammerBlade final : public fb::Backend {
   void make_dense(fc_context&, Walk&, int operand, int dtype);
   void copy_sides(fc_context&, const Walk& over, const Walk::Side& to, const Walk::Side& from);
   void cast(fc_context&, Walk&, int operand, int dtype);
+  View scratch(fc_context&, int64_t bytes);  // as 64-bit words
   void indexed(fc_context&, const Kernel&, const Walk&, int64_t size, int64_t step, const fc_number* number);
 
   struct Binding;

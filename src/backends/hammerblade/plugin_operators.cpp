@@ -255,10 +255,10 @@ bool HammerBlade::run_operator(fc_context& c, const char* name, const fc_value* 
     }
     if (kernel->row->accepts && !kernel->row->accepts(seen_call)) continue;
     if (!bind(c, *kernel, b)) continue;
-    bool empty = false;  // an argument without elements: the host knows what becomes of it
+    bool empty = false;  // an argument without elements: the host knows what becomes of it, unless the kernel does
     for (int i = 0; i < n_args; ++i)
       if (const fc_tensor* t = tensor_of(args[i])) empty |= elements(*t) == 0 && t->ndim > 0;
-    if (empty && !b.nothing) continue;
+    if (empty && !b.nothing && !kernel->row->sizes) continue;
     if (!b.nothing) run(c, *kernel, b);
     return true;
   }

@@ -316,11 +316,17 @@ struct Entry<kernel> {
   HB_ENTRY(tensorlib_##name, HB_LIST(op, hb::Entry<&name>::parameters, hb::Entry<&name>::n, -1, 0, -1, accepts), \
            (hb::Entry<&name>::run(argv)))
 #define HB_KERNEL_PLAIN(name, op) HB_KERNEL_PLAIN_IF(name, op, nullptr)
-// For an operator whose results' sizes only the kernel's author knows.
+// For an operator whose results' sizes only the kernel's author knows. Such a kernel gets arguments without elements too.
 #define HB_KERNEL_SIZED(name, op, sizes)                                                              \
   HB_ENTRY(tensorlib_##name,                                                                          \
            HB_LIST(op, hb::Entry<&name>::parameters, hb::Entry<&name>::n, -1, 0, -1, nullptr, sizes), \
            (hb::Entry<&name>::run(argv)))
+#define HB_KERNEL_SIZED_OF_TYPE(name, op, accepts, sizes, T, suffix)                                                \
+  HB_ENTRY(                                                                                                         \
+      tensorlib_##name##suffix,                                                                                     \
+      HB_LIST(op, hb::Entry<&name<T>>::parameters, hb::Entry<&name<T>>::n, -1, 0, hb::dtype_of<T>, accepts, sizes), \
+      (hb::Entry<&name<T>>::run(argv)))
+#define HB_KERNEL_SIZED_IF(name, op, types, accepts, sizes) types(HB_KERNEL_SIZED_OF_TYPE, name, op, accepts, sizes)
 
 // One of a family's: no operator, but an opcode.
 #define HB_FAMILY_KERNEL(name, kernel, family, opcode, T)                                                              \
