@@ -49,6 +49,7 @@ constexpr Numbered<ReduceOpcode> reduce_rows[] = {
 #define FC_OPCODE FC_SUM
 #include "facula/formulas/rest.h"
 #include "facula/formulas/base_folds.def"
+#include "facula/formulas/shared_folds.def"
 #include "facula/formulas/folds.def"
 #include "facula/formulas/end.h"
 };

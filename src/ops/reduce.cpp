@@ -11,6 +11,7 @@
 #include "define/row.h"
 #include "facula/opcodes/base.h"
 #include "facula/opcodes/reduce.h"
+#include "facula/opcodes/shared.h"
 #include "ops/register.h"
 
 namespace fc {

@@ -5,7 +5,7 @@
 
 #include "define/calls.h"
 #include "define/row.h"
-#include "facula/opcodes/reduce.h"
+#include "facula/opcodes/shared.h"
 #include "ops/register.h"
 #include "plan/reduce.h"
 

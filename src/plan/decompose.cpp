@@ -28,6 +28,7 @@
 #include "kernels/formulas/folds.h"
 #include "kernels/formulas/math.h"
 #include "kernels/formulas/shared.h"
+#include "kernels/formulas/shared_folds.h"
 #include "kernels/formulas/unary.h"
 
 namespace fc {
@@ -142,6 +143,7 @@ constexpr TermRow term_rows[] = {
 #define FC_SUM(number, name, ...) term_row<folds::name>(),
 #define FC_MEAN FC_SUM
 #include "facula/formulas/rest.h"
+#include "facula/formulas/shared_folds.def"
 #include "facula/formulas/folds.def"
 #include "facula/formulas/end.h"
 };

@@ -9,7 +9,6 @@
 #include <limits>
 #include <numbers>
 
-#include "facula/opcodes/binary.h"
 #include "facula/opcodes/common.h"
 #include "facula/opcodes/math.h"
 #include "facula/opcodes/shared.h"

@@ -6,6 +6,7 @@
 #include "kernels/formulas/common.h"
 #include "kernels/formulas/derivative.h"
 #include "kernels/formulas/folds.h"
+#include "kernels/formulas/shared_folds.h"
 #include "kernels/formulas/math.h"
 #include "kernels/formulas/shared.h"
 #include "kernels/formulas/special.h"
@@ -81,6 +82,7 @@ using all_folds = op_list<void
 #define FC_EXTREME FC_SUM
 #include "facula/formulas/rest.h"
 #include "facula/formulas/base_folds.def"
+#include "facula/formulas/shared_folds.def"
 #include "facula/formulas/folds.def"
 #include "facula/formulas/end.h"
 >;

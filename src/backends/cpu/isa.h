@@ -66,7 +66,7 @@ struct KernelTable {
 
 // The files of isa/ that fill a part of the table, each with fill_NAME.
 #define FC_KERNEL_FILES(X) \
-  X(unary) X(math) X(binary) X(compare) X(ternary) X(half) X(cast) X(reduce) X(extremes) X(random)
+  X(unary) X(math) X(binary) X(compare) X(ternary) X(half) X(cast) X(reduce) X(folds) X(extremes) X(random)
 #define FC_DECLARE(name) FC_VARIANTS(void fill_##name(KernelTable& t);)
 FC_KERNEL_FILES(FC_DECLARE)
 #undef FC_DECLARE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds beyond the base.
+// Folds beyond the base that only a reduction of that name uses.
 #pragma once
 #include "kernels/fold.h"
 

@@ -130,7 +130,9 @@ T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
       return fold_lanes<Fold, R, Same<R>, T>(reinterpret_cast<const R*>(x), 2 * n, R());
     else return fold_complex_lanes<Fold>(x, n);
   }
-  if (n >= 8 * kLanes<T>) return fold_apart<Fold, T>(n, at);  // shorter, joining the lanes costs more than it gives
+  // Integers have the same result in any order; where there are few elements, joining the lanes costs more than it gives.
+  if constexpr (!std::is_integral_v<T>)
+    if (n >= 8 * kLanes<T>) return fold_apart<Fold, T>(n, at);
   T a = at(0);
   if (n < 8) {
     for (int64_t i = 1; i < n; ++i) a = Fold::join(a, at(i));
@@ -190,6 +192,55 @@ template <class Fold, class T, class As = T, class Source = Same<T>>
 void add(KernelTable& t, DType partial = dtype_of<As>()) {
   t.reduce[Fold::code][static_cast<int>(dtype_of<As>())] = {rows<Fold, T, Source>, columns<Fold, T, Source>,
                                                             combine<Fold, T>, nullptr, partial};
+}
+
+// bool as bytes: anything but 0 is true.
+struct Truth {
+  using Stored = uint8_t;
+  static uint8_t one(const uint8_t* p) { return *p != 0; }
+  static Vec<uint8_t> some(const uint8_t* p) { return load(p) != 0 ? Vec<uint8_t>{} + 1 : Vec<uint8_t>{}; }
+};
+// The same, to be counted.
+struct Counted {
+  using Stored = uint8_t;
+  static uint64_t one(const uint8_t* p) { return *p != 0; }
+  static uint64_t fold(const uint8_t* x, int64_t n) {
+    constexpr int W = kWidth<uint8_t>;
+    uint64_t count = 0;
+    int64_t i = 0;
+    while (i + W <= n) {
+      Vec<uint8_t> lanes{};  // each holds 255 at most
+      for (int k = 0; k < 255 && i + W <= n; ++k, i += W) lanes += Truth::some(x + i);
+      uint8_t lane[W];
+      store(lane, lanes);
+      for (int l = 0; l < W; ++l) count += lane[l];
+    }
+    for (; i < n; ++i) count += one(x + i);
+    return count;
+  }
+};
+
+template <class T>
+void divide(char* a, int64_t m, int64_t count) {
+  auto* x = reinterpret_cast<T*>(a);
+  for (int64_t j = 0; j < m; ++j) x[j] /= static_cast<scalar::real_t<T>>(count);
+}
+
+// All that a row of a .def is made for.
+template <class Fold, class... T>
+void add_all(KernelTable& t) {
+  (add<Fold, T>(t), ...);
+  if constexpr (Fold::is_mean) ((t.reduce[Fold::code][static_cast<int>(dtype_of<T>())].finish = divide<T>), ...);
+}
+// A row of a .def, in all types that it is made for.
+template <class Fold>
+void add_fold(KernelTable& t) {
+  using namespace scalar;
+  if constexpr (Fold::accepts & kInt) add<Fold, uint64_t, int64_t>(t);
+  if constexpr (Fold::accepts & kReal) add_all<Fold, float, double>(t);
+  if constexpr (Fold::accepts & kComplex) add_all<Fold, std::complex<float>, std::complex<double>>(t);
+  if constexpr ((Fold::accepts & kBool) && Fold::is_sum) add<Fold, uint64_t, bool, Counted>(t, DType::Int64);
+  else if constexpr (Fold::accepts & kBool) add<Fold, uint8_t, bool, Truth>(t);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr bool accepted() {
 }
 
 template <class T, int n>
-struct Parameters {  // copied, so that the compiler knows the loop does not change them
+struct Parameters {  // by value, so that the compiler knows the loop does not change them
   explicit Parameters(Numbers<T> from) {
     for (int i = 0; i < n; ++i) p[i] = from.data[i];
   }
@@ -32,7 +32,7 @@ struct Pointwise<Op, T, 1> {
   static void kernel(Out<R> out, In<T> a, Numbers<T> numbers) {
     const Parameters<T, Op::params> k(numbers);
     map(
-        out, [&](T x) { return Op::apply(x, k.p); }, a);
+        out, [k](T x) { return Op::apply(x, k.p); }, a);
   }
 };
 template <class Op, class T>
@@ -41,7 +41,7 @@ struct Pointwise<Op, T, 2> {
   static void kernel(Out<R> out, In<T> a, In<T> b, Numbers<T> numbers) {
     const Parameters<T, Op::params> k(numbers);
     map(
-        out, [&](T x, T y) { return Op::apply(x, y, k.p); }, a, b);
+        out, [k](T x, T y) { return Op::apply(x, y, k.p); }, a, b);
   }
 };
 template <class Op, class T>
@@ -50,7 +50,7 @@ struct Pointwise<Op, T, 3> {
   static void kernel(Out<R> out, In<T> a, In<T> b, In<T> c, Numbers<T> numbers) {
     const Parameters<T, Op::params> k(numbers);
     map(
-        out, [&](T x, T y, T z) { return Op::apply(x, y, z, k.p); }, a, b, c);
+        out, [k](T x, T y, T z) { return Op::apply(x, y, z, k.p); }, a, b, c);
   }
 };
 

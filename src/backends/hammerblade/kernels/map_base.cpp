@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base formulas, in every type that they are made for; and the choice between two operands.
+// The base formulas of one operand, in every type that they are made for; and the choice between two operands.
 #include "facula/opcodes/base.h"
 #include "formula.h"
 
 #define HB_FORMULA_TYPES(X, name) HB_NUMBERS(X, name) HB_BOOL(X, name)
 // clang-format off
-#include "rows.h"
+#define FC_UNARY HB_FORMULA
+#define FC_MATH HB_FORMULA
+#include "facula/formulas/rest.h"
 #include "facula/formulas/base.def"
 #include "facula/formulas/end.h"
 // clang-format on

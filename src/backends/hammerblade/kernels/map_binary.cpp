@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses, divisions, and derivatives.
+// Formulas of two operands, and derivatives.
 #include "formula.h"
 #include "kernels/formulas/binary.h"
 #include "kernels/formulas/common.h"

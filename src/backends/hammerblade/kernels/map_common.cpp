@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, rectifiers, clamps, and ternary formulas.
+// Comparisons, clamps, and ternary formulas.
 #include "facula/opcodes/common.h"
 #include "formula.h"
 #include "kernels/formulas/common.h"
 
 #define HB_FORMULA_TYPES(X, name) HB_NUMBERS(X, name) HB_BOOL(X, name)
 // clang-format off
-#include "rows.h"
+#define FC_BINARY HB_FORMULA
+#define FC_COMPARE HB_FORMULA
+#define FC_DERIVATIVE HB_FORMULA
+#define FC_TERNARY HB_FORMULA
+#include "facula/formulas/rest.h"
 #include "facula/formulas/common.def"
 #include "facula/formulas/end.h"
 // clang-format on

@@ -11,8 +11,7 @@
 // HB_KERNEL makes tensorlib_twice, tensorlib_twice_Int and tensorlib_twice_Long: the names to launch and to set
 // breakpoints at. Each argument is a word, the address of a record in the launch packet; the parameters' types say how
 // they are unpacked, which element types the kernel is for, and how the host packs them. Statistics and the final
-// barrier
-// are supplied here. A row of table.h goes with each name, so nothing else has to know of a kernel.
+// barrier are supplied here. A row of table.h goes with each name, so nothing else has to know of a kernel.
 //
 // Everything runs on every tile (SPMD): hb::tile() of hb::tiles(). Arrays on the stack lie in the tile's scratchpad,
 // tensors in device memory. Memory is reached through load and store, which check mode's build reports
@@ -95,23 +94,9 @@ template <>
 inline constexpr int dtype_of<bool> = 11;
 
 // ---- parameters ----------------------------------------------------------------------------------------------------
-// A tensor in device memory. Sizes and strides, in elements, are copied into the scratchpad.
-template <class T>
-class Tensor {
+// How a tensor lies: sizes and strides, in elements, copied into the scratchpad.
+class Layout {
  public:
-  explicit Tensor(const void* packed) {
-    auto* t = static_cast<const hb_tensor_t*>(packed);
-    data = reinterpret_cast<T*>(static_cast<uintptr_t>(t->data));
-    numel = static_cast<int32_t>(t->N);
-    ndim = static_cast<int32_t>(t->dims);
-    auto* sizes = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(t->sizes));
-    auto* strides = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(t->strides));
-    for (int32_t d = 0; d < ndim && d < kMaxDims; ++d) {
-      size[d] = static_cast<int32_t>(sizes[d]);
-      stride[d] = static_cast<int32_t>(strides[d]);
-    }
-  }
-  bool defined() const { return data; }
   // The element at flat position i, last dimension fastest.
   int32_t offset(int32_t i) const {
     int32_t at = 0;
@@ -128,6 +113,27 @@ class Tensor {
     ((sum += static_cast<int32_t>(i) * stride[d++]), ...);
     return sum;
   }
+
+  int32_t numel, ndim;
+  int32_t size[kMaxDims], stride[kMaxDims];
+
+ protected:
+  __attribute__((noinline)) explicit Layout(const hb_tensor_t& t)
+      : numel(static_cast<int32_t>(t.N)), ndim(static_cast<int32_t>(t.dims)) {
+    auto* sizes = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(t.sizes));
+    auto* strides = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(t.strides));
+    for (int32_t d = 0; d < ndim && d < kMaxDims; ++d) {
+      size[d] = static_cast<int32_t>(sizes[d]);
+      stride[d] = static_cast<int32_t>(strides[d]);
+    }
+  }
+};
+// A tensor in device memory.
+template <class T>
+class Tensor : public Layout {
+ public:
+  explicit Tensor(const void* packed) : Tensor(*static_cast<const hb_tensor_t*>(packed)) {}
+  bool defined() const { return data; }
   // Elements at coordinates, all that there are.
   template <class... I>
   HB_INLINE T get(I... i) const {
@@ -139,8 +145,9 @@ class Tensor {
   }
 
   T* data;
-  int32_t numel, ndim;
-  int32_t size[kMaxDims], stride[kMaxDims];
+
+ private:
+  explicit Tensor(const hb_tensor_t& t) : Layout(t), data(reinterpret_cast<T*>(static_cast<uintptr_t>(t.data))) {}
 };
 template <class T>
 struct Out : Tensor<T> {
@@ -341,73 +348,105 @@ namespace detail {
 
 inline constexpr int32_t kChunk = 64;  // elements that are gathered in the scratchpad
 
-// A row of n elements with any stride, brought into `scratch`.
+// n elements with any stride, brought side by side into `scratch`, and back.
 template <class T>
-__attribute__((noinline)) void gather_row(const T* from, int32_t stride, int32_t n, T* scratch) {
-  for (int32_t i = 0; i < n; ++i) scratch[i] = load(from + i * stride);
+void gather(const void* from, int32_t stride, int32_t n, void* scratch) {
+  auto* p = static_cast<const T*>(from);
+  auto* to = static_cast<T*>(scratch);
+  if (stride == 0) {
+    const T value = load(p);
+    for (int32_t i = 0; i < n; ++i) to[i] = value;
+  } else {
+    for (int32_t i = 0; i < n; ++i) to[i] = load(p + i * stride);
+  }
 }
 template <class T>
-__attribute__((noinline)) void scatter_row(const T* scratch, T* to, int32_t stride, int32_t n) {
-  for (int32_t i = 0; i < n; ++i) store(to + i * stride, scratch[i]);
+void scatter(const void* scratch, int32_t stride, int32_t n, void* to) {
+  for (int32_t i = 0; i < n; ++i) store(static_cast<T*>(to) + i * stride, static_cast<const T*>(scratch)[i]);
 }
 
-// One input along the rows of the result.
-template <class T>
+// A result or an argument along the rows of the result, whatever its elements are.
 struct Cursor {
-  explicit Cursor(const In<T>& in) : in(in), inner(in.ndim ? in.stride[in.ndim - 1] : 0) {}
+  template <class T>
+  Cursor(const Tensor<T>& t, void (*move)(const void*, int32_t, int32_t, void*), T* scratch)
+      : layout(t),
+        data(reinterpret_cast<uintptr_t>(t.data)),
+        bytes(sizeof(T)),
+        step(t.ndim ? t.stride[t.ndim - 1] : 0),
+        move(move),
+        scratch(scratch) {}
   void row(int32_t i) {
-    at = in.data + in.offset(i);
+    at = data + static_cast<uintptr_t>(layout.offset(i) * bytes);
     filled = false;
   }
-  // The next n elements, side by side.
-  const T* take(int32_t n) {
-    if (inner == 1) {
-      const T* p = at;
-      at += n;
-      return p;
-    }
-    if (inner != 0) {
-      gather_row(at, inner, n, scratch);
-      at += n * inner;
-    } else if (!filled) {
-      const T value = load(at);
-      for (int32_t k = 0; k < kChunk; ++k) scratch[k] = value;
-      filled = true;
-    }
+  // The next n elements of an argument, side by side.
+  const void* take(int32_t n) {
+    auto* here = reinterpret_cast<const void*>(at);
+    at += static_cast<uintptr_t>(n * step * bytes);
+    if (step == 1) return here;
+    if (!filled) move(here, step, step ? n : kChunk, scratch);
+    filled = step == 0;
     return scratch;
   }
-  const In<T>& in;
-  const T* at = nullptr;
-  int32_t inner;
+  const Layout& layout;
+  uintptr_t data, at = 0;
+  int32_t bytes, step;
+  void (*move)(const void*, int32_t, int32_t, void*);  // gather of an argument, scatter of a result
+  void* scratch;                                       // kChunk elements
   bool filled = false;
-  T scratch[kChunk];
 };
 
-template <class R, class F, class... T>
-HB_INLINE void flat(R* out, int32_t n, F f, const T*... in) {
+template <class T>
+struct Argument : Cursor {
+  explicit Argument(const In<T>& in) : Cursor(in, &gather<T>, elements) {}
+  T elements[kChunk];
+};
+
+// One formula's work on elements that lie side by side: all of a kernel that differs from other kernels.
+using RowLoop = void (*)(const void* f, void* out, int32_t n, const void* const* in);
+template <class R, class F, class... T, int32_t... i>
+HB_INLINE void row_loop(const F f, R* out, int32_t n, const void* const* in, Positions<i...>) {
   HB_INDEPENDENT
-  for (int32_t i = 0; i < n; ++i) store(out + i, static_cast<R>(f(load(in + i)...)));
+  for (int32_t k = 0; k < n; ++k) store(out + k, static_cast<R>(f(load(static_cast<const T*>(in[i]) + k)...)));
+}
+template <class R, class F, class... T>
+void row_loop(const void* f, void* out, int32_t n, const void* const* in) {
+  row_loop<R, F, T...>(*static_cast<const F*>(f), static_cast<R*>(out), n, in, FirstPositions<sizeof...(T)>());
 }
 
-template <class R, class F, class... C>
-HB_INLINE void map_rows(const Out<R>& out, F f, C... in) {
-  const int32_t columns = out.ndim ? out.size[out.ndim - 1] : 1, step = out.ndim ? out.stride[out.ndim - 1] : 1;
-  const bool direct = (step == 1) & (... & (in.inner == 1));
-  const Range r = share(out.numel, out.ndim > 1 && columns >= kChunk ? 1 : kChunk);
-  R scratch[kChunk];
+// The walk over a tile's share of the rows.
+inline constexpr int32_t kMaxInputs = 4;
+__attribute__((noinline)) inline void map_rows(Cursor& out, Cursor* const* in, int32_t n_in, RowLoop loop,
+                                               const void* f) {
+  const Layout& of = out.layout;
+  const int32_t columns = of.ndim ? of.size[of.ndim - 1] : 1;
+  const bool whole = !of.ndim || out.step == 1;
+  bool direct = whole;
+  for (int32_t k = 0; k < n_in; ++k) direct &= in[k]->step == 1;
+  const Range r = share(of.numel, of.ndim > 1 && columns >= kChunk ? 1 : kChunk);
   for (int32_t i = r.begin; i < r.end;) {
-    const int32_t column = i % columns, left = columns - column, n = r.end - i < left ? r.end - i : left;
-    R* to = out.data + out.offset(i);
-    (in.row(i), ...);
-    for (int32_t k = 0; k < n;) {
-      const int32_t m = direct ? n : n - k < kChunk ? n - k : kChunk;
-      flat(step == 1 ? to : scratch, m, f, in.take(m)...);
-      if (step != 1) scatter_row(scratch, to, step, m);
-      to += m * step;
-      k += m;
+    const int32_t left = columns - i % columns, n = r.end - i < left ? r.end - i : left;
+    out.row(i);
+    for (int32_t k = 0; k < n_in; ++k) in[k]->row(i);
+    for (int32_t done = 0; done < n;) {
+      const int32_t m = direct ? n : n - done < kChunk ? n - done : kChunk;
+      const void* from[kMaxInputs];
+      for (int32_t k = 0; k < n_in; ++k) from[k] = in[k]->take(m);
+      auto* to = reinterpret_cast<void*>(out.at);
+      loop(f, whole ? to : out.scratch, m, from);
+      if (!whole) out.move(out.scratch, out.step, m, to);
+      out.at += static_cast<uintptr_t>(m * out.step * out.bytes);
+      done += m;
     }
     i += n;
   }
+}
+
+template <class... A>
+HB_INLINE void map_rows(Cursor out, RowLoop loop, const void* f, A&&... arguments) {
+  static_assert(sizeof...(A) <= kMaxInputs);
+  Cursor* const in[] = {&arguments...};
+  map_rows(out, in, sizeof...(A), loop, f);
 }
 
 }  // namespace detail
@@ -415,7 +454,9 @@ HB_INLINE void map_rows(const Out<R>& out, F f, C... in) {
 // out[i] = f(in[i]...) for all elements. Inputs have the result's dimensions; stride 0 repeats.
 template <class R, class F, class... T>
 HB_INLINE void map(const Out<R>& out, F f, const In<T>&... in) {
-  detail::map_rows(out, f, detail::Cursor<T>(in)...);
+  R results[detail::kChunk];
+  detail::map_rows(detail::Cursor(out, &detail::scatter<R>, results), &detail::row_loop<R, F, T...>, &f,
+                   detail::Argument<T>(in)...);
 }
 
 }  // namespace hb
