@@ -28,7 +28,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-backend bench-hammerblade \
+.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade \
         blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
@@ -87,6 +87,9 @@ bench-reference: build ## the same against PyTorch, interleaved, in an environme
 
 bench-models: build ## whole networks against PyTorch, with peak memory (BENCH_ARGS="--threads 1,2,16")
 	@$(RUN) -m facula run benchmarks/models.py $(BENCH_ARGS)
+
+bench-loading: build ## DataLoader against PyTorch
+	@$(RUN) -m facula run benchmarks/loading.py $(BENCH_ARGS)
 
 bench-backend: configure ## what the backend contract costs a call
 	@cmake --build $(BUILD) -j $(JOBS) --target facula_backend_calls

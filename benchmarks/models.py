@@ -30,15 +30,15 @@ import reference
 SETUP = "import networks; step = networks.make({name!r}); first = step()"
 
 
-def measure(name, threads, options, path, order):
+def measure(name, threads, options, path, order, setup=SETUP):
     """{"ours": ..., "theirs": ..., "memory": [ours, theirs] in bytes, "values": ...}."""
     ours = reference.Side(options.ours_python, options.ours, threads, path, options.cpu_time)
     theirs = reference.Side(options.oracle, "torch", threads, "", options.cpu_time)
-    row = operators.Row(name, None, SETUP.format(name=name), "step()")
+    row = operators.Row(name, None, setup.format(name=name), "step()")
     times = reference.measure(ours, theirs, row, "large", options.rounds, swapped=order % 2)
     if "error" not in times:
         times["memory"] = [side.ask("peak_memory") for side in (ours, theirs)]
-        if options.ours != "torch":
+        if options.ours != "torch" and setup is SETUP:
             times["kernel_seconds"] = ours.ask("kernel_seconds")
         times["values"] = [side.ask("value", "first") for side in (ours, theirs)]
     for side in (ours, theirs):

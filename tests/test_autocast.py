@@ -190,6 +190,32 @@ def test_scaling_changes_no_step(torch, optimizer, fused):
     torch.testing.assert_close(*ends)
 
 
+@pytest.mark.parametrize("optimizer", ["SGD", "SparseAdam", "Adagrad"])
+def test_scaling_of_sparse_gradients(torch, optimizer):
+    """Entries are unscaled, an entry that is not finite leaves the step out, and an index that comes twice is one entry."""
+    ends = []
+    for enabled in (True, False):
+        torch.manual_seed(0)
+        table = torch.nn.Embedding(6, 3, sparse=True)
+        made = getattr(torch.optim, optimizer)(table.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=256.0, enabled=enabled)
+        for value in (1.0, 0.5):
+            made.zero_grad()
+            scaler.scale((table(torch.tensor([1, 4, 1])) * value).sum()).backward()
+            scaler.unscale_(made)
+            assert table.weight.grad.is_sparse and torch.allclose(table.weight.grad.to_dense()[1], torch.full((3,), 2 * value))
+            scaler.step(made)
+            scaler.update()
+        ends.append(table.weight.detach().clone())
+    torch.testing.assert_close(*ends)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    made.zero_grad()
+    scaler.scale((table(torch.tensor([2])) * float("inf")).sum()).backward()
+    scaler.step(made)
+    scaler.update()
+    assert torch.equal(table.weight.detach(), ends[1]) and scaler.get_scale() == 128.0
+
+
 @pytest.mark.parametrize("fused", [None, True])
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 def test_steps_that_are_not_finite_are_left_out(torch, optimizer, fused):

@@ -331,3 +331,82 @@ def test_sequential(torch, reentrant):
     module.checkpoint_sequential(functions, 2, x, use_reentrant=reentrant).sum().backward()
     assert torch.allclose(x.grad, expected)
     assert runs == [0, 1, 2, 3, 4, 0, 1]
+
+
+def kernels(torch, function):
+    """The operators whose kernels a call runs."""
+    names = []
+    with torch.dispatch.observe(lambda event: names.append(str(event.op)) if event.phase == "begin" else None, "kernel"):
+        function()
+    return names
+
+
+def test_selective_checkpointing_keeps_chosen_results(torch):
+    from importlib import import_module
+
+    module = import_module(f"{torch.__name__}.utils.checkpoint")
+    x, w = leaf(torch, 6).view(2, 3).detach().requires_grad_(), torch.rand(3, 3, requires_grad=True)
+    mm, calls = torch.ops.aten.mm.default, []
+
+    def f(x):
+        return (x @ w).sin().exp() @ w
+
+    f(x).sum().backward()
+    expected, x.grad, w.grad = (x.grad, w.grad), None, None
+
+    def policy(context, op, *args, **kwargs):
+        calls.append((op, context.is_recompute, context.op_output is not None))
+        return module.CheckpointPolicy.MUST_SAVE if op is mm else module.CheckpointPolicy.PREFER_RECOMPUTE
+
+    for chosen in ([mm], policy, lambda context, op, *args, **kwargs: op is mm):
+        x.grad = w.grad = None
+        y = module.checkpoint(f, x, use_reentrant=False, context_fn=lambda chosen=chosen: module.create_selective_checkpoint_contexts(chosen))
+        back = lambda y=y: y.sum().backward(retain_graph=True)
+        if torch.__name__ == "torch":
+            back()
+        else:
+            ran = kernels(torch, back)
+            assert ran.count("aten.mm.default") == 4 and ran.count("aten.sin.default") == 1  # of mm the gradients' alone
+        assert torch.allclose(x.grad, expected[0]) and torch.allclose(w.grad, expected[1])
+        with pytest.raises(RuntimeError, match="backward an extra time"):
+            y.sum().backward()
+    assert (mm, False, True) in calls
+    with pytest.raises(ValueError, match="OpOverload"):
+        module.create_selective_checkpoint_contexts([torch.ops.aten.mm])
+    with pytest.raises(TypeError, match="function or a list"):
+        module.create_selective_checkpoint_contexts(3)
+
+
+def test_a_kept_result_must_not_be_changed(torch):
+    from importlib import import_module
+
+    module = import_module(f"{torch.__name__}.utils.checkpoint")
+
+    def f(x):
+        y = x.sin()
+        y.add_(1)
+        return y.exp()
+
+    for allowed in (False, True):
+        x = leaf(torch)
+        contexts = lambda allowed=allowed: module.create_selective_checkpoint_contexts([torch.ops.aten.sin.default], allowed)
+        y = module.checkpoint(f, x, use_reentrant=False, context_fn=contexts)
+        with contextlib.nullcontext() if allowed else pytest.raises(RuntimeError, match="has been mutated"):
+            y.sum().backward()
+
+
+def test_a_group_of_backward_passes_computes_again_once(torch):
+    from importlib import import_module
+
+    module, runs = import_module(f"{torch.__name__}.utils.checkpoint"), []
+
+    def f(x):
+        runs.append(1)
+        return x.sin().exp(), x.cos().exp()
+
+    x = leaf(torch)
+    a, b = module.checkpoint(f, x, use_reentrant=False, early_stop=False)
+    with module.GraphExecGroup():
+        a.sum().backward(retain_graph=True)
+        b.sum().backward()
+    assert len(runs) == 2

@@ -233,6 +233,8 @@ def stub():
     lines += [f"{n}: _{type(v).__name__}" for n, v in public.items() if type(v) in (bool, float)] + ["newaxis: None", "ops: Any", "__version__: str"]
     lines += ["", *tensor, ""]
     lines += [f"class {n}(Tensor): ..." for n, v in public.items() if isinstance(v, type) and n.endswith("Tensor") and n != "Tensor"]
+    lines += [f"class {n}(TypedStorage): ..." for n, v in public.items() if n.endswith("Storage") and v.__module__ == "torch"]
+    lines += [f"class {n}: ..." for n in public if n.startswith("Sym")]
     lines += [f"def {n}{text}: ..." for n, text in KNOWN.items()]
     return "\n".join([*lines, *python_functions(facula, front), *told]) + "\n"
 

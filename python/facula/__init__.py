@@ -16,6 +16,7 @@ from facula import _device_module, _missing  # noqa: E402
 from facula._tensor import Tensor  # noqa: E402
 from facula._tensor_str import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from facula.functional import *  # noqa: E402, F403
+from facula._symbolic import *  # noqa: E402, F403
 from facula import __config__, autograd, backends, cuda, dispatch, fft, library, linalg, nn, overrides, return_types, sparse, special, storage, utils  # noqa: E402
 from facula._legacy import types as _legacy_types  # noqa: E402
 from facula.backends import Event, Stream, load_backend  # noqa: E402
@@ -27,6 +28,7 @@ from facula._checks import _assert, _check, _check_index, _check_is_size, _check
 from facula.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from facula.sparse import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor  # noqa: E402
 from facula.storage import TypedStorage, UntypedStorage, from_file  # noqa: E402
+from facula.storage import legacy as _legacy_storages  # noqa: E402
 from facula import serialization  # noqa: E402
 from facula.serialization import load, save  # noqa: E402
 from facula import amp  # noqa: E402
@@ -36,6 +38,7 @@ from facula.amp.autocast_mode import clear_autocast_cache, get_autocast_cpu_dtyp
 from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
 globals().update(_legacy_types)
+globals().update(_legacy_storages)
 has_hammerblade = hb_emul_on = backends.hammerblade.is_built()  # emulation is the device's only engine yet
 if has_hammerblade:
     _device_module.install("hammerblade")  # t.hammerblade() before the backend is loaded, which that does

@@ -15,6 +15,8 @@ class _TensorType(type):
             if args[0].dtype is not cls.dtype:
                 raise TypeError(f"expected {cls.__name__} (got {args[0].type()})")
             return args[0].detach()
+        if len(args) == 1 and hasattr(args[0], "_elements_of"):  # a storage's memory
+            return args[0]._elements_of(cls.dtype)
         if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
             return _C._tensor(args[0], cls.dtype, "cpu", True)
         size = args[0] if args and isinstance(args[0], _C.Size) else args or (0,)

@@ -268,6 +268,19 @@ class Tensor(_C.TensorBase):
         self._storage_ptr()
         return TypedStorage(self)
 
+    def storage_type(self):
+        """The class of storages of this element type."""
+        from facula.storage import legacy_type
+
+        return legacy_type(self.dtype)
+
+    def set_(self, source=None, *args, **kwargs):
+        """The memory, size and strides of another tensor, or of a storage, in place of its own."""
+        elements = getattr(source, "_elements_of", None)
+        if elements is not None:
+            source = elements(self.dtype)
+        return _methods["set_"](self, *(() if source is None else (source,)), *args, **kwargs)
+
     def is_shared(self):
         """Whether other processes see the memory."""
         if self.layout is not _C.strided:
@@ -413,6 +426,31 @@ class Tensor(_C.TensorBase):
     def cuda(self, device=None, non_blocking=False, memory_format=None):
         """The tensor on a CUDA device."""
         return self.to("cuda" if device is None else device)
+
+    def xpu(self, device=None, non_blocking=False, memory_format=None):
+        """The tensor on an XPU device."""
+        return self.to("xpu" if device is None else device)
+
+    def apply_(self, callable):
+        """Every element in place by a Python function of one number; slow, on the CPU only."""
+        return self._by_python(callable)
+
+    def map_(self, tensor, callable):
+        """Every element in place by a Python function of it and of the other tensor's; slow, on the CPU only."""
+        return self._by_python(callable, tensor)
+
+    def map2_(self, x, y, callable):
+        """Every element in place by a Python function of it and of those of two others; slow, on the CPU only."""
+        return self._by_python(callable, x, y)
+
+    def _by_python(self, function, *others):
+        if self.requires_grad:
+            raise RuntimeError("Can't call apply_() or map_() on Variable that requires grad. Use var.detach() first.")
+        if self.device.type != "cpu" or any(x.device.type != "cpu" for x in others):
+            raise TypeError("apply_ and map_ are only implemented on CPU tensors")
+        rows = [x.expand_as(self).reshape(-1).tolist() for x in (self, *others)]
+        values = [function(*row) for row in zip(*rows, strict=True)]
+        return self.copy_(_C._tensor(values, self.dtype, None, True).view(self.shape))
 
     def hammerblade_ll(self):
         """The tensor on the HammerBlade device with its whole storage, sizes, strides and offset; .hammerblade() makes it contiguous."""

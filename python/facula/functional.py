@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the torch namespace that are Python by nature: they look at Python data or pick an operator."""
 
+import itertools
+
 from facula import _C
 from facula._tensor import Tensor
 
@@ -11,6 +13,9 @@ __all__ = [
     "use_deterministic_algorithms", "vmap", "set_float32_matmul_precision", "get_float32_matmul_precision",
     "set_default_tensor_type", "get_device", "is_signed", "is_conj", "is_neg", "is_inference", "unravel_index",
     "empty_permuted", "gradient", "lu", "qr", "symeig", "eig", "solve", "lstsq", "matrix_rank",
+    "get_deterministic_debug_mode", "set_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled",
+    "get_num_interop_threads", "set_num_interop_threads", "is_warn_always_enabled", "set_warn_always", "spmm", "dsmm",
+    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
 ]  # fmt: skip
 
 
@@ -369,9 +374,89 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _C._functions["nonzero"](input, **({} if out is None else {"out": out}))
 
 
+_settings = {"warn_only": False, "interop_threads": 1, "warn_always": False}  # told back; nothing here depends on them
+
+
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """The same bits for any number of threads: our own kernels always do so, libraries only in this mode."""
     _C._set_deterministic_algorithms(bool(mode))
+    _settings["warn_only"] = bool(mode) and bool(warn_only)
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """What use_deterministic_algorithms was told; no operator here has only a form that is not deterministic."""
+    return _settings["warn_only"]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """use_deterministic_algorithms by one word: "default", "warn", "error", or 0, 1, 2."""
+    modes = {"default": 0, "warn": 1, "error": 2}
+    if isinstance(debug_mode, str) and debug_mode not in modes:
+        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+    number = modes.get(debug_mode, debug_mode)
+    if not isinstance(number, int) or number not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(number > 0, warn_only=number == 1)
+
+
+def get_deterministic_debug_mode():
+    """0, 1 or 2, as set_deterministic_debug_mode takes it."""
+    return 0 if not _C.are_deterministic_algorithms_enabled() else 1 if _settings["warn_only"] else 2
+
+
+def set_num_interop_threads(num):
+    """Operators run one after the other here, each over all threads: kept, and told back."""
+    if not isinstance(num, int) or num <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _settings["interop_threads"] = num
+
+
+def get_num_interop_threads():
+    """What set_num_interop_threads was told."""
+    return _settings["interop_threads"]
+
+
+def set_warn_always(b):
+    """Whether warnings of PyTorch's C++ come each time: there are none of these here; kept, and told back."""
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _settings["warn_always"] = b
+
+
+def is_warn_always_enabled():
+    """What set_warn_always was told."""
+    return _settings["warn_always"]
+
+
+def spmm(input, mat2):
+    """mm under its old name for sparse matrices."""
+    return _C._functions["mm"](input, mat2)
+
+
+def dsmm(input, mat2):
+    """mm under its old name for sparse matrices."""
+    return _C._functions["mm"](input, mat2)
+
+
+def _apart(input, pieces, dim):
+    """Views of the same places, each made by itself: such may be written to while gradients are recorded."""
+    starts = itertools.accumulate((piece.shape[dim] for piece in pieces), initial=0)
+    return tuple(input.narrow(dim, start, piece.shape[dim]) for start, piece in zip(starts, pieces, strict=False))
+
+
+def unsafe_chunk(input, chunks, dim=0):
+    """chunk, whose pieces may be written to."""
+    return _apart(input, input.chunk(chunks, dim), dim)
+
+
+def unsafe_split(tensor, split_size, dim=0):
+    """split, whose pieces may be written to."""
+    return _apart(tensor, tensor.split(split_size, dim), dim)
+
+
+def unsafe_split_with_sizes(input, split_sizes, dim=0):
+    """split_with_sizes, whose pieces may be written to."""
+    return _apart(input, input.split(list(split_sizes), dim), dim)
 
 
 def set_default_dtype(d):
@@ -606,3 +691,6 @@ eig = _gone("eig", "eig")
 solve = _gone("solve", "solve")
 lstsq = _gone("lstsq", "lstsq")
 matrix_rank = _gone("matrix_rank", "matrix_rank")
+for _method in (symeig, eig, solve, lstsq):
+    setattr(Tensor, _method.__name__, _method)
+del _method

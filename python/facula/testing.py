@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import cmath
 import numbers
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
-from collections.abc import Callable
 
 from facula import _C
 from facula._tensor import Tensor
 
-__all__ = ["assert_close"]
+__all__ = ["assert_allclose", "assert_close"]
 
 # (relative, absolute); every other type must be equal.
 _TOLERANCES = {
@@ -156,3 +156,20 @@ def assert_close(
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}.")
     options = {k: v for k, v in locals().items() if k not in ("actual", "expected")}
     _Comparison(options).compare(actual, expected)
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
+    """assert_close with looser bounds and without a look at types; deprecated since PyTorch 1.12."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
+        "`torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    actual, expected = (x if isinstance(x, Tensor) else _C._tensor(x, None, None, True) for x in (actual, expected))
+    if rtol is None and atol is None:
+        bounds = [{_C.float16: (1e-3, 1e-3), _C.float32: (1e-4, 1e-5), _C.float64: (1e-5, 1e-8)}.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]
+        rtol, atol = (max(pair) for pair in zip(*bounds, strict=True))
+    assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False, msg=msg or None
+    )

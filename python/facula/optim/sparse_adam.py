@@ -6,15 +6,17 @@ from __future__ import annotations
 from typing import Any
 
 from facula._tensor import Tensor
-from facula.autograd import enable_grad, no_grad
-from facula.optim.optimizer import Optimizer, ParamsT, _check_betas, _one_element, _to_scalar, _zeros
+from facula.optim.optimizer import ParamsT, PerParameter, _check_betas, _one_element, _to_scalar, _zeros
 from facula.sparse import _with_values
 
 __all__ = ["SparseAdam"]
 
 
-class SparseAdam(Optimizer):
+class SparseAdam(PerParameter):
     """Adam that changes only the elements that a sparse gradient has, and only their part of the averages."""
+
+    _later_options: dict[str, Any] = {}
+    _numbers = ()  # the step is a plain number
 
     def __init__(
         self,
@@ -34,27 +36,18 @@ class SparseAdam(Optimizer):
         if sparse:
             raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
 
-    @no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """Changes the parameters by their gradients, which must be sparse. closure: computes the loss and the gradients anew."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            params = [p for p in group["params"] if p.grad is not None]
-            for p in params:
-                if not p.grad.is_sparse:
-                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
-                if not self.state[p]:
-                    self.state[p].update(step=0, exp_avg=_zeros(p), exp_avg_sq=_zeros(p))
-                self.state[p]["step"] += 1
-            states = [self.state[p] for p in params]
-            sparse_adam(
-                params, [p.grad for p in params], *([s[name] for s in states] for name in ("exp_avg", "exp_avg_sq", "step")), eps=group["eps"],
-                beta1=group["betas"][0], beta2=group["betas"][1], lr=_to_scalar(group["lr"]), maximize=group["maximize"],
-            )  # fmt: skip
-        return loss
+    def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
+        return {"step": 0, "exp_avg": _zeros(p), "exp_avg_sq": _zeros(p)}
+
+    def _step_of_group(self, group: dict, params: list[Tensor], grads: list[Tensor], states: list[dict]) -> None:
+        for grad, state in zip(grads, states, strict=True):
+            if not grad.is_sparse:
+                raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+            state["step"] += 1
+        sparse_adam(
+            params, grads, *([s[name] for s in states] for name in ("exp_avg", "exp_avg_sq", "step")), eps=group["eps"],
+            beta1=group["betas"][0], beta2=group["betas"][1], lr=_to_scalar(group["lr"]), maximize=group["maximize"],
+        )  # fmt: skip
 
 
 def sparse_adam(

@@ -4,7 +4,7 @@
 import functools
 
 from facula import _C, _missing
-from facula._tensor import Tensor
+from facula._tensor import _TYPE_NAMES, Tensor
 
 __all__ = ["addmm", "check_sparse_tensor_invariants", "mm", "sum", "softmax", "log_softmax", "as_sparse_gradcheck"]
 
@@ -237,5 +237,25 @@ def _rebuilt(layout, data):
         return sparse_coo_tensor(indices, values, size, check_invariants=True, is_coalesced=is_coalesced)
     return sparse_compressed_tensor(*data, layout=layout, check_invariants=True)
 
+
+class _LegacyType(type):
+    """torch.sparse.FloatTensor and its kin: constructors and classes from before sparse_coo_tensor."""
+
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, Tensor) and obj.layout is _C.sparse_coo and obj.dtype is cls.dtype and obj.device.type == "cpu"
+
+    def __call__(cls, *args):
+        """FloatTensor(indices, values, size) or (indices, values): these entries; FloatTensor(2, 3): none."""
+        if args and isinstance(args[0], Tensor):
+            if len(args) not in (2, 3) or not isinstance(args[1], Tensor) or args[1].dtype is not cls.dtype:
+                raise TypeError(f"torch.sparse.{cls.__name__}: expected indices, values of type {cls.dtype} and perhaps a size")
+            return sparse_coo_tensor(*args)
+        return sparse_coo_tensor(args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args, dtype=cls.dtype)
+
+
+for _dtype, _name in _TYPE_NAMES.items():
+    if not _name.startswith("Complex"):
+        globals()[f"{_name}Tensor"] = _LegacyType(f"{_name}Tensor", (), {"dtype": getattr(_C, _dtype), "__module__": "torch.sparse"})
+del _dtype, _name
 
 __getattr__ = _missing.missing(__name__)

@@ -15,11 +15,18 @@ import weakref
 import facula as torch
 from facula import _C, _missing
 from facula.autograd.graph import saved_tensors_hooks
+from facula.utils._selective_checkpoint import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
     "checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity", "detach_variable",
     "get_device_states", "set_device_states", "noop_context_fn", "set_checkpoint_early_stop", "DefaultDeviceType",
-    "set_checkpoint_debug_enabled",
+    "set_checkpoint_debug_enabled", "CheckpointPolicy", "GraphExecGroup", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
+    "create_selective_checkpoint_contexts",
 ]  # fmt: skip
 
 __getattr__ = _missing.missing("facula.utils.checkpoint")
@@ -158,6 +165,27 @@ class CheckpointFunction(torch.autograd.Function):
         return None, None, *(x.grad if isinstance(x, torch.Tensor) else None for x in leaves)
 
 
+class GraphExecGroup:
+    """Backward passes inside compute a checkpointed part again at most once between them."""
+
+    _inner = threading.local()
+
+    def __enter__(self):
+        if GraphExecGroup._current() is not None:
+            raise RuntimeError("GraphExecGroup contexts cannot be nested: one is active on this thread already")
+        self.at_end, GraphExecGroup._inner.group = [], self
+        return self
+
+    def __exit__(self, *_):
+        GraphExecGroup._inner.group = None
+        for drop in self.at_end:
+            drop()
+
+    @staticmethod
+    def _current():
+        return getattr(GraphExecGroup._inner, "group", None)
+
+
 class _Holder:
     """Stands for a tensor that the function saved, its number `index`."""
 
@@ -183,7 +211,7 @@ class _Frame:
         self.args = [_C._SavedTensor(x) if isinstance(x, torch.Tensor) else x for x in args]
         self.holders, self.seen = [], []  # weak references, and the facts about what they stand for
         self.complete = False
-        self.again = {}  # number of a backward pass: {index: tensor}
+        self.again = {}  # number of a backward pass, or a group of them: {index: tensor}
         self.lock = threading.RLock()
 
     def pack(self, x):
@@ -195,17 +223,19 @@ class _Frame:
 
     def unpack(self, holder):
         with self.lock:
-            number = _C._current_graph_task_id()
-            found = self.again.get(number, {})
+            group, number = GraphExecGroup._current(), _C._current_graph_task_id()
+            run = group or number
+            found = self.again.get(run, {})
             if holder.index not in found:
                 found = self.run_again()
-                if number >= 0:  # outside of backward nothing would drop them
-                    if number not in self.again:
-                        _C._queue_callback(lambda: self.again.pop(number, None))
-                    self.again[number] = found
+                if group or number >= 0:  # outside of backward nothing would drop them
+                    if run not in self.again:
+                        at_end = group.at_end.append if group else _C._queue_callback
+                        at_end(lambda: self.again.pop(run, None))
+                    self.again[run] = found
             if holder.index not in found:
                 raise CheckpointError("torch.utils.checkpoint: a tensor was saved that running again does not save")
-            return found.pop(holder.index)
+            return found[holder.index] if group else found.pop(holder.index)
 
     def run_again(self):
         saved, count = {}, 0
