@@ -50,8 +50,13 @@ function(facula_hb_kernels name)
         -fno-builtin-memcpy -fno-builtin-memset -fno-builtin-memmove)
       target_link_options(${target} PRIVATE -Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove)
     else()
-      # The vectors of every processor since 2013; the backend looks before it loads them.
+      # The vectors of every processor since 2013; the backend looks before it loads them. Newer ones have wider vectors,
+      # which loops over floats use where they are there (clang has no such attribute).
       target_compile_options(${target} PRIVATE -O3 $<$<BOOL:${hammerblade_wide}>:-march=x86-64-v3>)
+      if(hammerblade_wide AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        target_compile_definitions(${target} PRIVATE
+          "HB_EMUL_WIDE=__attribute__((target(\"avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512\")))")
+      endif()
     endif()
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME "${name}${variant}" CXX_VISIBILITY_PRESET hidden
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -65,7 +66,15 @@ def test_a_file_of_ones_own_and_its_next_version(torch, tmp_path):
         torch.hammerblade.reload()
     torch.hammerblade.launch("tensorlib_scaled", out, x, 4)  # the old one stays
     assert torch.equal(out.cpu(), torch.arange(100.0) + 4)
-    write(file, BETTER.format(name="scaled", body="x + factor"))  # check mode compiles what is loaded, in later tests
+    with torch.hammerblade.mode("check"):  # compiles it once more: only its own kernels are not to be had
+        assert (x + x).cpu()[3].item() == 6
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="(?s)the kernel does not compile.*scaled.cpp.*no_such_thing"):
+                torch.hammerblade.launch("tensorlib_scaled", out, x, 4)
+        with pytest.raises(RuntimeError, match="there is no kernel tensorlib_scaledd .*nearest is tensorlib_scaled"):
+            torch.hammerblade.launch("tensorlib_scaledd", out, x, 4)
+    torch.hammerblade.launch("tensorlib_scaled", out, x, 5)
+    assert torch.equal(out.cpu(), torch.arange(100.0) + 5)
 
 
 def test_every_pointwise_kernel_equals_its_formula_on_made_up_arguments(torch, tmp_path):
@@ -188,6 +197,49 @@ def test_a_kernel_that_hangs_is_ended(torch, tmp_path):
     finally:
         torch.hammerblade.watchdog(60)
     assert torch.ones(3, device="hammerblade").sum().item() == 3
+
+
+WATCHES = """
+import torch
+import os, signal, sys, time
+torch.hammerblade.load(sys.argv[1])
+x = torch.ones(2).hammerblade()
+def result():
+    out = torch.empty_like(x)
+    torch.hammerblade.launch("tensorlib_watched", out, x, 3.0)
+    return out.cpu()[0].item()
+assert result() == 3
+with open(sys.argv[1]) as f:
+    text = f.read()
+with open(sys.argv[1] + ".new", "w") as f:
+    f.write(text.replace("x * factor", "x + factor"))
+os.replace(sys.argv[1] + ".new", sys.argv[1])
+end = time.monotonic() + 60
+while result() != 4:
+    assert time.monotonic() < end, "the new kernel is not used"
+    time.sleep(0.01)
+if "dies" in sys.argv:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_saved_file_is_used_while_the_program_runs_and_leaves_nothing_behind(torch, tmp_path):
+    program, file, temporary = tmp_path / "program.py", tmp_path / "watched.cpp", tmp_path / "temporary"
+    temporary.mkdir()
+    program.write_text(WATCHES)
+
+    def run(*arguments):
+        write(file, BETTER.format(name="watched", body="x * factor").replace("HB_NUMBERS", "HB_FLOATS"))
+        command = [sys.executable, "-m", "facula", "run", "--watch", str(program), str(file), *arguments]
+        return subprocess.run(command, env={**os.environ, "TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=100)
+
+    killed = run("dies")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    left = list(temporary.iterdir())
+    assert len(left) == 1 and list(left[0].iterdir())  # nobody could remove them
+    done = run()
+    assert done.returncode == 0, done.stderr
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")

@@ -62,10 +62,12 @@ def test_kernel_logger(torch):
     logger.enable()
     a = torch.tensor([1.0, 2.0]).hammerblade()
     _ = a + a
+    _ = a + a
     logger.disable()
     logged = json.loads(logger.json())
     logger.clear()
-    assert any("add" in name for name in logged), list(logged)
+    assert {"tensorlib_add", "tensorlib_add#2"} <= set(logged), list(logged)
+    assert [given["storage"] if isinstance(given, dict) else given for given in logged["tensorlib_add"]] == [[2, 4], [1, 2], [1, 2], 1]
 
 
 def test_profiler_and_fallback(torch):

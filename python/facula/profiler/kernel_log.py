@@ -168,7 +168,7 @@ class KernelLog:
     def start(self) -> None:
         if self._watch is not None:
             raise RuntimeError("KernelLog: it has been started already; stop() it before it is started again")
-        self._watch = dispatch.observe(self._see, "kernel", process=True)
+        self._watch = dispatch.observe(self._see, ["kernel", "launch"], process=True)
         self._watch.start()
 
     def stop(self) -> None:
@@ -190,6 +190,12 @@ class KernelLog:
             return [{"call": i, **c} for i, c in enumerate((c for c in self._calls if "after" in c or "error" in c), 1)]
 
     def _see(self, event: Any) -> None:
+        if event.kind == "launch":
+            if event.phase == "begin" and event.name.startswith("tensorlib_"):
+                with self._lock:
+                    if call := self._open.get((event.thread, event.call_id)):
+                        call.setdefault("launched", []).append(event.name)
+            return
         if self.kernels is not None and not any(fnmatch.fnmatchcase(event.name, pattern) for pattern in self.kernels):
             return
         key = (event.thread, event.call_id)
@@ -236,7 +242,8 @@ class KernelLog:
     def json(self) -> str:
         """The port's layout: {"kernel": [argument, …]} as the kernel left them, results first; "null" if nothing was kept.
 
-        The second call of a kernel is "kernel#2", and so on.
+        A kernel of the HammerBlade device has its own name ("tensorlib_add"), others, and operators that several of its kernels do,
+        their operator's. The second call of a kernel is "kernel#2", and so on.
         """
         return in_port_layout(_as_data(call) for call in self.calls)
 
@@ -363,9 +370,10 @@ def in_port_layout(calls: Iterable[dict[str, Any]]) -> str:
         shown: list[Any] = []
         for value in itertools.chain((r for r in results if r not in given), given):
             shown.extend(_port_values(call, when, value))
-        times[call["kernel"]] += 1
-        n = times[call["kernel"]]
-        out[call["kernel"] if n == 1 else f"{call['kernel']}#{n}"] = shown
+        launched = call.get("launched", ())
+        name = launched[0] if len(launched) == 1 else call["kernel"]
+        times[name] += 1
+        out[name if times[name] == 1 else f"{name}#{times[name]}"] = shown
     return _json.dumps(out or None, indent=4, sort_keys=True)
 
 

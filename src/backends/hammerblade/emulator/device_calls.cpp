@@ -108,6 +108,15 @@ HB_EXPORT void* hb_emul_remote(int x, int y, const volatile void* local, int in_
   engine.fail(tile, std::move(finding));
 }
 
+HB_EXPORT int hb_emul_wide() {
+#if defined(__x86_64__)
+  static const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return wide;
+#else
+  return false;
+#endif
+}
 HB_EXPORT void hb_emul_stat(int, int) {}  // the emulator has no cycles to count; a simulator does
 
 HB_EXPORT void hb_emul_fail(const char* file, int line, const char* form, ...) {

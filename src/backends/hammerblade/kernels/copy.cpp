@@ -43,9 +43,14 @@ void narrow(float x, BFloat& to) {
 }  // namespace
 
 template <>
-inline constexpr int hb::dtype_of<Half> = 5;
+inline constexpr int hb::dtype_of<Half> = FC_FLOAT16;
 template <>
-inline constexpr int hb::dtype_of<BFloat> = 15;
+inline constexpr int hb::dtype_of<BFloat> = FC_BFLOAT16;
+// kernel.h has the contract's numbers without its header.
+static_assert(hb::dtype_of<uint8_t> == FC_UINT8 && hb::dtype_of<int8_t> == FC_INT8 &&
+              hb::dtype_of<int16_t> == FC_INT16 && hb::dtype_of<int32_t> == FC_INT32 &&
+              hb::dtype_of<int64_t> == FC_INT64 && hb::dtype_of<float> == FC_FLOAT32 &&
+              hb::dtype_of<double> == FC_FLOAT64 && hb::dtype_of<bool> == FC_BOOL);
 
 namespace {
 
@@ -71,8 +76,9 @@ void cast(hb::Out<To> out, hb::In<From> in) {
   hb::map(
       out,
       [](From x) {
-        if constexpr (hb::dtype_of<To> == hb::dtype_of<bool>) return x != From(0);
-        else if constexpr (hb::dtype_of<To> < 5 && (hb::dtype_of<From> == 6 || hb::dtype_of<From> == 7)) {
+        constexpr int from = hb::dtype_of<From>;
+        if constexpr (hb::dtype_of<To> == FC_BOOL) return x != From(0);
+        else if constexpr (hb::dtype_of<To> <= FC_INT64 && (from == FC_FLOAT32 || from == FC_FLOAT64)) {
           // Out of range is no undefined value; as on x86-64 it is the smallest 64-bit integer.
           constexpr From bound = From(9223372036854775808.0);
           return static_cast<To>(x >= -bound && x < bound ? static_cast<int64_t>(x) : INT64_MIN);

@@ -72,6 +72,7 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
     words.emplace_back("-O3");
 #if defined(__x86_64__)
     words.emplace_back("-march=native");
+    words.emplace_back("-mprefer-vector-width=512");
 #endif
   }
   const Places& at = places();

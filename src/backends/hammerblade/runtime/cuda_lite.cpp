@@ -13,6 +13,7 @@
 #include "backends/hammerblade/runtime/device.h"
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/places.h"
+#include "backends/hammerblade/runtime/scratch.h"
 
 using fc::hb::Device;
 using fc::hb::Error;
@@ -165,9 +166,9 @@ HB_EXPORT int hb_mc_device_program_init_binary(hb_mc_device_t* device, const cha
   return status_of([&] {
     State& state = state_of(device, false);
     if (!bin_data || !bin_size) throw Error(HB_MC_INVALID, "the program has no bytes");
-    char name[] = "/tmp/facula-hb-XXXXXX.so";
-    int fd = mkstemps(name, 3);
-    if (fd < 0) throw Error(HB_MC_FAIL, fc::hb::format("%s cannot be made: %s", name, strerror(errno)));
+    std::string name = fc::hb::scratch_folder() + "/XXXXXX.so";
+    int fd = mkstemps(name.data(), 3);
+    if (fd < 0) throw Error(HB_MC_FAIL, fc::hb::format("%s cannot be made: %s", name.c_str(), strerror(errno)));
     state.binary = name;
     bool whole = true;
     for (size_t done = 0; done < bin_size && whole;) {
@@ -176,8 +177,8 @@ HB_EXPORT int hb_mc_device_program_init_binary(hb_mc_device_t* device, const cha
       done += whole ? static_cast<size_t>(n) : 0;
     }
     close(fd);
-    if (!whole) throw Error(HB_MC_FAIL, fc::hb::format("%s cannot be written: %s", name, strerror(errno)));
-    load(device, name, alloc_name);
+    if (!whole) throw Error(HB_MC_FAIL, fc::hb::format("%s cannot be written: %s", name.c_str(), strerror(errno)));
+    load(device, name.c_str(), alloc_name);
     if (bin_name) state.program_path = bin_name;
     state.program.bin_name = state.program_path.c_str();
   });

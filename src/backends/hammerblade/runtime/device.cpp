@@ -13,6 +13,7 @@
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
 #include "backends/hammerblade/runtime/compile.h"
 #include "backends/hammerblade/runtime/error.h"
+#include "backends/hammerblade/runtime/scratch.h"
 
 namespace fc::hb {
 
@@ -34,22 +35,12 @@ Mode mode_named(const std::string& name) {
   throw Error(HB_MC_INVALID, format("FACULA_HB_MODE=%s: modes are fast and check", name.c_str()));
 }
 
-// Compiled kernels of this process; they are gone with it.
-std::string scratch_folder() {
-  static const std::string folder = [] {
-    const char* temporary = getenv("TMPDIR");
-    std::string form = std::string(temporary && *temporary ? temporary : "/tmp") + "/facula-hb-XXXXXX";
-    if (!mkdtemp(form.data())) throw Error(HB_MC_FAIL, format("%s cannot be made: %s", form.c_str(), strerror(errno)));
-    return form;
-  }();
-  return folder;
-}
-
 }  // namespace
 
 class Device::Program {
  public:
   std::string path;                     // as it was given
+  std::string failed[2];                // why there is no library for a mode
   std::string built[2];                 // made from a .cpp, by mode
   std::unique_ptr<Library> library[2];  // fast, check
   ~Program() {
@@ -181,6 +172,7 @@ void Device::memset_device(Eva to, uint8_t value, size_t bytes) {
 const Library& Device::library_of(Program& program, bool check) {
   std::unique_ptr<Library>& library = program.library[check];
   if (library) return *library;
+  if (!program.failed[check].empty()) throw Error(HB_MC_FAIL, program.failed[check]);
   std::string file = program.path;
   if (file.ends_with(".so")) {
     if (check) file = check_name(file);
@@ -189,9 +181,14 @@ const Library& Device::library_of(Program& program, bool check) {
                                          program.path.c_str(), file.c_str()));
   } else {
     static int count = 0;
-    program.built[check] = format("%s/%d%s.so", scratch_folder().c_str(), ++count, check ? ".check" : "");
-    compile({program.path}, program.built[check], check);
-    file = program.built[check];
+    file = format("%s/%d%s.so", scratch_folder().c_str(), ++count, check ? ".check" : "");
+    try {
+      compile({program.path}, file, check);
+    } catch (const Error& e) {  // once: every launch would try again
+      program.failed[check] = e.what();
+      throw;
+    }
+    program.built[check] = file;
   }
   auto fresh = std::make_unique<Library>(file, check);
   Engine::get().add_library(*fresh, static_cast<size_t>(machine_.scratchpad_bytes));
@@ -217,26 +214,35 @@ void Device::unload(Program* program) {
   programs_.erase(at);
 }
 
+const Library* Device::find_library(const std::string& kernel) {
+  const bool check = mode_ == Mode::Check;
+  for (const auto& program : programs_) {
+    const auto& other = program->library[!check];  // what it was loaded for has the same kernels
+    if (!program->library[check] && other && !other->find(kernel)) continue;
+    if (const Library& library = library_of(*program, check); library.find(kernel)) return &library;
+  }
+  return nullptr;
+}
+
 std::vector<std::string> Device::kernels() {
   std::lock_guard lock(mutex_);
   std::vector<std::string> names;
-  for (const auto& program : programs_)
-    for (const auto* kernel : library_of(*program, mode_ == Mode::Check).kernels())
+  for (const auto& program : programs_) {
+    const auto& library = program->library[mode_ == Mode::Check];
+    for (const auto* kernel : (library ? library : program->library[mode_ == Mode::Fast])->kernels())
       if (std::find(names.begin(), names.end(), kernel->name) == names.end()) names.emplace_back(kernel->name);
+  }
   return names;
 }
 
 bool Device::has_kernel(const std::string& name) {
   std::lock_guard lock(mutex_);
-  for (const auto& program : programs_)
-    if (library_of(*program, mode_ == Mode::Check).find(name)) return true;
-  return false;
+  return find_library(name);
 }
 
 std::string Device::kernel_signature(const std::string& name) {
   std::lock_guard lock(mutex_);
-  for (const auto& program : programs_)
-    if (const auto* kernel = library_of(*program, mode_ == Mode::Check).find(name)) return kernel->signature;
+  if (const Library* library = find_library(name)) return library->find(name)->signature;
   throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
 }
 
@@ -280,14 +286,9 @@ void Device::launch(const std::string& name, std::span<const uint32_t> words, Di
 void Device::run(const std::string& name, const Packet& packet, Dimension grid, Dimension group) {
   bool check = mode_ == Mode::Check;
   Launch launch;
-  for (const auto& program : programs_) {
-    const Library& library = library_of(*program, check);
-    if ((launch.kernel = library.find(name))) {
-      launch.library = &library;
-      break;
-    }
-  }
-  if (!launch.kernel) throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
+  launch.library = find_library(name);
+  if (!launch.library) throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
+  launch.kernel = launch.library->find(name);
   if (packet.argc() != launch.kernel->argc)
     throw Error(HB_MC_INVALID, format("%s takes %u arguments (%s), but was given %u", name.c_str(), launch.kernel->argc,
                                       launch.kernel->signature, packet.argc()));

@@ -65,7 +65,10 @@ Library::Library(const std::string& path, bool check) : path_(path), check_(chec
   if (check && !dlsym(handle_, "hb_emul_instrumented"))
     fail("it was not compiled for check mode (facula_hb_compile with \"check\", or -DHB_EMUL_CHECK -fsanitize=thread)");
   const hb_emul_kernel_t* end = nullptr;
-  for (const hb_emul_kernel_t* k = table(&end); k != end; ++k) kernels_.push_back(k);
+  for (const hb_emul_kernel_t* k = table(&end); k != end; ++k) {
+    kernels_.push_back(k);
+    by_name_.emplace(k->name, k);
+  }
 
   Image image{reinterpret_cast<uintptr_t>(table)};
   if (!dl_iterate_phdr(find_image, &image)) fail("its segments cannot be found");
@@ -119,9 +122,8 @@ Library::~Library() {
 }
 
 const hb_emul_kernel_t* Library::find(const std::string& name) const {
-  for (const auto* kernel : kernels_)
-    if (name == kernel->name) return kernel;
-  return nullptr;
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
 }
 
 void* Library::symbol(const char* name) const { return dlsym(handle_, name); }

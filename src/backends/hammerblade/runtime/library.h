@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/hammerblade/include/device/hb_emul_records.h"
@@ -55,6 +57,7 @@ class Library {
   Piece pieces_[2];
   std::vector<uint8_t> initial_;
   std::vector<const hb_emul_kernel_t*> kernels_;
+  std::unordered_map<std::string_view, const hb_emul_kernel_t*> by_name_;
 };
 
 }  // namespace fc::hb

@@ -52,6 +52,7 @@ void hb_emul_yield(void);  // a loop that waits on memory lets the others go on
 void hb_emul_wait_local(const volatile int* word, int value);
 void* hb_emul_remote(int x, int y, const volatile void* local, int in_group);
 void hb_emul_stat(int tag, int kind);
+int hb_emul_wide(void);  // whether the processor has 512-bit vectors
 [[noreturn]] void hb_emul_fail(const char* file, int line, const char* form, ...) __attribute__((format(printf, 3, 4)));
 [[noreturn]] void hb_emul_finish(void);
 int bsg_printf(const char* form, ...) __attribute__((format(printf, 1, 2)));

@@ -274,7 +274,9 @@ struct Entry<kernel> {
     bsg_cuda_print_stat_kernel_start();
     call(argv, FirstPositions<n>());
     bsg_cuda_print_stat_kernel_end();
-    barrier();
+#if !defined(HB_EMUL) || defined(HB_EMUL_CHECK)
+    barrier();  // the host takes one tile's end for everybody's; in fast mode it waits for all of them
+#endif
     return 0;
   }
 };
@@ -414,6 +416,22 @@ void row_loop(const void* f, void* out, int32_t n, const void* const* in) {
   row_loop<R, F, T...>(*static_cast<const F*>(f), static_cast<R*>(out), n, in, FirstPositions<sizeof...(T)>());
 }
 
+// Kernels that are compiled for no processor in particular (HB_EMUL_WIDE) have the loops over floats a second time, for
+// 512-bit vectors. The results are the same, bit by bit.
+template <class R, class F, class... T>
+RowLoop choose_loop() {
+#if defined(HB_EMUL_WIDE)
+  if constexpr ((... && (dtype_of<T> == dtype_of<float>))) {
+    if (hb_emul_wide()) {
+      return [](const void* f, void* out, int32_t n, const void* const* in) HB_EMUL_WIDE {
+        row_loop<R, F, T...>(*static_cast<const F*>(f), static_cast<R*>(out), n, in, FirstPositions<sizeof...(T)>());
+      };
+    }
+  }
+#endif
+  return &row_loop<R, F, T...>;
+}
+
 // The walk over a tile's share of the rows.
 inline constexpr int32_t kMaxInputs = 4;
 __attribute__((noinline)) inline void map_rows(Cursor& out, Cursor* const* in, int32_t n_in, RowLoop loop,
@@ -455,7 +473,7 @@ HB_INLINE void map_rows(Cursor out, RowLoop loop, const void* f, A&&... argument
 template <class R, class F, class... T>
 HB_INLINE void map(const Out<R>& out, F f, const In<T>&... in) {
   R results[detail::kChunk];
-  detail::map_rows(detail::Cursor(out, &detail::scatter<R>, results), &detail::row_loop<R, F, T...>, &f,
+  detail::map_rows(detail::Cursor(out, &detail::scatter<R>, results), detail::choose_loop<R, F, T...>(), &f,
                    detail::Argument<T>(in)...);
 }
 
