@@ -36,7 +36,8 @@ e.relu() | c.sqrt() | torch.isnan(s) | s.isinf() | r.signbit() | z.abs() | z.neg
 torch.mm(s, d) | u @ d | c @ d | torch.mm(d.t(), s.t()) | s @ r.t() | u @ u.t() | (c @ e.t()).to_dense() | s.mv(torch.ones(3)) | c @ torch.ones(3) | h.sum(2) @ torch.ones(2, 1)
 torch.addmm(torch.ones(2, 4), s, d) | torch.addmm(torch.ones(4), u, d, beta=2, alpha=3) | torch.addmm(torch.ones(2, 4), c, d, beta=0.5) | n @ d | k @ torch.ones(2, 2, dtype=torch.int64)
 torch.sparse.mm(u, d) | torch.sparse.mm(s, r.t()) | torch.sparse.mm(c, d) | torch.sparse.addmm(torch.ones(2, 4), s, d, beta=2, alpha=3) | torch.bmm(b, torch.ones(2, 2, 3))
-torch.matmul(s, d) | torch.nn.functional.linear(d.t(), s) | torch.hspmm(s, d) | z @ torch.ones(2, 2, dtype=torch.complex64)
+torch.sparse.mm(c, d, "sum") | torch.sparse.mm(c, d, "mean") | torch.sparse.mm(c, d, "amax") | torch.sparse.mm(e, d, "amin") | torch.sparse.mm(n.to_sparse_csr(), d, "amax") | n.smm(d) | torch.sparse.mm(c, d, reduce="mean")
+torch.matmul(s, d) | torch.nn.functional.linear(d.t(), s) | torch.hspmm(s, d) | torch.smm(s, d) | torch.smm(u, d) | torch.sspaddmm(s @ r.t() @ r, s, d[:, :3], beta=2, alpha=3) | z @ torch.ones(2, 2, dtype=torch.complex64)
 s.t() | u.t() | s.transpose(0, 1) | s.T | s.mT | s.permute(1, 0) | h.permute(1, 0, 2) | b.permute(2, 0, 1) | c.t() | c.t().to_dense() | c.transpose(0, 1).t() | s.transpose(0, 0)
 s.unsqueeze(0) | s.unsqueeze(-1) | h.unsqueeze(1) | s[0] | s[1, 2] | s[0, 0] | h[1] | h[0, 0] | s.select(1, 2) | h.select(2, 0) | b[0, 1] | c[1]
 s.index_select(0, torch.tensor([1, 0, 1])) | s.index_select(1, torch.tensor([2])) | h.index_select(2, torch.tensor([1])) | torch.cat([s, r]) | torch.cat([s, r], 1) | torch.cat([h, h], 2) | torch.stack([s, r])
@@ -66,13 +67,14 @@ torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1.0, 2.0], layout=torch.strid
 m.is_coalesced() | m.crow_indices() | s.crow_indices() | c.indices() | u.indices() | u.values() | m.to_sparse(3) | m.to_sparse(-1) | m.to_sparse(0) | s @ torch.ones(4) | s @ torch.ones(4, 4) | s.mm(d.double())
 s + r.t() | s * r.t() | s ** 0 | s + m | s + 1 | s / s | s / m | h + torch.ones(2, 2, 2).to_sparse() | s.clone().sparse_resize_((1, 1), 2, 0) | m.sparse_mask(m) | m.sparse_mask(h) | torch.ones(2, 3, layout=torch.sparse_coo)
 s.exp() | s == s | s.view(3, 2) | s.tolist() | s.numpy() | s.item() | s.data_ptr() | s.untyped_storage() | s.fill_(1) | s > 0 | s.max() | h.transpose(0, 2) | h.permute(1, 2, 0) | c.sum(0) | s[5] | s.clone().add_(m)
+torch.sparse.mm(s, d, "mean") | torch.sparse.mm(c, d, "prod") | torch.sparse.mm(c, d.t(), "mean") | torch.smm(m, d) | torch.smm(s, m) | torch.sspaddmm(s, s, d) | torch.sspaddmm(m, s, d[:, :3])
 """
 
 # Summed and differentiated: x is what the gradient of is recorded.
 GRADIENTS = """
 u: torch.mm(x, d) | u: torch.sparse.mm(x, d) | u: x.to_dense() | u: x.coalesce().values() | u: x * 2 | u: x * m | u: -x | u: x.abs() | u: x.t() | u: x.sum() | u: torch.sparse.sum(x, 0) | s: torch.sparse.softmax(x, 1) * s
 u: torch.sparse.addmm(torch.ones(2, 4), x, d, alpha=2) | s: x * r | s: x + r | s: r - x | s: x ** 2 | s: x.double() | s: x.clone() | s: x.to_sparse_csr() | s: x / 2 | s: x.mv(torch.ones(3)) | u: torch.addmm(torch.ones(2, 4), x, d)
-c: x @ d | c: torch.sparse.mm(x, d) | c: x.values() | c: x.to_dense() | c: x.to_sparse() | h: torch.sparse.sum(x, (0, 2)) | h: torch.sparse.sum(x, 1)
+c: torch.sparse.mm(x, d, "mean") | c: torch.sparse.mm(x, d.abs(), "amax") | d: torch.sparse.mm(c, x, "amin") | d: torch.sparse.mm(c, x, "mean") | c: x @ d | c: torch.sparse.mm(x, d) | c: x.values() | c: x.to_dense() | c: x.to_sparse() | h: torch.sparse.sum(x, (0, 2)) | h: torch.sparse.sum(x, 1)
 m: x.to_sparse() | m: x.to_sparse(1) | m: x.to_sparse_csr() | m: x.sparse_mask(s) | m: x * u | m: x + u | m: torch.mm(u.t(), x) | d: torch.mm(u, x) | d: torch.sparse.mm(c, x) | d: torch.addmm(torch.ones(2, 4), s, x, alpha=2)
 v: torch.sparse_coo_tensor(i, x, (2, 3)) @ d | v: torch.sparse_coo_tensor(i, x, (2, 3)).coalesce().values() ** 2 | v: torch.sparse_csr_tensor([0, 2, 4], [0, 1, 1, 2], x, (2, 3)) @ d
 v: torch.sparse.mm(torch.sparse_coo_tensor(i, x, (2, 3)), d) | m: torch.nn.functional.embedding(torch.tensor([1, 0, 1]), x, sparse=True) | m: torch.nn.functional.embedding(torch.tensor([1, 0, 1]), x, padding_idx=0, sparse=True)

@@ -254,17 +254,24 @@ def test_optimizers_that_want_other_gradients(torch):
 
 
 def test_threads(torch):
+    """Eight threads read and convert one tensor, and write to tensors that share its parts."""
     import threading
 
     u = torch.sparse_coo_tensor(torch.randint(0, 50, (2, 5000)), torch.ones(5000), (50, 50))
-    want, failed = u.coalesce().to_dense(), []
+    s, want, failed = u.coalesce(), u.to_dense(), []
+    values, csr, barrier = s.values().clone(), s.to_sparse_csr(), threading.Barrier(8)
 
     def work():
-        for _ in range(20):
-            if not torch.equal((u.coalesce() @ torch.eye(50)), want):
-                failed.append(1)
+        barrier.wait()
+        for _ in range(10):
+            mine = s.detach()
+            mine.add_(u).zero_()
+            checks = [u.coalesce() @ torch.eye(50), u.to_dense(), s.to_dense(), csr.to_dense(), (u + s).to_dense() / 2, u.clone().coalesce().t().to_sparse_csr().to_dense().t()]
+            failed.extend(k for k, got in enumerate(checks) if not torch.equal(got, want))
+            if not torch.equal(u.coalesce().values(), values) or s._nnz() != csr._nnz():
+                failed.append("values")
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=work) for _ in range(8)]
     [t.start() for t in threads], [t.join() for t in threads]
     assert not failed
 

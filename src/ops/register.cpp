@@ -60,6 +60,7 @@ void define_all_operators() {
     define_sparse_matrix();
     define_sparse_shape();
     define_sparse_softmax();
+    define_sparse_port();
   });
 }
 

@@ -58,6 +58,7 @@ void define_sparse_math();
 void define_sparse_matrix();
 void define_sparse_shape();
 void define_sparse_softmax();
+void define_sparse_port();
 
 void define_all_operators();  // all of them, thread-safe, does its work once
 

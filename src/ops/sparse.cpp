@@ -78,7 +78,7 @@ static Tensor compress_coo(const Tensor& coo, Layout layout) {
   }
   const Tensor compressed =
       call<"aten::_sparse_compress", Tensor>(contiguous(select(p->indices, 0, 0)), coo.sizes()[by_rows ? 0 : 1]);
-  return compressed_tensor(layout, coo.sizes(), compressed, clone(select(p->indices, 0, 1)), p->values);
+  return compressed_tensor(layout, coo.sizes(), compressed, contiguous(select(p->indices, 0, 1)), p->values);
 }
 Tensor as_layout(const Tensor& t, Layout layout) {
   if (layout_of(t) == layout) return t;

@@ -22,6 +22,10 @@ Tensor times_strided(const Tensor& a, const Tensor& b) {
     return call<"aten::_sparse_csr_mm", Tensor>(int64(p.compressed), int64(p.indices), p.values, b);
   }
   const Tensor coo = as_coo(a);
+  if (const SparseParts& p = sparse_parts(coo); p.coalesced && !a.device().is_cpu()) {  // rows need not be searched for
+    const Tensor rows = call<"aten::_sparse_compress", Tensor>(contiguous(select(p.indices, 0, 0)), a.size(0));
+    return call<"aten::_sparse_csr_mm", Tensor>(rows, contiguous(select(p.indices, 0, 1)), p.values, b);
+  }
   return call<"aten::_sparse_coo_mm", Tensor>(sparse_parts(coo).indices, sparse_parts(coo).values, b, a.size(0));
 }
 
@@ -163,6 +167,58 @@ Tensor hspmm_kernel(const Tensor& a, const Tensor& b) {
   return coo_tensor(Dims{a.size(0), b.size(1)}, unsqueeze(used, 0), rows, true);
 }
 
+Tensor hsmm(const Tensor& a, const Tensor& b) { return call<"aten::hspmm", Tensor>(a, b); }
+// beta * self, and alpha * a @ b whose rows are whole where a has an entry: the entries of both, not added up.
+Tensor sspaddmm_kernel(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  check_product("sspaddmm", a, b);
+  for (const Tensor* t : {&self, &a}) must_be_coo("sspaddmm", *t);
+  FC_CHECK(!is_sparse(b), "sspaddmm: mat2 must be strided, got torch.", to_string(layout_of(b)));
+  FC_CHECK(
+      self.dim() == 2 && self.size(0) == a.size(0) && self.size(1) == b.size(1) && sparse_parts(self).sparse_dim() == 2,
+      "sspaddmm: expected a sparse matrix of ", a.size(0), " x ", b.size(1), " to add to, got ", self.sizes());
+  FC_CHECK(self.dtype() == a.dtype(), "sspaddmm: expected tensors of one type, got ", self.dtype(), " and ", a.dtype());
+  const Tensor product = call<"aten::hspmm", Tensor>(a, b);
+  const SparseParts &p = sparse_parts(self), &q = sparse_parts(product);
+  const int64_t columns = b.size(1);
+  const Dims shape{q.nnz(), columns};
+  const Tensor across =
+      call<"aten::arange", Tensor>(Scalar(columns), std::optional<DType>(DType::Int64), std::optional<Layout>(),
+                                   std::optional<Device>(self.device()), std::optional<bool>());
+  const Tensor places[] = {reshape(expand(view(q.indices, Dims{-1, 1}), shape), Dims{-1}),
+                           reshape(expand(across, shape), Dims{-1})};
+  const Tensor indices[] = {p.indices, stack(places)};
+  const Tensor values[] = {scaled(p.values, beta), scaled(reshape(q.values, Dims{-1}), alpha)};
+  if (!beta.to_bool()) return coo_tensor(self.sizes(), indices[1], values[1], false);
+  return coo_tensor(self.sizes(), cat(indices, 1), cat(values), false);
+}
+Tensor smm(const Tensor& self, const Tensor& b) {
+  check_product("smm", self, b);
+  const Tensor none = empty_sparse(Dims{self.size(0), b.size(1)}, 2, self.dtype(), self.device());
+  return call<"aten::sspaddmm", Tensor>(none, self, b, Scalar(0), Scalar(1));
+}
+
+// Rows of terms, a value of a row times a row of the strided matrix, joined by another operator than the sum; 0 for rows
+// without entries.
+Tensor sparse_mm_reduce(const Tensor& a, const Tensor& b, std::string_view reduce) {
+  check_product("sparse.mm", a, b);
+  FC_CHECK(layout_of(a) == Layout::SparseCsr && !is_sparse(b),
+           "sparse.mm: reduce is for a CSR matrix times a strided one, got layouts torch.", to_string(layout_of(a)),
+           " and torch.", to_string(layout_of(b)));
+  FC_CHECK(reduce == "sum" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+           "sparse.mm: reduce must be 'sum', 'mean', 'amax' or 'amin', got '", reduce, "'");
+  if (reduce == "sum") return sparse_mm(a, b);
+  const SparseParts& p = sparse_parts(a);
+  const Tensor starts = int64(p.compressed), columns = int64(p.indices);
+  if (reduce == "mean") {
+    const Tensor counts = sub(slice(starts, 0, 1, {}), slice(starts, 0, 0, -1));
+    return div(sparse_mm(a, b), unsqueeze(to_dtype(call<"aten::clamp_min", Tensor>(counts, Scalar(1)), a.dtype()), 1));
+  }
+  const Tensor terms = mul(unsqueeze(call<"aten::values", Tensor>(a), 1), index_select(b, 0, columns));
+  const Tensor row = call<"aten::_sparse_decompress", Tensor>(starts, columns.size(0));
+  return call<"aten::scatter_reduce.two", Tensor>(zeros(Dims{a.size(0), b.size(1)}, a.dtype(), a.device()), 0,
+                                                  expand(unsqueeze(row, 1), terms.sizes()), terms, reduce, false);
+}
+
 constexpr OpDef defs[] = {
     {.schema = "_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", .composite = kernel<&sparse_mm>(), .hidden = true},
     {.schema = "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -180,9 +236,19 @@ constexpr OpDef defs[] = {
      .saves = "a b",
      .grad = sampled_grad,
      .hidden = true},
+    {.schema = "_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor",
+     .composite = kernel<&sparse_mm_reduce>(),
+     .hidden = true},
+    {.schema = "sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .doc = "beta * self + alpha * (mat1 @ mat2) with sparse self and mat1, as a sparse matrix.",
+     .all = kernel<&sspaddmm_kernel>()},
+    {.schema = "smm(Tensor self, Tensor mat2) -> Tensor",
+     .doc = "The product of a sparse matrix and a strided one, as a sparse matrix.",
+     .composite = kernel<&smm>()},
     {.schema = "hspmm(Tensor mat1, Tensor mat2) -> Tensor",
      .doc = "The product of a sparse and a dense matrix, with sparse rows.",
      .all = kernel<&hspmm_kernel>()},
+    {.schema = "hsmm(Tensor mat1, Tensor mat2) -> Tensor", .doc = "The same as hspmm.", .composite = kernel<&hsmm>()},
 };
 
 }  // namespace

@@ -12,10 +12,9 @@ _op = _C._hidden.__getitem__
 
 
 def mm(mat1, mat2, reduce=None):
-    """The product of two matrices of which one or both are sparse. A sparse factor's gradient has its entries."""
-    if reduce is not None:
-        raise NotImplementedError(f"sparse.mm: reduce={reduce!r} is not implemented: only sums are")
-    return _op("_sparse_mm")(mat1, mat2)
+    """The product of two matrices of which one or both are sparse. A sparse factor's gradient has its entries. With reduce
+    ("sum", "mean", "amax" or "amin") the terms of a CSR matrix's rows are joined that way."""
+    return _op("_sparse_mm")(mat1, mat2) if reduce is None else _op("_sparse_mm")(mat1, mat2, reduce)
 
 
 def addmm(mat, mat1, mat2, *, beta=1, alpha=1):

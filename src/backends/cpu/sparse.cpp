@@ -265,9 +265,11 @@ Tensor compress(const Tensor& rows, int64_t size) {
   int64_t next = 0;  // the first row whose beginning is not known
   for (int64_t i = 0; i < n; ++i) {
     const int64_t r = row[i];
+    if (r + 1 == next) continue;  // of the same row as the one before
     if (r < 0 || r >= size) raise_bad_index("sparse rows", r, size);
-    FC_CHECK(r + 1 >= next, "sparse rows: they must be sorted, but ", r, " follows ", next - 1);
-    while (next <= r) to[next++] = i;
+    FC_CHECK(r >= next, "sparse rows: they must be sorted, but ", r, " follows ", next - 1);
+    do to[next] = i;
+    while (next++ < r);
   }
   while (next <= size) to[next++] = n;
   return out;

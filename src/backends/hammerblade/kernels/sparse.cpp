@@ -58,7 +58,11 @@ void _sparse_sampled_mm(hb::DenseOut<float> out, hb::DenseIn<int64_t> indices, h
 }
 
 // Where each row begins among sorted entries, and the row of each entry.
-void _sparse_compress(hb::DenseOut<int64_t> out, hb::DenseIn<int64_t> rows, hb::Ignored) {
+void _sparse_compress(hb::DenseOut<int64_t> out, hb::DenseIn<int64_t> rows, int64_t size, hb::Fault fault) {
+  hb::each(rows.numel, [&](int32_t e) {
+    const int64_t row = hb::load(rows.data + e);
+    if (row < 0 || row >= size) fault.bad_index(row);
+  });
   hb::each(out.numel, [&](int32_t row) {
     int32_t low = 0, high = rows.numel;
     while (low < high) {
