@@ -110,8 +110,12 @@ format:          ## rewrite C++ the way lint wants it (white space only)
 PROG ?= benchmarks/conv2d_example.py --no-peak
 unexport LD_PROFILE LD_PROFILE_OUTPUT
 
-blas-profile: build ## where the time of the BLAS goes when it has to compute everything (PROG=prog.py)
-	@FACULA_BLAS=$(or $(FACULA_BLAS),openblas$(,)force) $(RUN) -m facula profile --so libopenblas.so $(PROG)
+# The library that FACULA_BLAS names: a kind, or a file.
+blas-profile: FACULA_BLAS := $(or $(FACULA_BLAS),openblas$(,)force)
+blas-profile: CHOSEN = $(firstword $(subst $(,), ,$(FACULA_BLAS)))
+blas-profile: KINDS := openblas=libopenblas.so onednn=libdnnl.so blis=libblis.so mkl=libmkl_rt.so reference=libblas.so
+blas-profile: build ## where the time of the BLAS goes when it has to compute everything (PROG=prog.py, FACULA_BLAS=blis,force)
+	@FACULA_BLAS=$(FACULA_BLAS) $(RUN) -m facula profile --so $(or $(patsubst $(CHOSEN)=%,%,$(filter $(CHOSEN)=%,$(KINDS))),$(CHOSEN)) $(PROG)
 
 torch-profile: build ## where Facula's own time goes (PROG=prog.py)
 	@$(RUN) -m facula profile --so libfacula.so $(PROG)

@@ -159,18 +159,23 @@ def python(minor):
     pytest.skip(f"no Python 3.{minor} was found")
 
 
+@reads_frames
 @pytest.mark.parametrize("files", ["as they are", "all closed", "none to spare"])
 def test_time_in_the_kernel_and_outside(built, tmp_path, files):
     """Samples add up to the CPU time and lie where it is spent, by perf events as well as by timers alone."""
     program = tmp_path / "program.py"
     program.write_text(
         "import ctypes, os, sys, time\n"
+        "def reading():\n"
+        "    zeros, buffer, start = os.open('/dev/zero', os.O_RDONLY), bytearray(1 << 20), time.process_time()\n"
+        "    while time.process_time() - start < 0.2: os.readv(zeros, [buffer])\n"
+        "    return time.process_time() - start\n"
+        "def spinning():\n"
+        "    start = time.process_time()\n"
+        "    ctypes.CDLL(sys.argv[1]).spin_hot(ctypes.c_double(0.2))\n"
+        "    return time.process_time() - start\n"
         "if sys.argv[2] == 'all closed': os.closerange(3, 1024)\n"
-        "zeros, buffer, start = os.open('/dev/zero', os.O_RDONLY), bytearray(1 << 20), time.process_time()\n"
-        "while time.process_time() - start < 0.2: os.readv(zeros, [buffer])\n"
-        "spinning = time.process_time()\n"
-        "ctypes.CDLL(sys.argv[1]).spin_hot(ctypes.c_double(0.2))\n"
-        "with open(sys.argv[3], 'w') as f: print(spinning - start, time.process_time() - spinning, time.process_time(), file=f)\n"
+        "with open(sys.argv[3], 'w') as f: print(reading(), spinning(), time.process_time(), file=f)\n"
     )
     few = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))) if files == "none to spare" else None
     with tempfile.TemporaryDirectory() as folder:
@@ -180,9 +185,10 @@ def test_time_in_the_kernel_and_outside(built, tmp_path, files):
     p = model.build(["libwork.so"], "", samples, calls)
     reading, spinning, whole = (float(x) / p.period for x in (tmp_path / "times").read_text().split())
     ticks = {row.function.name: row.total for row in p.rows.values()}
-    assert p.lost == 0 and abs(p.ticks - whole) < 0.1 * whole + 12
-    assert abs(ticks["spin_hot"] - spinning) < 0.2 * spinning + 12
-    assert abs(ticks["readv"] - reading) < 0.3 * reading + 12
+    most = 40 if files == "as they are" else 100  # timers are late where others take the processor at each tick
+    assert p.lost == 0 and abs(p.ticks - whole) < most
+    assert abs(ticks["reading"] - reading) < most and abs(ticks["spinning"] - spinning) < most
+    assert ticks["spin_hot"] <= ticks["spinning"]
     coarse = time.clock_getres(6) > 1.5 * p.period  # the kernel's CLOCK_MONOTONIC_COARSE
     if files == "none to spare" and coarse:
         assert "is sampled when the kernel's clock ticks" in report.summary(p)[0]
@@ -207,7 +213,8 @@ def test_lines_of_python(built, tmp_path, minor):
         "Ärger().outside(lib)\n"
         "raise SystemExit(7)\n"
     )
-    done = command("--so", "libwork.so", "-o", tmp_path / "out", interpreter, program, built / "libwork.so", cwd=tmp_path)
+    library = shutil.copy(built / "libwork.so", tmp_path / "libwork_fast-r1.so")  # it is found by what it calls itself
+    done = command("--so", "libwork.so", "-o", tmp_path / "out", interpreter, program, library, cwd=tmp_path)
     assert done.returncode == 7, done.stderr
     spinning = [line for line in (tmp_path / "out" / "stacks.folded").read_text().splitlines() if ";spin_hot " in line]
     own = re.findall(r"([^;]*) \(program.py:(\d+)\)", max(spinning, key=lambda line: int(line.split()[-1])))
@@ -401,6 +408,7 @@ def test_the_targets_of_make():
         return subprocess.run(["make", "-n", "-o", "build", target, *variables], cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
 
     assert "FACULA_BLAS=openblas,force" in runs("blas-profile") and "-m facula profile --so libopenblas.so benchmarks/conv2d_example.py" in runs("blas-profile")
+    assert "--so libblis.so benchmarks" in runs("blas-profile", FACULA_BLAS="blis,force") and "--so /opt/libx.so " in runs("blas-profile", FACULA_BLAS="/opt/libx.so,force")
     assert "-m facula profile --so libfacula.so x.py --fast" in runs("torch-profile", "PROG=x.py --fast")
     told = runs("profile", "PROG=x.py", LD_PROFILE="libx.so.0", LD_PROFILE_PATH="/lib")
     assert '-m facula profile --so "libx.so.0" x.py' in told

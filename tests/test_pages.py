@@ -121,7 +121,7 @@ def profile():
               ([(7, 8, "p"), Place("/lib/libc.so.6", 1 << 20)], 300)]  # fmt: skip
     samples = Samples(7, "/x/python", 1e-3, 1000, 1000, 0, 0, 0.001, 779, 0, True, stacks)
     product = Product("cblas_sgemm", "/lib/libwork.so", "s", "R", "NT", 4, 5, 6, 10, 0.001)
-    calls = Calls(7, 0, 0, 1e-8, ["/lib/libwork.so"], ["/lib/libwork.so"], [(Place("/lib/libwork.so", 15), "cblas_sgemm", "/lib/libwork.so", 10)], [product])
+    calls = Calls(7, 0, 0, 1e-8, ["/lib/libwork.so"], {"/lib/libwork.so": 0}, [(Place("/lib/libwork.so", 15), "cblas_sgemm", "/lib/libwork.so", 10)], [product])
     return model.build(["libwork.so"], "/x/program.py", [samples], [calls])
 
 

@@ -179,10 +179,27 @@ bool same_file(const char* a, const char* b) {
   return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
-bool is_chosen(const char* path) {
+// What a library calls itself, whatever its file is called: OpenBLAS's own install has libopenblas.so.0 in a file
+// libopenblas_haswellp-r0.3.21.so.
+const char* own_name(const link_map& map) {
+  const char* texts = nullptr;
+  uint64_t at = 0;
+  for (const ElfW(Dyn)* d = map.l_ld; d && d->d_tag != DT_NULL; ++d) {
+    if (d->d_tag == DT_SONAME) at = d->d_un.d_val;
+    // The C library makes it an address when it loads the object; the kernel's object has a distance.
+    if (d->d_tag == DT_STRTAB)
+      texts = reinterpret_cast<const char*>(d->d_un.d_ptr < map.l_addr ? map.l_addr + d->d_un.d_ptr : d->d_un.d_ptr);
+  }
+  return texts && at ? texts + at : "";
+}
+
+// Which of the names the object has, from 1; 0: none.
+uint32_t chosen_by(const link_map& map, const char* path) {
   const char* slash = strrchr(path, '/');
   const char* file = slash ? slash + 1 : path;
-  for (const char* name = chosen_names; *name;) {
+  const char* own = own_name(map);
+  uint32_t place = 1;
+  for (const char* name = chosen_names; *name; ++place) {
     const char* comma = strchrnul(name, ',');
     const auto length = static_cast<size_t>(comma - name);
     char one[4096];
@@ -190,13 +207,14 @@ bool is_chosen(const char* path) {
       memcpy(one, name, length);
       one[length] = 0;
       // The linker's own functions are bound while it works; the kernel's have no file.
-      if (!strcmp(one, "all") && strncmp(file, "ld-linux", 8) && strncmp(file, "linux-vdso", 10)) return true;
-      if (strchr(one, '/') && same_file(one, path)) return true;
-      if (!strncmp(file, one, length) && (file[length] == 0 || file[length] == '.')) return true;
+      if (!strcmp(one, "all") && strncmp(file, "ld-linux", 8) && strncmp(file, "linux-vdso", 10)) return place;
+      if (strchr(one, '/') && same_file(one, path)) return place;
+      for (const char* known : {file, own})
+        if (!strncmp(known, one, length) && (known[length] == 0 || known[length] == '.')) return place;
     }
     name = *comma ? comma + 1 : comma;
   }
-  return false;
+  return 0;
 }
 
 // cblas_sgemm, sgemm_, dnnl_sgemm, the same with gemv, and as NumPy's wheels call them: scipy_cblas_sgemm64_.
@@ -333,7 +351,7 @@ extern "C" FC_EXPORT unsigned la_objopen(link_map* map, Lmid_t space, uintptr_t*
   *cookie = 0;
   if (space != LM_ID_BASE || i == kObjects) return 0;
   const char* path = map->l_name && *map->l_name ? map->l_name : program;
-  const bool chosen = is_chosen(path);
+  const uint32_t chosen = chosen_by(*map, path);
   calls->object[i] = {map->l_addr, keep_name(path), chosen};
   object_maps[i] = map;
   __atomic_store_n(&calls->objects, i + 1, __ATOMIC_RELEASE);

@@ -15,7 +15,7 @@ constexpr size_t kNameBytes = 4 << 20;
 struct ObjectEntry {
   uint64_t address;  // what it is loaded at
   uint32_t name;     // offset of its path in the names
-  uint32_t chosen;   // calls into it are counted
+  uint32_t chosen;   // which of the names that were asked for it has, from 1: calls into it are counted
 };
 
 struct CalleeEntry {

@@ -3,10 +3,11 @@
 // its signal finds out where the thread is. FACULA_SAMPLER=FOLDER:NANOSECONDS says where to write and how often to
 // look.
 //
-// Such timers fire at ticks of the kernel's clock, 250 a second on many machines. Where that is too seldom, a perf
-// event of the thread's time, which has a clock of high resolution, samples what the thread does outside of the kernel:
-// that much is anyone's right unless the system forbids it. What it does inside is left to the timer: a tick that finds
-// the thread there adds to its system time, and stands for all time since that the event has not seen.
+// Such timers fire at ticks of the kernel's clock, 250 a second on many machines. Where that is too seldom, each thread
+// has a perf event of its time, whose clock is of high resolution. Who may look into the kernel is told everything by
+// it. Anyone else, unless the system forbids that too, is told what the thread does outside of the kernel, and what it
+// does inside is left to the timer: a tick that finds the thread there adds to its system time. Samples stand for all
+// of the thread's time: each for what passed since those before.
 //
 // The signal is SIGURG, because its default is to be ignored: one that arrives while the program replaces itself by
 // another does no harm. A signal that is not of our making goes to the program's own handler.
@@ -74,10 +75,11 @@ FC_THREAD_LOCAL void* handler_stack;
 FC_THREAD_LOCAL bool timed, busy;
 FC_THREAD_LOCAL struct {
   int file = -1;
+  bool inside;       // it looks into the kernel as well
   uint64_t id;       // tells whether the file is still ours
   uint64_t counted;  // of the thread's time, what samples stand for
   uint64_t system;   // the thread's system time at the last tick
-  uint32_t unseen;   // ticks outside of the kernel since the event's last signal
+  uint32_t unseen;   // ticks since the event's last signal that were the event's to see
 } event;
 
 uint64_t time_of(clockid_t clock) {
@@ -189,29 +191,43 @@ void take(const ucontext_t& context, uint32_t ticks) {
   h.handler_ns += now() - start;
 }
 
-// How many periods the timer's signal stands for, which is said to have seen so many. Beside an event they are those
-// that the event has not seen.
+// Periods that have passed and that no sample stands for yet.
+uint32_t not_counted() {
+  const uint64_t time = now() + period_ns / 2;
+  const uint64_t periods = time > event.counted ? (time - event.counted) / period_ns : 0;
+  event.counted += periods * period_ns;
+  return static_cast<uint32_t>(periods);
+}
+
+// How many periods a signal of the event stands for. What ticks have not found in the kernel after this long, because
+// others took the processor at each, counts here.
+uint32_t at_event() {
+  constexpr uint64_t kLongest = 32'000'000;
+  event.unseen = 0;
+  if (event.inside || now() > event.counted + kLongest) return not_counted();
+  event.counted += period_ns;
+  return 1;
+}
+
+// How many periods the timer's signal stands for, which says that it has seen so many.
 uint32_t at_tick(uint32_t seen) {
   if (event.file < 0) return seen;
   constexpr uint32_t kTooLong = 8;
-  const uint64_t system = system_time(), time = now();
+  const uint64_t system = event.inside ? event.system : system_time();
   if (system == event.system) {
     if (++event.unseen < kTooLong) return 0;
     event.file = -1;  // the program has closed all files: from now on the timer is alone
   }
   event.system = system;
-  const uint64_t periods = time > event.counted ? (time - event.counted) / period_ns : 0;
-  event.counted += periods * period_ns;
-  return static_cast<uint32_t>(periods);
+  return not_counted();
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
   const bool from_timer = info->si_code == SI_TIMER && info->si_value.sival_ptr == &store;
   if (from_timer || (event.file >= 0 && info->si_code == POLL_IN && info->si_fd == event.file)) {
     const int kept = errno;
-    uint32_t ticks = 1;
-    if (from_timer) ticks = at_tick(static_cast<uint32_t>(1 + (info->si_overrun > 0 ? info->si_overrun : 0)));
-    else event.unseen = 0, event.counted += period_ns;
+    const auto seen = static_cast<uint32_t>(from_timer && info->si_overrun > 0 ? 1 + info->si_overrun : 1);
+    const uint32_t ticks = from_timer ? at_tick(seen) : at_event();
     if (ticks && !busy) {
       busy = true;
       take(*static_cast<ucontext_t*>(context), ticks);
@@ -247,13 +263,15 @@ void start_event() {
   what.type = PERF_TYPE_SOFTWARE;
   what.config = PERF_COUNT_SW_TASK_CLOCK;
   what.sample_period = period_ns;
-  what.disabled = what.exclude_kernel = what.exclude_hv = 1;
-  const auto made = static_cast<int>(syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  what.disabled = what.exclude_hv = 1;
+  auto open = [&] { return static_cast<int>(syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)); };
+  int made = open();
+  if (made < 0) what.exclude_kernel = 1, made = open();
   if (made < 0) return;
   const int file = fcntl(made, F_DUPFD_CLOEXEC, kFirstFile);
   close(made);
   f_owner_ex self = {F_OWNER_TID, static_cast<pid_t>(syscall(SYS_gettid))};
-  event = {.file = file, .id = 0, .counted = now(), .system = system_time(), .unseen = 0};
+  event = {file, !what.exclude_kernel, 0, now(), system_time(), 0};
   if (file >= 0 && (ioctl(file, PERF_EVENT_IOC_ID, &event.id) != 0 || fcntl(file, F_SETSIG, kSignal) != 0 ||
                     fcntl(file, F_SETOWN_EX, &self) != 0 || fcntl(file, F_SETFL, O_ASYNC) != 0 ||
                     ioctl(file, PERF_EVENT_IOC_ENABLE, 0) != 0)) {

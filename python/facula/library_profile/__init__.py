@@ -68,7 +68,7 @@ def _missing(p: model.Profile) -> list:
     """A sentence for each library that the program did not load."""
     lines = []
     for name in p.names:
-        if name == "all" or any(model.matches(name, path) for path in p.loaded):
+        if name in p.found or any(model.matches(name, path) for path in p.loaded):
             continue
         loaded = sorted({os.path.basename(path) for path in p.loaded if os.path.basename(path)})
         near = difflib.get_close_matches(os.path.basename(name), loaded, 3, 0.5) or loaded[:8]

@@ -130,6 +130,7 @@ class Profile:
     threads: int = 0
     loaded: list = field(default_factory=list)
     chosen: list = field(default_factory=list)  # objects that the names stand for
+    found: set = field(default_factory=set)  # of the names, those that stand for one
     other_python: int = 0
     partial: bool = False
     cpu_seconds: float = 0.0
@@ -239,18 +240,19 @@ def build(names: list, program: str, samples: list, calls: list, progress: Calla
                     row(function).total += ticks
             node.own += ticks
             row(stack[-1][0]).own += ticks
+    order: dict = {}
     for counted in calls:
         profile.lost_calls += counted.lost
         profile.uncounted = max(profile.uncounted, counted.uncounted)
         profile.call_seconds += counted.call_seconds * sum(n for *_, n in counted.pairs)
         profile.loaded += [p for p in counted.loaded if p not in profile.loaded]
-        profile.chosen += [p for p in counted.chosen if p not in profile.chosen]
+        order.update(counted.chosen)
         for caller, name, where, count in counted.pairs:
             callee = Function(symbols.demangle(name), where)
             profile.pairs[namer(caller)[0] if caller else None, callee] += count
             row(callee).calls += count
-    order = {path: i for path in profile.chosen for i, name in enumerate(names) if matches(name, path)}
-    profile.chosen.sort(key=lambda path: order.get(path, 0))
+    profile.chosen = sorted(order, key=lambda path: order[path])
+    profile.found = {names[i] for i in order.values() if i < len(names)}
     profile.products = _merge(calls)
     profile.rows = {f: r for f, r in rows.items() if r is not None and (f.object or f.name.startswith(GENERATED))}
     profile.processes, profile.threads = len(processes), len(threads)

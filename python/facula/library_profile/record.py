@@ -77,7 +77,7 @@ class Calls:
     uncounted: int  # functions beyond those that there was room for
     call_seconds: float  # that counting one call takes
     loaded: list  # paths
-    chosen: list  # of them, those whose calls were counted
+    chosen: dict  # of them, those whose calls were counted: which of the names that were asked for each has, from 0
     pairs: list  # (Place of the caller or None, callee's name, callee's object, calls)
     products: list
 
@@ -220,12 +220,13 @@ def read_calls(path: str) -> Calls:
         end = data.find(b"\0", at_names + offset)
         return data[at_names + offset : end].decode(errors="replace")
 
-    paths, chosen = [], []
+    paths: list = []
+    chosen: dict = {}
     for i in range(objects):
-        _, offset, is_chosen = struct.unpack_from("<QII", data, 4096 + i * 16)
+        _, offset, name_asked = struct.unpack_from("<QII", data, 4096 + i * 16)
         paths.append(name(offset))
-        if is_chosen:
-            chosen.append(paths[-1])
+        if name_asked:
+            chosen[paths[-1]] = name_asked - 1
     functions = []
     for i in range(callees):
         _, where, offset = struct.unpack_from("<QII", data, at_callees + i * 16)
