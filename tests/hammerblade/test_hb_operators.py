@@ -291,3 +291,33 @@ def test_sparse_products(torch):
     moved = torch.sparse_csr_tensor(csr.crow_indices().hammerblade(), csr.col_indices().hammerblade(), csr.values().hammerblade(), (7, 9))
     same(torch, moved @ other.hammerblade(), dense @ other, "csr")
     same(torch, moved @ other[:, 0].contiguous().hammerblade(), dense @ other[:, 0], "mv")
+
+
+def test_half_types_are_computed_in_float32(torch):
+    for dtype in (torch.float16, torch.bfloat16):
+        a, b = data(torch, 9, 40).to(dtype), data(torch, 9, 40, low=0.5, seed=1).to(dtype)
+        for name, function in {
+            "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "compare": lambda a, b: a < b, "exp": lambda a, b: a.exp(),
+            "number": lambda a, b: 2 * a + 1, "where": lambda a, b: torch.where(a > 0, a, b), "sum": lambda a, b: a.sum(), "sum 0": lambda a, b: a.sum(0), "mean": lambda a, b: a.mean(1),
+            "max": lambda a, b: a.max(1), "argmax": lambda a, b: a.argmax(0), "sort": lambda a, b: a.sort(1), "topk": lambda a, b: a.topk(3, 0), "cumsum": lambda a, b: a.cumsum(1),
+            "mm": lambda a, b: a @ b.t(), "softmax": lambda a, b: a.softmax(1), "gather": lambda a, b: a[[2, 0]], "relu": lambda a, b: a.relu(), "nonzero": lambda a, b: a.relu().nonzero(),
+            "strided": lambda a, b: a.t()[::2] + b.t()[::2], "index_copy": lambda a, b: a.index_copy(0, torch.tensor([1], device=a.device), b[:1]),
+        }.items():  # fmt: skip
+            got, want = function(a.hammerblade(), b.hammerblade()), function(a, b)
+            for g, w in zip(*([x] if isinstance(x, torch.Tensor) else x for x in (got, want)), strict=True):
+                assert g.is_hammerblade and g.dtype == w.dtype, name
+                torch.testing.assert_close(g.cpu(), w, rtol=2**-7 if dtype == torch.bfloat16 else 2**-10, atol=1e-6, msg=lambda m, n=name: f"{n}: {m}")
+
+
+def test_other_types_go_to_the_cpu_and_are_counted(torch):
+    x = data(torch, 5, 7)
+    for dtype in (torch.float64, torch.int8, torch.int16, torch.uint8, torch.complex64):
+        wide = x.abs().mul(50).to(dtype)
+        torch.backends.set_fallback_mode("error")
+        with pytest.raises(NotImplementedError, match="add.Tensor is not implemented for HB, and Fallback is not enabled"):
+            wide.hammerblade() + wide.hammerblade()
+        torch.backends.set_fallback_mode("count")
+        before = sum(torch.backends.fallback_counts().values())
+        got = wide.hammerblade() + wide.hammerblade()
+        assert got.is_hammerblade and got.dtype == dtype and torch.equal(got.cpu(), wide + wide)
+        assert sum(torch.backends.fallback_counts().values()) == before + 1

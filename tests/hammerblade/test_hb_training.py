@@ -54,23 +54,34 @@ def transformer(torch):
     return Model(), torch.randint(0, 50, (2, 7))
 
 
+def losses(torch, make, device, seed=2, steps=3):
+    torch.manual_seed(seed)
+    model, x = make(torch)
+    y = torch.arange(x.size(0)) % 10
+    model, x, y = model.to(device), x.to(device), y.to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3) if make is transformer else torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    out = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        out.append(loss.item())
+    return out
+
+
+# ResNet-18 has some 140,000 ReLUs for two images. One whose input lies nearer to 0 than a rounding error decides otherwise on the
+# CPU than on the device, its gradient is there or not, and after two steps losses differ by up to 4e-3. With seed 0 it is the
+# second layer's in the first step: 8.8e-8 in float64 and on the device, -9.0e-8 in float32 on the CPU; the device's three losses
+# are those of float64 to 3e-7, the CPU's float32 ones to 3.8e-3. Without corners both agree, whatever the seed: see below.
 @pytest.mark.parametrize("make", [lenet5, mlp, resnet18, transformer], ids=lambda f: f.__name__)
 def test_trains_as_on_the_cpu(torch, make):
-    def losses(device):
-        torch.manual_seed(2)
-        model, x = make(torch)
-        y = torch.arange(x.size(0)) % 10
-        model, x, y = model.to(device), x.to(device), y.to(device)
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3) if make is transformer else torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-        out = []
-        for _ in range(3):
-            optimizer.zero_grad()
-            loss = torch.nn.functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            out.append(loss.item())
-        return out
-
-    got, want = losses("hammerblade"), losses("cpu")
+    got, want = losses(torch, make, "hammerblade"), losses(torch, make, "cpu")
     assert got == pytest.approx(want, rel=2e-3, abs=2e-4)
     assert want[-1] < want[0]
+
+
+def test_without_corners_resnet18_agrees_for_any_seed(torch, monkeypatch):
+    monkeypatch.setattr(torch.nn.functional, "relu", lambda x, inplace=False: torch.nn.functional.softplus(x))
+    for seed in (0, 1):
+        assert losses(torch, resnet18, "hammerblade", seed, 2) == pytest.approx(losses(torch, resnet18, "cpu", seed, 2), rel=3e-6)
