@@ -219,21 +219,23 @@ Tensor unpacked(const Tensor& kept, int64_t keys) {
 }
 // Gradients in operators that have derivatives, with all scores: for derivatives of higher order, and of a mask that
 // learns, whose own gradient is as large.
-void grads_in_products(Grad& g, const Tensor& mask, int mask_at, bool causal, std::optional<double> scale,
-                       const Tensor& kept, double dropout) {
+void grads_in_products(Grad& g, const Tensor& mask, int mask_at, bool causal, double scale, const Tensor& kept,
+                       double dropout) {
   const Tensor &go = g.out(0), query = g.in(0), key = g.in(1), value = g.in(2);
   const Tensor k = repeat_heads(key, query.size(1)), v = repeat_heads(value, query.size(1));
-  const double by = attention_scale(query, scale);
-  const Tensor weights = weights_of(scores_of(query, k, mask, causal, by), mask);
+  const Tensor weights = weights_of(scores_of(query, k, mask, causal, scale), mask);
   auto dropped = [&](const Tensor& t) {
     return kept.defined() ? mul(mul(t, unpacked(kept, key.size(2))), 1 / (1 - dropout)) : t;
   };
   if (g.needs(2)) g.set(2, sum_heads(matmul(transpose(dropped(weights), -2, -1), go), key.size(1)));
   const Tensor along = dropped(matmul(go, transpose(v, -2, -1)));
   const Tensor flow = mul(weights, sub(along, sum(mul(along, weights), Dims{-1}, true)));
-  if (g.needs(0)) g.set(0, mul(matmul(flow, k), by));
-  if (g.needs(1)) g.set(1, mul(sum_heads(matmul(transpose(flow, -2, -1), query), key.size(1)), by));
+  if (g.needs(0)) g.set(0, mul(matmul(flow, k), scale));
+  if (g.needs(1)) g.set(1, mul(sum_heads(matmul(transpose(flow, -2, -1), query), key.size(1)), scale));
   if (g.needs(mask_at)) g.set(mask_at, flow);
+}
+double scale_of(Grad& g, int at) {
+  return g.arg(at).is_none() ? attention_scale(g.in(0), std::nullopt) : g.arg(at).real();
 }
 void set_three(Grad& g, const Three& grads) {
   if (g.needs(0)) g.set(0, std::get<0>(grads));
@@ -242,11 +244,12 @@ void set_three(Grad& g, const Three& grads) {
 }
 void blocks_grad(Grad& g) {  // (query, key, value, dropout_p, is_causal, attn_mask, scale)
   if (!g.out(0).defined()) return;
-  const auto scale = g.arg(6).is_none() ? std::nullopt : std::optional(g.arg(6).real());
+  const double scale = scale_of(g, 6);
   const bool causal = g.arg(4).boolean();
   if (grad_enabled() || g.needs(5)) return grads_in_products(g, g.in(5), 5, causal, scale, Tensor(), 0);
   set_three(g, call<"aten::_scaled_dot_product_flash_attention_for_cpu_backward", Three>(
-                   g.out(0), g.in(0), g.in(1), g.in(2), g.result(0), g.result(1), 0.0, causal, g.in(5), scale));
+                   g.out(0), g.in(0), g.in(1), g.in(2), g.result(0), g.result(1), 0.0, causal, g.in(5),
+                   std::optional(scale)));
 }
 
 // --- the same with dropout: what is kept is drawn before, a bit for each score
@@ -265,13 +268,13 @@ Three dropout_backward_meta(const Tensor& grad, const Tensor& query, const Tenso
 }
 void dropout_grad(Grad& g) {  // (query, key, value, kept, dropout_p, is_causal, attn_mask, scale)
   if (!g.out(0).defined()) return;
-  const auto scale = g.arg(7).is_none() ? std::nullopt : std::optional(g.arg(7).real());
+  const double scale = scale_of(g, 7);
   const bool causal = g.arg(5).boolean();
   const double dropout = g.arg(4).real();
   if (grad_enabled() || g.needs(6)) return grads_in_products(g, g.in(6), 6, causal, scale, g.in(3), dropout);
-  set_three(g,
-            call<"facula::attention_dropout_backward", Three>(g.out(0), g.in(0), g.in(1), g.in(2), g.result(0),
-                                                              g.result(1), g.in(3), dropout, causal, g.in(6), scale));
+  set_three(g, call<"facula::attention_dropout_backward", Three>(g.out(0), g.in(0), g.in(1), g.in(2), g.result(0),
+                                                                 g.result(1), g.in(3), dropout, causal, g.in(6),
+                                                                 std::optional(scale)));
 }
 
 // Products alone: of queries and keys, and of weights and values; backward the first again and two for each.
