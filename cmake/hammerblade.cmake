@@ -67,7 +67,8 @@ function(facula_hb_kernels name)
 endfunction()
 
 # ---- the kernels of the framework's operators, and the backend ---------------------------------------
-if(FACULA_SANITIZE)
+option(FACULA_HB_SANITIZED "the HammerBlade backend in sanitized builds, too (docs/reliability.md)" OFF)
+if(FACULA_SANITIZE AND NOT FACULA_HB_SANITIZED)
   return()   # check mode is their sanitizer; the emulator's tests bring kernels of their own
 endif()
 file(GLOB hammerblade_kernels CONFIGURE_DEPENDS ${hammerblade}/kernels/*.cpp)

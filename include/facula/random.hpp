@@ -38,11 +38,9 @@ T unit(const Words& words, int pair) {
 
 // Everything but integers; p: the probability of bernoulli. T is double for float64 results, else float.
 template <class T>
-T draw(const fc_random& k, uint64_t element, T p) {
-  const Words words = philox(k.seed, k.offset + element);
-  const T u = unit<T>(words, 0), a = static_cast<T>(k.a), b = static_cast<T>(k.b);
-  const T pi = static_cast<T>(3.141592653589793238462643L);
-  switch (k.opcode) {
+T draw(int32_t opcode, const Words& words, T a, T b, T p) {
+  const T u = unit<T>(words, 0), pi = static_cast<T>(3.141592653589793238462643L);
+  switch (opcode) {
     case FC_RANDOM_UNIFORM: {
       const T x = a + u * (b - a);
       return x < b ? x : a;
@@ -50,7 +48,7 @@ T draw(const fc_random& k, uint64_t element, T p) {
     case FC_RANDOM_NORMAL:
     case FC_RANDOM_LOG_NORMAL: {
       const T x = a + b * std::sqrt(T(-2) * std::log(T(1) - u)) * std::cos(T(2) * pi * unit<T>(words, 1));
-      return k.opcode == FC_RANDOM_NORMAL ? x : std::exp(x);
+      return opcode == FC_RANDOM_NORMAL ? x : std::exp(x);
     }
     case FC_RANDOM_EXPONENTIAL: return -std::log(T(1) - u) / a;
     case FC_RANDOM_CAUCHY: return a + b * std::tan(pi * (u - T(0.5)));
@@ -61,12 +59,18 @@ T draw(const fc_random& k, uint64_t element, T p) {
     default: return u < p ? T(1) : T(0);
   }
 }
+template <class T>
+T draw(const fc_random& k, uint64_t element, T p) {
+  return draw<T>(k.opcode, philox(k.seed, k.offset + element), static_cast<T>(k.a), static_cast<T>(k.b), p);
+}
 
-inline int64_t draw_integer(const fc_random& k, uint64_t element) {
-  const Words words = philox(k.seed, k.offset + element);
+inline int64_t draw_integer(const Words& words, int64_t low, uint64_t range) {
   const uint64_t wide = uint64_t{words.w[0]} << 32 | words.w[1];
-  const uint64_t x = k.range == 0 ? wide : k.range <= UINT32_MAX ? words.w[0] % static_cast<uint32_t>(k.range) : wide % k.range;
-  return static_cast<int64_t>(static_cast<uint64_t>(k.low) + x);
+  const uint64_t x = range == 0 ? wide : range <= UINT32_MAX ? words.w[0] % static_cast<uint32_t>(range) : wide % range;
+  return static_cast<int64_t>(static_cast<uint64_t>(low) + x);
+}
+inline int64_t draw_integer(const fc_random& k, uint64_t element) {
+  return draw_integer(philox(k.seed, k.offset + element), k.low, k.range);
 }
 
 }  // namespace facula::backend

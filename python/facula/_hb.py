@@ -63,9 +63,11 @@ class Function:
     stack: int = 0
     code: int = 0
     calls: set[str] = dataclasses.field(default_factory=set)
+    takes: set[str] = dataclasses.field(default_factory=set)  # names whose addresses it takes
+    indirect: bool = False  # calls through a pointer
 
 
-@dataclasses.dataclass(order=True)
+@dataclasses.dataclass(order=True, frozen=True)
 class Finding:
     file: str
     line: int
@@ -150,22 +152,34 @@ def _read_assembly(text: str, functions: dict[str, Function], machine: dict[str,
                 file, line = files.get(match[1], source), int(match[2])
         elif match := re.match(r"\s+([a-z][\w.]*)(?:\s+(\S+))?", row):
             target = match[2].split("@")[0] if match[1] in ("call", "tail", "jal") and match[2] else ""
-            if target and current:
+            if current and target:
                 functions[current].calls.add(target)
+            elif current:
+                functions[current].takes.update(re.findall(r"%(?:pcrel_)?hi\(([\w.$]+)\)", row))
+                functions[current].indirect |= match[1] == "jalr"
             if what := _lacks(match[1], target, machine):
                 found.append(Finding(pathlib.Path(file).name, line, current, what))
     return found
 
 
-def _deepest(name: str, functions: dict[str, Function], on_path: tuple[str, ...] = ()) -> int | None:
-    """Bytes of stack below a function; None: it calls itself."""
+def _reached(name: str, functions: dict[str, Function]) -> set[str]:
+    """What a function may call, directly or through a pointer."""
+    reached, new = set(), {name}
+    while new:
+        reached |= new
+        new = {f for n in new for f in functions[n].calls | functions[n].takes if f in functions} - reached
+    return reached
+
+
+def _deepest(name: str, functions: dict[str, Function], pointers: set[str], on_path: tuple[str, ...] = ()) -> int | None:
+    """Bytes of stack below a function; None: it calls itself. A pointer may be any of `pointers` that is not running already."""
     if name in on_path:
         return None
     if name not in functions:
         return 0
     below = 0
-    for called in functions[name].calls:
-        deep = _deepest(called, functions, (*on_path, name))
+    for called in functions[name].calls | (pointers - {*on_path, name} if functions[name].indirect else set()):
+        deep = _deepest(called, functions, pointers, (*on_path, name))
         if deep is None:
             return None
         below = max(below, deep)
@@ -192,8 +206,9 @@ def lint_file(path: pathlib.Path, command: list[str], machine: dict[str, str]) -
     visible = set(re.findall(r"^\s*\.globl\s+(\S+)", assembly, re.M))
     kernels = {name for name in functions if name in visible and not name.startswith("_Z")}
     table, notes = {}, []
+    reached = {name: _reached(name, functions) for name in kernels}
     for name in sorted(kernels):
-        deep = _deepest(name, functions)
+        deep = _deepest(name, functions, {f for n in reached[name] for f in functions[n].takes if f in functions})
         table[name] = {"code": functions[name].code, "stack": deep}
         if deep is None:
             findings.append(Finding(path.name, 0, name, f"calls itself: {scratchpad} bytes of scratchpad have no room for recursion"))
@@ -201,7 +216,9 @@ def lint_file(path: pathlib.Path, command: list[str], machine: dict[str, str]) -
             findings.append(Finding(path.name, 0, name, f"needs {deep} bytes of stack and {variables} of variables; the scratchpad has {scratchpad}"))
         if functions[name].code > icache:
             notes.append(f"{name}: {functions[name].code} bytes of code do not fit the instruction cache of {icache}")
-    unique = sorted({dataclasses.astuple(f): f for f in findings}.values())
+    # What is found in a function is said of the kernels that use it.
+    users = {f.function: [name for name in sorted(kernels) if f.function in reached[name]] or [f.function] for f in findings}
+    unique = sorted({Finding(f.file, f.line, name, f.what) for f in findings for name in users[f.function]})
     return {"kernels": table, "variables": variables, "findings": [dataclasses.asdict(f) for f in unique], "notes": notes}
 
 

@@ -2,6 +2,7 @@
 """Kernel files: loaded, launched by name, bound to operators, replaced while the program runs; and what goes wrong."""
 
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,9 @@ def test_every_pointwise_kernel_equals_its_formula_on_made_up_arguments(torch, t
 
 def test_the_files_of_faculas_own_kernels_are_watched(torch):
     kernels = {k.name: k for k in torch.hammerblade.kernels()}
+    folder = pathlib.Path(kernels["tensorlib__softmax"].file).parent
+    own = {k.file for k in kernels.values() if pathlib.Path(k.file).parent == folder}
+    assert {pathlib.Path(file).name for file in own} == {file.name for file in folder.glob("*.cpp")}  # those of formulas, too
     assert kernels["tensorlib__softmax"].operator == "aten::_softmax" and os.path.exists(kernels["tensorlib__softmax"].file)
     assert kernels["tensorlib__softmax"].parameters == ("out float32", "in float32", "number int64", "ignored")
 

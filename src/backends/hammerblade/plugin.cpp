@@ -398,8 +398,8 @@ void HammerBlade::random(fc_context& c, const fc_random& k) {
   if (k.p.data) pack(p, w.view(1));
   else pack_absent(p);
   pack_integer(p, FC_INT32, k.opcode);
-  pack_number(p, FC_FLOAT64, {2, 0, 0, k.a, 0});
-  pack_number(p, FC_FLOAT64, {2, 0, 0, k.b, 0});
+  pack_number(p, FC_FLOAT32, {2, 0, 0, k.a, 0});
+  pack_number(p, FC_FLOAT32, {2, 0, 0, k.b, 0});
   pack_integer(p, FC_INT64, k.low);
   pack_integer(p, FC_INT64, static_cast<int64_t>(k.range));
   pack_integer(p, FC_INT64, static_cast<int64_t>(k.seed));

@@ -320,6 +320,7 @@ void Engine::work(Worker& worker, Wave& wave) {
   // Libraries with variables have one place for them all.
   bool alone = wave.launch->library->variable_bytes() != 0;
   int64_t began = 0;
+  bool woken = false;
   for (int idle = 0; !wave.stop.load(std::memory_order_relaxed);) {
     uint32_t i = wave.next.load(std::memory_order_relaxed) < count ? wave.next.fetch_add(1) : count;
     if (i < count) {
@@ -327,8 +328,14 @@ void Engine::work(Worker& worker, Wave& wave) {
       start(worker, *wave.tiles[i]);
       resume(worker, *wave.tiles[i]);
       if (wave.tiles[i]->state != TileState::Done) mine.push_back(wave.tiles[i]);
-      // Helpers cost some microseconds to wake: only for work that lasts longer.
-      if (caller && i == 0 && !alone && (now_ns() - began) * (count - 1) > 20000) wake_helpers();
+      // Helpers cost some microseconds to wake: only for work that lasts longer. Much work is seen by the first tile; its
+      // caches are cold, so about less the next three tell.
+      if (caller && !alone && !woken && (i == 0 || i == 3)) {
+        const int64_t now = now_ns(), left = (now - began) / (i ? 3 : 1) * (count - 1 - i);
+        woken = left > (i ? 20000 : 200000);
+        if (woken) wake_helpers();
+        began = now;
+      }
       continue;
     }
     if (mine.empty()) break;

@@ -13,12 +13,18 @@ HB_INLINE bool inside(int64_t index, int64_t size, const hb::Fault& fault) {
   return false;
 }
 
+// Device memory has 31 bits, and a 64-bit product is a call of a library on the chip.
+HB_INLINE int32_t reach(int64_t index, int64_t step) {
+  return static_cast<int32_t>(index) * static_cast<int32_t>(step);
+}
+
 // out[i] = in[i with the coordinate replaced by index[i]]; words, so one kernel does for all types of a size.
 template <class T>
 void gather(hb::Out<T> out, hb::In<T> in, hb::In<int64_t> index, int64_t size, int64_t step, hb::Fault fault) {
   hb::each(index.numel, [&](int32_t i) {
     const int64_t at = hb::load(index.data + index.offset(i));
-    if (inside(at, size, fault)) hb::store(out.data + out.offset(i), hb::load(in.data + in.offset(i) + at * step));
+    if (!inside(at, size, fault)) return;
+    hb::store(out.data + out.offset(i), hb::load(in.data + in.offset(i) + reach(at, step)));
   });
 }
 
@@ -59,14 +65,14 @@ template <class Join, class T>
 void scatter(hb::Changed<T> out, hb::In<T> src, hb::In<int64_t> index, int64_t size, int64_t step, hb::Fault fault) {
   const int32_t length = index.ndim ? index.size[index.ndim - 1] : 1, lines = index.numel / length;
   const int32_t owners = lines < hb::tiles() ? hb::tiles() / lines : 1;
-  const int64_t part = (size + owners - 1) / owners;
+  const int32_t part = (static_cast<int32_t>(size) + owners - 1) / owners;
   hb::each(lines * owners, [&](int32_t item) {
     const int32_t line = item / owners;
-    const int64_t from = (item - line * owners) * part, to = from + part;
+    const int32_t from = (item - line * owners) * part, to = from + part;
     for (int32_t k = 0, i = line * length; k < length; ++k, ++i) {
       const int64_t at = hb::load(index.data + index.offset(i));
       if (!inside(at, size, fault) || at < from || at >= to) continue;
-      T* p = out.data + out.offset(i) + at * step;
+      T* p = out.data + out.offset(i) + reach(at, step);
       const T value = hb::load(src.data + src.offset(i));
       hb::store(p, Join::join(hb::load(p), value));
     }

@@ -33,25 +33,24 @@ struct Channel {
 
 void native_batch_norm(hb::DenseOut<float> out, hb::DenseOut<float> save_mean, hb::DenseOut<float> save_rstd,
                        hb::DenseIn<float> in, hb::Maybe<float> weight, hb::Maybe<float> bias,
-                       hb::Changed<float> running_mean, hb::Changed<float> running_var, bool training, double momentum,
-                       double eps) {
+                       hb::Changed<float> running_mean, hb::Changed<float> running_var, bool training, float momentum,
+                       float eps) {
   const int32_t n = in.numel / in.size[1];
-  const float rate = static_cast<float>(momentum);
   hb::each(in.size[1], [&](int32_t c) {
     const Channel at(in, c);
     Statistics s;
     if (training) {
-      s = statistics(n, static_cast<float>(eps), [&](int32_t i) { return hb::load(in.data + at(i)); });
+      s = statistics(n, eps, [&](int32_t i) { return hb::load(in.data + at(i)); });
       hb::store(save_mean.data + c, s.mean);
       hb::store(save_rstd.data + c, s.rstd);
       if (running_mean.defined()) {
-        running_mean.set((1 - rate) * running_mean.get(c) + rate * s.mean, c);
+        running_mean.set((1 - momentum) * running_mean.get(c) + momentum * s.mean, c);
         const float unbiased = s.variance * static_cast<float>(n) / static_cast<float>(n - 1);
-        running_var.set((1 - rate) * running_var.get(c) + rate * unbiased, c);
+        running_var.set((1 - momentum) * running_var.get(c) + momentum * unbiased, c);
       }
     } else {
       s.mean = running_mean.get(c);
-      s.rstd = 1 / fc::math::target::sqrt(running_var.get(c) + static_cast<float>(eps));
+      s.rstd = 1 / fc::math::target::sqrt(running_var.get(c) + eps);
     }
     const float scale = s.rstd * (weight.defined() ? hb::load(weight.data + c) : 1.0f);
     const float offset = bias.defined() ? hb::load(bias.data + c) : 0.0f;
@@ -62,13 +61,13 @@ void native_batch_norm(hb::DenseOut<float> out, hb::DenseOut<float> save_mean, h
 void native_batch_norm_backward(hb::DenseOut<float> to_in, hb::DenseOut<float> to_weight, hb::DenseOut<float> to_bias,
                                 hb::DenseIn<float> grad, hb::DenseIn<float> in, hb::Maybe<float> weight,
                                 hb::Maybe<float> running_mean, hb::Maybe<float> running_var, hb::Maybe<float> mean,
-                                hb::Maybe<float> rstd, bool training, double eps, hb::Ignored) {
+                                hb::Maybe<float> rstd, bool training, float eps, hb::Ignored) {
   const int32_t n = in.numel / in.size[1];
   hb::each(in.size[1], [&](int32_t c) {
     const Channel at(in, c);
     const float m = training ? hb::load(mean.data + c) : hb::load(running_mean.data + c);
-    const float r = training ? hb::load(rstd.data + c)
-                             : 1 / fc::math::target::sqrt(hb::load(running_var.data + c) + static_cast<float>(eps));
+    const float r =
+        training ? hb::load(rstd.data + c) : 1 / fc::math::target::sqrt(hb::load(running_var.data + c) + eps);
     float sum[4] = {}, product[4] = {};
     for (int32_t i = 0; i < n; ++i) {
       const float g = hb::load(grad.data + at(i));
@@ -91,11 +90,11 @@ void native_batch_norm_backward(hb::DenseOut<float> to_in, hb::DenseOut<float> t
 }
 
 void native_layer_norm(hb::DenseOut<float> out, hb::DenseOut<float> mean, hb::DenseOut<float> rstd,
-                       hb::DenseIn<float> in, hb::Ignored, hb::Maybe<float> weight, hb::Maybe<float> bias, double eps) {
+                       hb::DenseIn<float> in, hb::Ignored, hb::Maybe<float> weight, hb::Maybe<float> bias, float eps) {
   const int32_t rows = mean.numel, n = in.numel / rows;
   hb::each(rows, [&](int32_t row) {
     const float* p = in.data + row * n;
-    const Statistics s = statistics(n, static_cast<float>(eps), [&](int32_t i) { return hb::load(p + i); });
+    const Statistics s = statistics(n, eps, [&](int32_t i) { return hb::load(p + i); });
     hb::store(mean.data + row, s.mean);
     hb::store(rstd.data + row, s.rstd);
     for (int32_t i = 0; i < n; ++i) {

@@ -12,7 +12,7 @@ namespace hb {
 // Where the elements of one result lie: the reduced dimensions of the input, walked row by row.
 struct Reduced {
   Reduced(const Layout& in, int32_t n_reduced) : first(in.ndim - n_reduced), rows(in.ndim), in(in) {}
-  int32_t base(int32_t result) const {  // of a result, by its flat position
+  __attribute__((noinline)) int32_t base(int32_t result) const {  // of a result, by its flat position
     int32_t at = 0;
     for (int32_t d = first; d-- > 0;) {
       const int32_t q = result / in.size[d];
@@ -21,7 +21,7 @@ struct Reduced {
     }
     return at;
   }
-  int32_t offset(int32_t element) const {
+  __attribute__((noinline)) int32_t offset(int32_t element) const {
     int32_t at = 0;
     for (int32_t d = rows; d-- > first;) {
       const int32_t q = element / in.size[d];

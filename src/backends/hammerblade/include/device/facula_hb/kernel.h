@@ -297,7 +297,7 @@ struct Entry<kernel> {
   static void hb_emul_call_##name(const uint32_t* argv) { name(argv); }                                       \
   static constexpr hb::Row hb_row_##name = row;                                                               \
   __attribute__((section("hb_kernels"), used)) static const hb_emul_kernel_t hb_emul_record_##name = {        \
-      #name, hb::arity(hb_row_##name), &hb_emul_call_##name, "", __FILE__, __LINE__, &hb_row_##name};
+      #name, hb::arity(hb_row_##name), &hb_emul_call_##name, "", __BASE_FILE__, __LINE__, &hb_row_##name};
 #else  // words come in registers and on the stack, as the arguments of any C function
 #define HB_ENTRY(name, row, body)                                                                \
   extern "C" __attribute__((noinline, visibility("default"))) int name(uint32_t first, ...) {    \
