@@ -299,7 +299,7 @@ void HammerBlade::gather(fc_context& c, const fc_gather& k) {
   const int64_t step = k.ndim ? w.side[1].stride[k.dim] / item_size(k.in.dtype) : 1;
   if (k.ndim) w.side[1].stride[k.dim] = 0;
   w.merge(0, w.ndim);
-  indexed(c, *library().find(FC_FAMILY_GATHER, 0, word_of(k.out.dtype)), w, k.in_size, step, nullptr);
+  indexed(c, *library().find(FC_FAMILY_GATHER, 0, word_of(k.out.dtype)), w, k.in_size, step);
 }
 
 void HammerBlade::scatter(fc_context& c, const fc_scatter& k) {
@@ -313,7 +313,13 @@ void HammerBlade::scatter(fc_context& c, const fc_scatter& k) {
     w.move(k.dim, w.ndim - 1);
     w.merge(0, w.ndim - 1);
   }
-  indexed(c, *scatter_kernel(k.opcode, k.out.dtype), w, k.out_size, step, k.src.data ? nullptr : &k.src.value);
+  // Many indices for few lines are sorted by the tile that owns their part of a line.
+  const int64_t n = w.numel(), lines = w.ndim ? n / w.size[w.ndim - 1] : n, tiles = device().tiles().area();
+  const int64_t owners = tiles / std::max<int64_t>(lines, 1) * lines;
+  View memory;
+  if (owners > lines && n > 8 * owners) memory = scratch(c, (tiles * owners + owners + n) * 4);
+  indexed(c, *scatter_kernel(k.opcode, k.out.dtype), w, k.out_size, step, k.src.data ? nullptr : &k.src.value,
+          memory.ndim ? &memory : nullptr);
 }
 
 View HammerBlade::scratch(fc_context& c, int64_t bytes) {
@@ -369,7 +375,7 @@ void HammerBlade::sort(fc_context& c, const fc_sort& k) {
 }
 
 void HammerBlade::indexed(fc_context& c, const Kernel& kernel, const Walk& w, int64_t size, int64_t step,
-                          const fc_number* number) {
+                          const fc_number* number, const View* memory) {
   if (w.ndim > kMaxDims) fb::fail("indexing of tensors that need more than 8 dimensions", FC_UNSUPPORTED);
   Packet p;
   pack(p, w.view(0));
@@ -378,6 +384,7 @@ void HammerBlade::indexed(fc_context& c, const Kernel& kernel, const Walk& w, in
   pack(p, w.view(2));
   pack_integer(p, FC_INT64, size);
   pack_integer(p, FC_INT64, step);
+  memory ? pack(p, *memory) : pack_absent(p);
   p.word(fault());
   std::lock_guard lock(state().indexing);
   launch(c, kernel, p, w.bytes());

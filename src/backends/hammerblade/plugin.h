@@ -60,7 +60,8 @@ class HammerBlade final : public fb::Backend {
   void copy_sides(fc_context&, const Walk& over, const Walk::Side& to, const Walk::Side& from);
   void cast(fc_context&, Walk&, int operand, int dtype);
   View scratch(fc_context&, int64_t bytes);  // as 64-bit words
-  void indexed(fc_context&, const Kernel&, const Walk&, int64_t size, int64_t step, const fc_number* number);
+  void indexed(fc_context&, const Kernel&, const Walk&, int64_t size, int64_t step, const fc_number* number = nullptr,
+               const View* memory = nullptr);
 
   struct Binding;
   bool bind(fc_context&, const Kernel&, Binding&);

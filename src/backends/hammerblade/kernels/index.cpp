@@ -20,7 +20,8 @@ HB_INLINE int32_t reach(int64_t index, int64_t step) {
 
 // out[i] = in[i with the coordinate replaced by index[i]]; words, so one kernel does for all types of a size.
 template <class T>
-void gather(hb::Out<T> out, hb::In<T> in, hb::In<int64_t> index, int64_t size, int64_t step, hb::Fault fault) {
+void gather(hb::Out<T> out, hb::In<T> in, hb::In<int64_t> index, int64_t size, int64_t step, hb::Ignored,
+            hb::Fault fault) {
   hb::each(index.numel, [&](int32_t i) {
     const int64_t at = hb::load(index.data + index.offset(i));
     if (!inside(at, size, fault)) return;
@@ -60,23 +61,88 @@ struct Min {
 };
 
 // The indexed dimension comes last. Elements meet only along it, so a tile takes whole lines of it; where there are
-// fewer lines than tiles, several tiles share one, each writing its own part of the result.
-template <class Join, class T>
-void scatter(hb::Changed<T> out, hb::In<T> src, hb::In<int64_t> index, int64_t size, int64_t step, hb::Fault fault) {
-  const int32_t length = index.ndim ? index.size[index.ndim - 1] : 1, lines = index.numel / length;
-  const int32_t owners = lines < hb::tiles() ? hb::tiles() / lines : 1;
-  const int32_t part = (static_cast<int32_t>(size) + owners - 1) / owners;
-  hb::each(lines * owners, [&](int32_t item) {
-    const int32_t line = item / owners;
-    const int32_t from = (item - line * owners) * part, to = from + part;
-    for (int32_t k = 0, i = line * length; k < length; ++k, ++i) {
+// fewer lines than tiles, several tiles share one, each owning a part of the result.
+struct Owners {
+  Owners(const hb::In<int64_t>& index, int64_t size)
+      : length(index.ndim ? index.size[index.ndim - 1] : 1),
+        per_line(index.numel / length < hb::tiles() ? hb::tiles() / (index.numel / length) : 1),
+        n(index.numel / length * per_line),
+        part((static_cast<int32_t>(size) - 1) / per_line + 1) {}
+  int32_t of(int32_t i, int64_t at) const { return i / length * per_line + static_cast<int32_t>(at) / part; }
+  int32_t length, per_line, n, part;
+};
+
+// Every owner looks at all indices of its line.
+template <class F>
+void each_owned(const hb::In<int64_t>& index, int64_t size, const hb::Fault& fault, F f) {
+  const Owners owners(index, size);
+  hb::each(owners.n, [&](int32_t owner) {
+    const int32_t line = owner / owners.per_line;
+    for (int32_t k = 0, i = line * owners.length; k < owners.length; ++k, ++i) {
       const int64_t at = hb::load(index.data + index.offset(i));
-      if (!inside(at, size, fault) || at < from || at >= to) continue;
-      T* p = out.data + out.offset(i) + reach(at, step);
-      const T value = hb::load(src.data + src.offset(i));
-      hb::store(p, Join::join(hb::load(p), value));
+      if (inside(at, size, fault) && owners.of(i, at) == owner) f(i, at);
     }
   });
+}
+
+// The same for many indices: they are first sorted by owner, in their order. `memory` has a number for each tile and
+// owner, one for each owner, and one for each index.
+template <class F>
+void each_sorted(const hb::In<int64_t>& index, int64_t size, const hb::Fault& fault, int32_t* memory, F f) {
+  const Owners owners(index, size);
+  const int32_t n = owners.n, tiles = hb::tiles();
+  int32_t *counts = memory, *mine = counts + hb::tile() * n, *totals = memory + tiles * n, *order = totals + n;
+  const hb::Range share = hb::share(index.numel);
+  for (int32_t o = 0; o < n; ++o) hb::store(mine + o, 0);
+  for (int32_t i = share.begin; i < share.end; ++i) {
+    const int64_t at = hb::load(index.data + index.offset(i));
+    if (!inside(at, size, fault)) continue;
+    int32_t* count = mine + owners.of(i, at);
+    hb::store(count, hb::load(count) + 1);
+  }
+  hb::barrier();
+  hb::each(n, [&](int32_t o) {
+    int32_t total = 0;
+    for (int32_t t = 0; t < tiles; ++t) total += hb::load(counts + t * n + o);
+    hb::store(totals + o, total);
+  });
+  hb::barrier();
+  const hb::Range owned = hb::share(n);
+  int32_t begin = 0;
+  for (int32_t o = 0; o < owned.begin; ++o) begin += hb::load(totals + o);
+  for (int32_t o = owned.begin, next = begin; o < owned.end; ++o)
+    for (int32_t t = 0; t < tiles; ++t) {
+      const int32_t count = hb::load(counts + t * n + o);
+      hb::store(counts + t * n + o, next);
+      next += count;
+    }
+  hb::barrier();
+  for (int32_t i = share.begin; i < share.end; ++i) {
+    const int64_t at = hb::load(index.data + index.offset(i));
+    if (at < 0 || at >= size) continue;
+    int32_t* next = mine + owners.of(i, at);
+    const int32_t place = hb::load(next);
+    hb::store(order + place, i);
+    hb::store(next, place + 1);
+  }
+  hb::barrier();
+  for (int32_t o = owned.begin; o < owned.end; ++o)
+    for (int32_t end = begin + hb::load(totals + o); begin < end; ++begin) {
+      const int32_t i = hb::load(order + begin);
+      f(i, hb::load(index.data + index.offset(i)));
+    }
+}
+
+template <class Join, class T>
+void scatter(hb::Changed<T> out, hb::In<T> src, hb::In<int64_t> index, int64_t size, int64_t step,
+             hb::Changed<int32_t> memory, hb::Fault fault) {
+  const auto write = [&](int32_t i, int64_t at) {
+    T* p = out.data + out.offset(i) + reach(at, step);
+    const T value = hb::load(src.data + src.offset(i));
+    hb::store(p, Join::join(hb::load(p), value));
+  };
+  if (memory.defined()) each_sorted(index, size, fault, memory.data, write);
+  else each_owned(index, size, fault, write);
 }
 
 }  // namespace
