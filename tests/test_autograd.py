@@ -155,6 +155,38 @@ def test_a_weights_gradient_is_taken_over_not_copied():
     assert torch.equal(kept[0], x.sum(0).expand(300, 200))
 
 
+def test_a_tables_gradient_joins_the_one_that_waits():
+    """A table that is also a weight: its entries are added to the weight's gradient, without a second one of that size. What a
+    program can look at stays what it asked for: gradients by themselves, second derivatives, sparse only where it said so."""
+    import facula as torch
+
+    w, at = torch.randn(400, 150, requires_grad=True), torch.tensor([[3, 5], [3, 0]])
+    embedding, linear, size = torch.nn.functional.embedding, torch.nn.functional.linear, w.numel() * 4
+
+    def loss(w, padding=None, scaled=False):
+        rows = embedding(at, w, padding_idx=padding, scale_grad_by_freq=scaled)
+        return linear(rows * rows, w).sum()
+
+    for options in ({}, {"padding": 5}, {"scaled": True}):
+        w.grad = None
+        made = loss(w, **options)
+        before = torch.backends.memory_stats("cpu")["total"]
+        made.backward()
+        blocks = (torch.backends.memory_stats("cpu")["total"] - before) // size
+        a, b = w.detach().requires_grad_(), w.detach().requires_grad_()
+        rows = embedding(at, a, padding_idx=options.get("padding"), scale_grad_by_freq="scaled" in options)
+        linear(rows * rows, b).sum().backward()
+        assert not w.grad.is_sparse and torch.allclose(w.grad, a.grad + b.grad, rtol=1e-4, atol=1e-4)
+        assert blocks == (2 if options.get("scaled") else 1)
+    seen = []
+    rows = embedding(at, w)
+    rows.grad_fn.register_hook(lambda gradients, _: seen.append(gradients[0].is_sparse))
+    linear(rows * rows, w).sum().backward()
+    assert seen == [False]
+    (first,) = torch.autograd.grad(loss(w), w, create_graph=True)
+    assert not first.is_sparse and torch.autograd.grad(first.square().sum(), w)[0].shape == w.shape
+
+
 def test_no_grad_and_views(torch):
     x = leaf(torch)
     with torch.no_grad():

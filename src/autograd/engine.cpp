@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/use.h"
 #include "define/calls.h"
+#include "dispatch/joins.h"
 #include "dispatch/observe.h"
 #include "dispatch/snapshot.h"
 
@@ -35,7 +36,8 @@ struct Newer {
 };
 
 class Task;
-constinit thread_local Task* current = nullptr;  // whose step runs on this thread
+constinit thread_local Task* current = nullptr;        // whose step runs on this thread
+constinit thread_local const Node* running = nullptr;  // whose derivative that is
 
 class Task {
  public:
@@ -46,6 +48,17 @@ class Task {
   bool runs(const Node& node) const {
     auto found = state_.find(const_cast<Node*>(&node));
     return found != state_.end() && found->second.needed;
+  }
+  // Of the node's first gradient (dispatch/joins.h). What looks at gradients one by one must see what the program asked for.
+  bool joins_strided(const Node& node) {
+    if (node.edges.empty() || !node.edges[0] || node.post_hooks.get() || thread_state().anomaly_mode || grad_enabled())
+      return false;
+    Locked locked(*this);
+    const State& next = state_.find(node.edges[0].node.get())->second;
+    const uint32_t nr = node.edges[0].nr;
+    if (!next.needed || next.buffer.size() <= nr || !next.buffer[nr].defined()) return false;
+    const TensorImpl& waits = next.buffer[nr].impl();
+    return !waits.is_sparse() && waits.device().is_cpu() && !(waits.layers() & layer::Python);
   }
   void at_end(std::function<void()> what) {
     Locked locked(*this);
@@ -299,11 +312,16 @@ class Task {
     const auto post = node.post_hooks.get() ? node.post_hooks.get()->read() : nullptr;
     if (post) kept = in;
     std::vector<Tensor> out;
-    struct Forward {  // calls of this node are observed as the derivative of its forward call
-      uint64_t before;
-      explicit Forward(uint64_t id) : before(std::exchange(thread_state().forward_id, id)) {}
-      ~Forward() { thread_state().forward_id = before; }
-    } forward(node.call_id);
+    struct Running {  // calls of this node are observed as the derivative of its forward call
+      uint64_t id_before;
+      const Node* before;
+      explicit Running(const Node& n)
+          : id_before(std::exchange(thread_state().forward_id, n.call_id)), before(std::exchange(running, &n)) {}
+      ~Running() {
+        thread_state().forward_id = id_before;
+        running = before;
+      }
+    } here(node);
     std::string name;
     if (watched(EventKind::Range)) [[unlikely]]
       name = node.name();
@@ -442,3 +460,9 @@ void backward(const Tensor& root, const Tensor& grad, bool keep_graph, bool crea
 }
 
 }  // namespace fc::autograd
+
+namespace fc {
+bool gradient_joins_strided() {
+  return autograd::current && autograd::running && autograd::current->joins_strided(*autograd::running);
+}
+}  // namespace fc

@@ -3,6 +3,7 @@
 #include "plan/index.h"
 
 #include "dispatch/family_table.h"
+#include "dispatch/joins.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 #include "plan/shape.h"
@@ -456,8 +457,10 @@ constexpr OpDef defs[] = {
            const auto backward = [&]<FixedString name>() {
              return call<name, Tensor>(G, g.in(1), g.sizes(0)[0], g.arg(2).integer(), g.arg(3).boolean());
            };
-           g.set(0, g.arg(4).boolean() ? backward.operator()<"aten::embedding_sparse_backward">()
-                                       : backward.operator()<"aten::embedding_dense_backward">());
+           const bool scaled = g.arg(3).boolean();
+           const bool sparse = g.arg(4).boolean() || (!scaled && gradient_joins_strided());
+           g.set(0, sparse ? backward.operator()<"aten::embedding_sparse_backward">()
+                           : backward.operator()<"aten::embedding_dense_backward">());
          }},
     {.schema = "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, bool "
                "scale_grad_by_freq) -> Tensor",
