@@ -155,6 +155,35 @@ def test_a_weights_gradient_is_taken_over_not_copied():
     assert torch.equal(kept[0], x.sum(0).expand(300, 200))
 
 
+def test_a_gradient_that_nobody_sees_is_overwritten():
+    """The gradient of many classes: log_softmax's takes the place of the one that flows in, unless somebody holds that."""
+    import facula as torch
+
+    x = torch.randn(30, 4000, requires_grad=True)
+    target, size = torch.arange(30), x.numel() * 4
+
+    def blocks(loss):
+        x.grad = None
+        before = torch.backends.memory_stats("cpu")["total"]
+        loss.backward()
+        return (torch.backends.memory_stats("cpu")["total"] - before) // size
+
+    assert blocks(torch.nn.functional.cross_entropy(x, target)) == 1
+    expected = (x.detach().softmax(1) - torch.nn.functional.one_hot(target, 4000)) / 30
+    assert torch.allclose(x.grad, expected, atol=1e-7)
+    kept, logs = [], x.log_softmax(1)
+    logs.register_hook(kept.append)
+    assert blocks(torch.nn.functional.nll_loss(logs, target)) == 2
+    assert torch.equal(kept[0].nonzero()[:, 1], target) and torch.allclose(x.grad, expected, atol=1e-7)
+    given = torch.ones(30, 4000)
+    x.log_softmax(1).backward(given)
+    assert (given == 1).all()
+    for dim, dtype in ((0, torch.float64), (1, torch.bfloat16)):
+        y = torch.randn(5, 6, dtype=dtype, requires_grad=True)
+        (y.log_softmax(dim) * 2).sum().backward()
+        assert torch.allclose(y.grad, 2 - y.detach().softmax(dim) * 2 * y.shape[dim], atol=0.1 if dtype is torch.bfloat16 else 1e-6)
+
+
 def test_a_tables_gradient_joins_the_one_that_waits():
     """A table that is also a weight: its entries are added to the weight's gradient, without a second one of that size. What a
     program can look at stays what it asked for: gradients by themselves, second derivatives, sparse only where it said so."""

@@ -46,6 +46,20 @@ Tensor log_softmax_backward_decomposition(const Tensor& grad, const Tensor& resu
   return to_dtype(sub(g, mul(exp(y), sum(g, Dims{dim}, true))), input_dtype);
 }
 
+Tensor log_softmax_backward_in_place(const Tensor& grad, const Tensor& output, int64_t dim) {
+  return copy_(grad, call<"aten::_log_softmax_backward_data", Tensor>(grad, output, dim, grad.dtype()));
+}
+// Over many classes the gradient is as large as all logits: one that nobody else sees is overwritten.
+void log_softmax_grad(Grad& g) {
+  const Tensor& go = g.out();
+  const int64_t dim = g.arg(1).integer();
+  const bool alone = !grad_enabled() && go.device().is_cpu() && go.dtype() == g.dtype(0) && go.is_contiguous() &&
+                     !go.impl().is_sparse() && !(go.impl().layers() & layer::Python) && go.impl().use_count() == 1 &&
+                     go.impl().storage()->use_count() == 1;
+  g.set(0, alone ? call<"facula::log_softmax_backward_", Tensor>(go, g.result(), dim)
+                 : call<"aten::_log_softmax_backward_data", Tensor>(go, g.result(), dim, g.dtype(0)));
+}
+
 // Gradients of the backward operators (grad_output, output, dim, input_dtype). h: what flows in.
 void softmax_double_backward(Grad& g) {
   const Tensor& h = g.out();
@@ -95,11 +109,7 @@ constexpr OpDef defs[] = {
      .meta = kernel<&like_input>(),
      .decomposition = kernel<&log_softmax_decomposition>(),
      .saves = "dim result",
-     .grad =
-         [](Grad& g) {
-           g.set(0,
-                 call<"aten::_log_softmax_backward_data", Tensor>(g.out(), g.result(), g.arg(1).integer(), g.dtype(0)));
-         },
+     .grad = log_softmax_grad,
      .flops = element_flops<5>},
     {.schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = kernel<&like_gradient>(),
@@ -113,6 +123,11 @@ constexpr OpDef defs[] = {
      .decomposition = kernel<&log_softmax_backward_decomposition>(),
      .saves = "grad_output output dim",
      .grad = log_softmax_double_backward,
+     .flops = element_flops<4>},
+    {.schema = "facula::log_softmax_backward_(Tensor(a!) grad_output, Tensor output, int dim) -> Tensor(a!)",
+     .all = kernel<&log_softmax_backward_in_place>(),
+     .differentiable = false,
+     .hidden = true,
      .flops = element_flops<4>},
 };
 

@@ -74,17 +74,11 @@ Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
   return y.dtype() == self.dtype() ? y : to_dtype(y, self.dtype());
 }
 
-template <bool log>
-Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
-  dim = wrap_dim(dim, grad.dim(), "softmax");
-  FC_CHECK(Dims::same(grad.sizes(), output.sizes()), "softmax backward: grad_output ", grad.sizes(), " and output ",
-           output.sizes(), " differ in shape");
-  const DType type = checked_type("softmax_backward", output);
-  Tensor g = widen(grad, type), y = widen(output, type), dx = empty_tensor(y.sizes(), type, Device{});
-  if (y.numel() == 0) return to_dtype(dx, input_dtype);
+// All contiguous and of one type, not empty; dx may be g itself.
+void backward_into(const Tensor& dx, const Tensor& g, const Tensor& y, int64_t dim, bool log) {
   const Split s(y, dim);
-  const RowKernels& k = row_kernels(type);
-  const int64_t item = static_cast<int64_t>(item_size(type));
+  const RowKernels& k = row_kernels(y.dtype());
+  const int64_t item = static_cast<int64_t>(item_size(y.dtype()));
   auto at = [&](const Tensor& t, int64_t i) { return static_cast<char*>(t.data()) + i * item; };
   split_work(
       s,
@@ -92,7 +86,31 @@ Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, D
         k.softmax_backward(at(g, row * s.n), at(y, row * s.n), at(dx, row * s.n), count, s.n, log);
       },
       [&](int64_t i, int64_t m) { k.softmax_columns_backward(at(g, i), at(y, i), at(dx, i), s.n, s.inner, m, log); });
+}
+
+template <bool log>
+Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, DType input_dtype) {
+  dim = wrap_dim(dim, grad.dim(), "softmax");
+  FC_CHECK(Dims::same(grad.sizes(), output.sizes()), "softmax backward: grad_output ", grad.sizes(), " and output ",
+           output.sizes(), " differ in shape");
+  const DType type = checked_type("softmax_backward", output);
+  Tensor g = widen(grad, type), y = widen(output, type), dx = empty_tensor(y.sizes(), type, Device{});
+  if (y.numel() > 0) backward_into(dx, g, y, dim, log);
   return dx.dtype() == input_dtype ? dx : to_dtype(dx, input_dtype);
+}
+
+// In place of the gradient, where it lies as the rows are read; otherwise the way of all devices.
+void log_softmax_backward_in_place(void* general, const Operator& op, const Arg* args, Value* results) {
+  const Tensor &g = args[0].tensor(), &y = args[1].tensor();
+  const bool rows = y.dtype() == g.dtype() && (g.dtype() == DType::Float32 || g.dtype() == DType::Float64) &&
+                    g.is_contiguous() && y.is_contiguous() && Dims::same(g.sizes(), y.sizes()) && y.device().is_cpu();
+  if (!rows || g.numel() == 0 || y.impl().storage().get() == g.impl().storage().get()) {
+    const Kernel& k = static_cast<const Operator*>(general)->all_devices();
+    k.fn(k.context, op, args, results);
+    return;
+  }
+  backward_into(g, g, y, wrap_dim(args[2].integer(), g.dim(), "softmax"), true);
+  results[0] = Value(g);
 }
 
 // Over one dimension, or several one after the other, of float32 and float64: one pass, and nothing is written between.
@@ -130,6 +148,8 @@ void register_softmax() {
   set_cpu_kernel("aten::_log_softmax", kernel<&softmax<true>>());
   set_cpu_kernel("aten::_softmax_backward_data", kernel<&softmax_backward<false>>());
   set_cpu_kernel("aten::_log_softmax_backward_data", kernel<&softmax_backward<true>>());
+  Operator* in_place = find_operator("facula::log_softmax_backward_");
+  in_place->set_kernel(Device::CPU, {&log_softmax_backward_in_place, in_place});
 }
 
 }  // namespace fc::cpu
