@@ -406,28 +406,33 @@ struct Argument : Cursor {
 
 // One formula's work on elements that lie side by side: all of a kernel that differs from other kernels.
 using RowLoop = void (*)(const void* f, void* out, int32_t n, const void* const* in);
-template <class R, class F, class... T, int32_t... i>
-HB_INLINE void row_loop(const F f, R* out, int32_t n, const void* const* in, Positions<i...>) {
+template <class R, class F, class... T>
+HB_INLINE void loop_over(const F f, R* out, int32_t n, const T*... in) {
   HB_INDEPENDENT
-  for (int32_t k = 0; k < n; ++k) store(out + k, static_cast<R>(f(load(static_cast<const T*>(in[i]) + k)...)));
+  for (int32_t k = 0; k < n; ++k) store(out + k, static_cast<R>(f(load(in + k)...)));
+}
+template <class R, class F, class... T, int32_t... i>
+HB_INLINE void row_loop(const void* f, void* out, int32_t n, const void* const* in, Positions<i...>) {
+  loop_over(*static_cast<const F*>(f), static_cast<R*>(out), n, static_cast<const T*>(in[i])...);
 }
 template <class R, class F, class... T>
 void row_loop(const void* f, void* out, int32_t n, const void* const* in) {
-  row_loop<R, F, T...>(*static_cast<const F*>(f), static_cast<R*>(out), n, in, FirstPositions<sizeof...(T)>());
+  row_loop<R, F, T...>(f, out, n, in, FirstPositions<sizeof...(T)>());
 }
 
-// Kernels that are compiled for no processor in particular (HB_EMUL_WIDE) have the loops over floats a second time, for
-// 512-bit vectors. The results are the same, bit by bit.
+// Kernels that are compiled for no processor in particular have the loops over floats a second time, for 512-bit vectors
+// (HB_EMUL_WIDE: the attribute that says so). The results are the same, bit by bit.
+#if defined(HB_EMUL_WIDE)
+template <class R, class F, class... T>
+HB_EMUL_WIDE void wide_row_loop(const void* f, void* out, int32_t n, const void* const* in) {
+  row_loop<R, F, T...>(f, out, n, in, FirstPositions<sizeof...(T)>());
+}
+#endif
 template <class R, class F, class... T>
 RowLoop choose_loop() {
 #if defined(HB_EMUL_WIDE)
-  if constexpr ((... && (dtype_of<T> == dtype_of<float>))) {
-    if (hb_emul_wide()) {
-      return [](const void* f, void* out, int32_t n, const void* const* in) HB_EMUL_WIDE {
-        row_loop<R, F, T...>(*static_cast<const F*>(f), static_cast<R*>(out), n, in, FirstPositions<sizeof...(T)>());
-      };
-    }
-  }
+  if constexpr ((... && (dtype_of<T> == dtype_of<float>)))
+    if (hb_emul_wide()) return &wide_row_loop<R, F, T...>;
 #endif
   return &row_loop<R, F, T...>;
 }
