@@ -52,7 +52,7 @@ def _wide(value, *operands):
 def sym_ite(b, t, f):
     """t if b, else f; of one type."""
     if not isinstance(b, bool) or type(t) is not type(f):
-        raise AssertionError(f"sym_ite: expected a bool and two values of one type, got {type(b)}, {type(t)} and {type(f)}")
+        raise TypeError(f"sym_ite: expected a bool and two values of one type, got {type(b)}, {type(t)} and {type(f)}")
     return t if b else f
 
 

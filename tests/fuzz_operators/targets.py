@@ -43,8 +43,8 @@ class Target:
 EXCEPT = {
     "torch." + name for name in (
         "set_default_device", "set_default_dtype", "set_flush_denormal", "set_num_threads", "set_printoptions", "manual_seed", "seed",
-        "set_rng_state", "use_deterministic_algorithms", "load_backend", "set_grad_enabled", "printoptions", "inference_mode", "no_grad",
-        "enable_grad", "autocast", "get_rng_state", "initial_seed", "set_autocast_cpu_enabled", "set_autocast_enabled", "set_autocast_cpu_dtype",
+        "set_rng_state", "use_deterministic_algorithms", "set_deterministic_debug_mode", "load_backend", "set_grad_enabled", "printoptions",
+        "inference_mode", "no_grad", "enable_grad", "autocast", "get_rng_state", "initial_seed", "set_autocast_cpu_enabled", "set_autocast_enabled", "set_autocast_cpu_dtype",
         "set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_cache_enabled", "set_default_tensor_type", "set_float32_matmul_precision",
         "Tensor.__new__", "Tensor.__init__", "Tensor.__init_subclass__", "Tensor.__subclasshook__", "Tensor.__class__",
         "Tensor.__getattribute__", "Tensor.__setattr__", "Tensor.__delattr__", "Tensor.__dir__", "Tensor.__sizeof__", "Tensor._dump",
