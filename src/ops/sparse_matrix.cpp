@@ -197,8 +197,8 @@ Tensor smm(const Tensor& self, const Tensor& b) {
   return call<"aten::sspaddmm", Tensor>(none, self, b, Scalar(0), Scalar(1));
 }
 
-// Rows of terms, a value of a row times a row of the strided matrix, joined by another operator than the sum; 0 for rows
-// without entries.
+// Rows of terms, a value of a row times a row of the strided matrix, joined by another operator than the sum; 0 for
+// rows without entries.
 Tensor sparse_mm_reduce(const Tensor& a, const Tensor& b, std::string_view reduce) {
   check_product("sparse.mm", a, b);
   FC_CHECK(layout_of(a) == Layout::SparseCsr && !is_sparse(b),

@@ -61,8 +61,7 @@ Tensor nonzero_by_scan(const Tensor& self) {
 }
 
 Tensor masked_select_by_scan(const Tensor& self, const Tensor& mask) {
-  const Dims shape =
-      broadcast_shapes("masked_select", self.sizes(), checked_mask("masked_select", mask).sizes());
+  const Dims shape = broadcast_shapes("masked_select", self.sizes(), checked_mask("masked_select", mask).sizes());
   return call<"aten::index_select", Tensor>(reshape(expand(self, shape), Dims{-1}), 0, places(expand(mask, shape)));
 }
 
@@ -70,8 +69,9 @@ Tensor masked_scatter_by_scan(const Tensor& self, const Tensor& mask, const Tens
   if (self.numel() == 0) return self;
   const Tensor upto = running_sum(to_dtype(reshape(expand(mask, self.sizes()), Dims{-1}), DType::Int64));
   const int64_t n = last(upto);
-  FC_CHECK(n <= source.numel(), "masked_scatter: expected at least as many elements in source as ones in mask: source has ",
-           source.numel(), ", mask has ", n);
+  FC_CHECK(n <= source.numel(),
+           "masked_scatter: expected at least as many elements in source as ones in mask: source has ", source.numel(),
+           ", mask has ", n);
   if (n == 0) return self;
   const Tensor rank = call<"aten::clamp_min", Tensor>(sub(upto, 1), Scalar(0));
   const Tensor taken = call<"aten::index_select", Tensor>(reshape(source, Dims{-1}), 0, rank);
@@ -79,7 +79,8 @@ Tensor masked_scatter_by_scan(const Tensor& self, const Tensor& mask, const Tens
 }
 
 Tensor repeat_interleave_by_scan(const Tensor& repeats, std::optional<int64_t> output_size) {
-  FC_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got ", repeats.dim(), " dims");
+  FC_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got ", repeats.dim(),
+           " dims");
   FC_CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32,
            "repeat_interleave: repeats has to be Long or Int tensor, got ", info(repeats.dtype()).legacy);
   int64_t total = 0;

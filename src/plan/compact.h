@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results whose sizes the data decide, for devices without a loop of their own: a running sum says how many elements there
-// are up to each place, and a search in it where the k-th one stands. On a device that does not scan they throw
-// Unsupported before anything is computed twice, and the CPU does the whole.
+// Results whose sizes the data decide, for devices without a loop of their own: a running sum says how many elements
+// there are up to each place, and a search in it where the k-th one stands. On a device that does not scan they throw
+// Unsupported, and the CPU does the whole.
 #pragma once
 #include <optional>
 

@@ -97,7 +97,8 @@ void scan(hb::Out<T> out, hb::Changed<int64_t> indices, hb::In<T> in, int32_t pa
       const State all = item == first ? state : State::join(before, state);
       hb::store(to + i * out_step, all.value);
       if constexpr (requires { all.at; })
-        if (indices.defined()) hb::store(indices.data + indices.offset(line * length + i), static_cast<int64_t>(all.at));
+        if (indices.defined())
+          hb::store(indices.data + indices.offset(line * length + i), static_cast<int64_t>(all.at));
     }
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stable sorts, and searches in what is sorted. A line becomes stretches that each fit a scratchpad and are sorted there,
-// then pairs of stretches are merged until one is left. Every tile writes its share of each pass: where the inputs of
-// its first element begin is found by bisection, so the work is even however long or many the lines are.
+// Stable sorts, and searches in what is sorted. A line becomes stretches that each fit a scratchpad and are sorted
+// there, then pairs of stretches are merged until one is left. Every tile writes its share of each pass: where the
+// inputs of its first element begin is found by bisection, so the work is even however long or many the lines are.
 #include <facula_hb/kernel.h>
 
 #include "facula/families.h"
@@ -69,7 +69,7 @@ void sort(hb::Out<T> out, hb::Out<int64_t> indices, hb::In<T> in, bool descendin
     for (int32_t i = 0; i < n; ++i) hb::store(from + line * length + begin + i, local[i]);
   });
   const hb::Range mine = hb::share(in.numel);
-  for (int32_t width = kStretch; width < length; width = width > length / 2 ? length : width * 2) {
+  for (int32_t width = kStretch; width<length; width = width> length / 2 ? length : width * 2) {
     hb::barrier();
     for (int32_t i = mine.begin; i < mine.end;) {
       const int32_t line = i / length, at = i - line * length, left = at / width / 2 * 2 * width;

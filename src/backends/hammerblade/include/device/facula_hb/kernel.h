@@ -325,7 +325,8 @@ struct Entry<kernel> {
   HB_ENTRY(tensorlib_##name, HB_LIST(op, hb::Entry<&name>::parameters, hb::Entry<&name>::n, -1, 0, -1, accepts), \
            (hb::Entry<&name>::run(argv)))
 #define HB_KERNEL_PLAIN(name, op) HB_KERNEL_PLAIN_IF(name, op, nullptr)
-// For an operator whose results' sizes only the kernel's author knows. Such a kernel gets arguments without elements too.
+// For an operator whose results' sizes only the kernel's author knows. Such a kernel gets arguments without elements
+// too.
 #define HB_KERNEL_SIZED(name, op, sizes)                                                              \
   HB_ENTRY(tensorlib_##name,                                                                          \
            HB_LIST(op, hb::Entry<&name>::parameters, hb::Entry<&name>::n, -1, 0, -1, nullptr, sizes), \
