@@ -60,6 +60,8 @@ def build_wheel(verb: str, *words: object) -> None:
     if not jobs.isdecimal() or int(jobs) < 1:
         sys.exit(f"setup.py: MAX_JOBS={jobs}: it is the number of jobs, 1 or more")
     os.environ["CMAKE_BUILD_PARALLEL_LEVEL"] = jobs
+    if not os.environ.get("CXX") and shutil.which("c++"):
+        os.environ["CXX"] = "c++"  # as make calls it: ccache tells names apart
     # What the build needs is there after `make setup`; otherwise pip fetches it into a folder of its own.
     have = subprocess.run([sys.executable, "-c", "import nanobind, scikit_build_core"], capture_output=True)
     pip(verb, "--verbose", *(["--no-build-isolation"] if have.returncode == 0 else []), *words, ROOT)

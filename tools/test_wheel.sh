@@ -6,11 +6,15 @@ set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 python=${1:-python3}
-CXX=${CXX:-c++}
+export CXX=${CXX:-c++}  # as make calls it: ccache tells names apart
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# With the environment's own tools where it has them: pip's isolated ones lie elsewhere each time, and ccache finds nothing.
+alone=()
+"$python" -c 'import nanobind, scikit_build_core' 2> /dev/null && alone=(--no-build-isolation)
+"$python" -m pip wheel -q --disable-pip-version-check --no-deps "${alone[@]}" --wheel-dir "$work" "$root"
 "$python" -m venv "$work/env"
-"$work/env/bin/pip" install -q --disable-pip-version-check "$root"
+"$work/env/bin/pip" install -q --disable-pip-version-check "$work"/facula-*.whl
 cd "$work"
 "$work/env/bin/python" - <<'PY'
 import facula
