@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/conv.h"
 
+#include "core/sparse.h"
 #include "define/row.h"
 #include "ops/register.h"
 
@@ -113,7 +114,7 @@ Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSp
             IntSpan dilation, int64_t groups) {
   const int64_t none[] = {0};
   return with_batch<n>(conv_names[n], input, [&](const Tensor& x) {
-    if (n == 2 && weight.impl().is_sparse())
+    if (n == 2 && is_sparse(weight))
       return call<"aten::hb_sparse_convolution", Tensor>(x, weight, bias, padding, stride, dilation, groups);
     return convolution(x, weight, bias, stride, padding, dilation, false, none, groups);
   });
