@@ -184,6 +184,34 @@ def test_a_gradient_that_nobody_sees_is_overwritten():
         assert torch.allclose(y.grad, 2 - y.detach().softmax(dim) * 2 * y.shape[dim], atol=0.1 if dtype is torch.bfloat16 else 1e-6)
 
 
+def test_memory_of_others_is_no_gradient_to_write_to():
+    """A backward that hands out an array which it keeps: gradients are not computed or added up inside of it."""
+    import facula as torch
+    import numpy as np
+
+    kept = np.full((3, 5), 2, dtype=np.float32)
+
+    class Keeps(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.from_numpy(kept)
+
+    x = torch.randn(3, 5, requires_grad=True)
+    Keeps.apply(x.log_softmax(1)).sum().backward()
+    for _ in range(2):
+        Keeps.apply(x).sum().backward()
+    y = x * 3
+    (Keeps.apply(y).sum() + Keeps.apply(y).sum()).backward()
+    assert (kept == 2).all()
+    kept.flags.writeable = False
+    with pytest.warns(UserWarning, match="read-only"):
+        Keeps.apply(x.log_softmax(1)).sum().backward()
+
+
 def test_a_tables_gradient_joins_the_one_that_waits():
     """A table that is also a weight: its entries are added to the weight's gradient, without a second one of that size. What a
     program can look at stays what it asked for: gradients by themselves, second derivatives, sparse only where it said so."""

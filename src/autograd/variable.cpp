@@ -227,7 +227,7 @@ void set_grad(const Tensor& t, const Tensor& g) {
 
 bool sees_alone(const Tensor& t) {
   const Storage& storage = *t.impl().storage();
-  if (t.impl().use_count() != 1) return false;
+  if (t.impl().use_count() != 1 || !storage.resizable()) return false;
   if (storage.use_count() == 1) return true;
   return storage.use_count() == 2 && is_view(t) && base_of(t).impl().use_count() == 1 &&
          storage.bytes() == static_cast<size_t>(t.numel()) * item_size(t.dtype());

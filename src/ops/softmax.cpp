@@ -55,7 +55,7 @@ void log_softmax_grad(Grad& g) {
   const int64_t dim = g.arg(1).integer();
   const bool alone = !grad_enabled() && go.device().is_cpu() && go.dtype() == g.dtype(0) && go.is_contiguous() &&
                      !go.impl().is_sparse() && !(go.impl().layers() & layer::Python) && go.impl().use_count() == 1 &&
-                     go.impl().storage()->use_count() == 1;
+                     go.impl().storage()->use_count() == 1 && go.impl().storage()->resizable();
   g.set(0, alone ? call<"facula::log_softmax_backward_", Tensor>(go, g.result(), dim)
                  : call<"aten::_log_softmax_backward_data", Tensor>(go, g.result(), dim, g.dtype(0)));
 }
