@@ -49,7 +49,8 @@ class Task {
     auto found = state_.find(const_cast<Node*>(&node));
     return found != state_.end() && found->second.needed;
   }
-  // Of the node's first gradient (dispatch/joins.h). What looks at gradients one by one must see what the program asked for.
+  // Of the node's first gradient (dispatch/joins.h). What looks at gradients one by one must see what the program
+  // asked for.
   bool joins_strided(const Node& node) {
     if (node.edges.empty() || !node.edges[0] || node.post_hooks.get() || thread_state().anomaly_mode || grad_enabled())
       return false;

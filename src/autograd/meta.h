@@ -109,8 +109,8 @@ struct AutogradMeta final : AutogradMetaBase {
 inline AutogradMeta* meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl().autograd()); }
 AutogradMeta& make_meta(const Tensor& t);  // creates it if missing
 
-// Whether nobody else sees the tensor or its memory, which is our own and lent to nobody. The base that a view of it all
-// alone still holds is nobody else: a weight's gradient is the transpose of a product.
+// Whether nobody else sees the tensor or its memory, which is our own and lent to nobody. The base that a view of it
+// all alone still holds is nobody else: a weight's gradient is the transpose of a product.
 bool sees_alone(const Tensor& t);
 
 }  // namespace fc::autograd

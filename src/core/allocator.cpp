@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caching CPU allocator. Up to 64 KiB sizes are rounded to classes (four per power of two), so a block serves every
-// request of its class, and kept per thread without a lock; larger blocks are ranges of core/arena.h, because fresh pages
-// cost more than a lock (64 MiB: 36 ms fresh, 5 ms reused). What is cached is bounded.
+// The caching CPU allocator. Up to 64 KiB sizes are rounded to classes (four per power of two), so a block serves
+// every request of its class, and kept per thread without a lock; larger blocks are ranges of core/arena.h, because
+// fresh pages cost more than a lock (64 MiB: 36 ms fresh, 5 ms reused). What is cached is bounded.
 #include "core/allocator.h"
 
 #include <bit>

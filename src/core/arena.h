@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large blocks of the CPU's memory. Mappings of the system are split into ranges that fit and joined again when they are
-// given back, so that what a forward pass leaves serves the gradients, whatever their sizes: the pages a program touches
-// are hardly more than its largest need. The smallest free range that fits is taken, pages that were never touched last.
-// Callable from any thread; safe across fork.
+// Large blocks of the CPU's memory. Mappings of the system are split into ranges that fit and joined again when they
+// are given back, so that what a forward pass leaves serves the gradients, whatever their sizes: the pages a program
+// touches are hardly more than its largest need. The smallest free range that fits is taken, pages that were never
+// touched last. Callable from any thread; safe across fork.
 #pragma once
 #include <cstddef>
 #include <cstdint>
