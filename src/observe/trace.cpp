@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows as Chrome's trace format, with the categories and argument names of PyTorch's traces, so that tools made for
-// those read them too; without white space, which was a tenth of it. Times are microseconds with three digits behind the
-// point. Launches of other devices are rows of a process of their own, as long as the device says it worked.
+// those read them too; without white space, which was a tenth of it. Times are microseconds with three digits behind
+// the point. Launches of other devices are rows of a process of their own, as long as the device says it worked.
 #include <unistd.h>
 
 #include <algorithm>

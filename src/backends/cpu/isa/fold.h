@@ -130,7 +130,8 @@ T fold_row(const char* in, int64_t stride, int64_t n, T shift) {
       return fold_lanes<Fold, R, Same<R>, T>(reinterpret_cast<const R*>(x), 2 * n, R());
     else return fold_complex_lanes<Fold>(x, n);
   }
-  // Integers have the same result in any order; where there are few elements, joining the lanes costs more than it gives.
+  // Integers have the same result in any order; where there are few elements, joining the lanes costs more than it
+  // gives.
   if constexpr (!std::is_integral_v<T>)
     if (n >= 8 * kLanes<T>) return fold_apart<Fold, T>(n, at);
   T a = at(0);

@@ -328,8 +328,8 @@ void Engine::work(Worker& worker, Wave& wave) {
       start(worker, *wave.tiles[i]);
       resume(worker, *wave.tiles[i]);
       if (wave.tiles[i]->state != TileState::Done) mine.push_back(wave.tiles[i]);
-      // Helpers cost some microseconds to wake: only for work that lasts longer. Much work is seen by the first tile; its
-      // caches are cold, so about less the next three tell.
+      // Helpers cost some microseconds to wake: only for work that lasts longer. Much work is seen by the first tile;
+      // its caches are cold, so about less the next three tell.
       if (caller && !alone && !woken && (i == 0 || i == 3)) {
         const int64_t now = now_ns(), left = (now - began) / (i ? 3 : 1) * (count - 1 - i);
         woken = left > (i ? 20000 : 200000);

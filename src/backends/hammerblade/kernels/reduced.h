@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of reductions walk. The host orders the input's dimensions: those that stay, then those that are reduced.
+// What kernels of reductions walk. The host orders the input's dimensions: those that stay, then those that are
+// reduced.
 #pragma once
 #include <facula_hb/kernel.h>
 

@@ -79,8 +79,8 @@ class FC_HB_API Device {
   void open_mesh(Dimension);
   void run(const std::string& name, const Packet&, Dimension grid, Dimension group);
   const Library& library_of(Program&, bool check);
-  // The program that a kernel is launched from, newest first, with its library; null: there is none. Throws Error when that
-  // program cannot be made for the mode, with the reason; those that have no such kernel do not matter.
+  // The program that a kernel is launched from, newest first, with its library; null: there is none. Throws Error
+  // when that program cannot be made for the mode, with the reason; those that have no such kernel do not matter.
   const Library* find_library(const std::string& kernel);
   std::string unknown_kernel(const std::string& name);
 

@@ -421,8 +421,8 @@ void row_loop(const void* f, void* out, int32_t n, const void* const* in) {
   row_loop<R, F, T...>(f, out, n, in, FirstPositions<sizeof...(T)>());
 }
 
-// Kernels that are compiled for no processor in particular have the loops over floats a second time, for 512-bit vectors
-// (HB_EMUL_WIDE: the attribute that says so). The results are the same, bit by bit.
+// Kernels that are compiled for no processor in particular have the loops over floats a second time, for 512-bit
+// vectors (HB_EMUL_WIDE: the attribute that says so). The results are the same, bit by bit.
 #if defined(HB_EMUL_WIDE)
 template <class R, class F, class... T>
 HB_EMUL_WIDE void wide_row_loop(const void* f, void* out, int32_t n, const void* const* in) {
