@@ -483,7 +483,7 @@ void Engine::helper(Worker& worker) {
   uint32_t seen = 0;
   for (;;) {
     uint32_t now = generation_.load();
-    for (int spins = 0; now == seen && spins < 2000; ++spins, now = generation_.load()) pause();
+    for (int spins = 0; now == seen && spins < 10000; ++spins, now = generation_.load()) pause();
     if (now == seen) {
       generation_.wait(seen);
       continue;
