@@ -446,8 +446,6 @@ class Tensor(_C.TensorBase):
     def _by_python(self, function, *others):
         if self.requires_grad:
             raise RuntimeError("Can't call apply_() or map_() on Variable that requires grad. Use var.detach() first.")
-        if any(not isinstance(x, _C.TensorBase) for x in others):
-            raise TypeError(f"map_: expected tensors, got {', '.join(type(x).__name__ for x in others)}")
         if any(not isinstance(x, Tensor) for x in others):
             raise TypeError(f"map_: expected tensors, got {', '.join(type(x).__name__ for x in others)}")
         if self.device.type != "cpu" or any(x.device.type != "cpu" for x in others):
