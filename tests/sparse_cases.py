@@ -37,7 +37,7 @@ torch.mm(s, d) | u @ d | c @ d | torch.mm(d.t(), s.t()) | s @ r.t() | u @ u.t() 
 torch.addmm(torch.ones(2, 4), s, d) | torch.addmm(torch.ones(4), u, d, beta=2, alpha=3) | torch.addmm(torch.ones(2, 4), c, d, beta=0.5) | n @ d | k @ torch.ones(2, 2, dtype=torch.int64)
 torch.sparse.mm(u, d) | torch.sparse.mm(s, r.t()) | torch.sparse.mm(c, d) | torch.sparse.addmm(torch.ones(2, 4), s, d, beta=2, alpha=3) | torch.bmm(b, torch.ones(2, 2, 3))
 torch.sparse.mm(c, d, "sum") | torch.sparse.mm(c, d, "mean") | torch.sparse.mm(c, d, "amax") | torch.sparse.mm(e, d, "amin") | torch.sparse.mm(n.to_sparse_csr(), d, "amax") | n.smm(d) | torch.sparse.mm(c, d, reduce="mean")
-torch.matmul(s, d) | torch.nn.functional.linear(d.t(), s) | torch.hspmm(s, d) | torch.smm(s, d) | torch.smm(u, d) | torch.sspaddmm(s @ r.t() @ r, s, d[:, :3], beta=2, alpha=3) | z @ torch.ones(2, 2, dtype=torch.complex64)
+torch.matmul(s, d) | torch.nn.functional.linear(d.t(), s) | torch.hspmm(s, d) | torch.hsmm(s, d) | torch.hsmm(u, d) | torch.smm(s, d) | torch.smm(u, d) | torch.sspaddmm(s @ r.t() @ r, s, d[:, :3], beta=2, alpha=3) | z @ torch.ones(2, 2, dtype=torch.complex64)
 s.t() | u.t() | s.transpose(0, 1) | s.T | s.mT | s.permute(1, 0) | h.permute(1, 0, 2) | b.permute(2, 0, 1) | c.t() | c.t().to_dense() | c.transpose(0, 1).t() | s.transpose(0, 0)
 s.unsqueeze(0) | s.unsqueeze(-1) | h.unsqueeze(1) | s[0] | s[1, 2] | s[0, 0] | h[1] | h[0, 0] | s.select(1, 2) | h.select(2, 0) | b[0, 1] | c[1]
 s.index_select(0, torch.tensor([1, 0, 1])) | s.index_select(1, torch.tensor([2])) | h.index_select(2, torch.tensor([1])) | torch.cat([s, r]) | torch.cat([s, r], 1) | torch.cat([h, h], 2) | torch.stack([s, r])

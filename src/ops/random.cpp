@@ -480,45 +480,6 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   return out;
 }
 
-// --- Poisson
-// Small rates multiply uniform numbers until they fall below exp(-rate); large ones are drawn by transformed rejection
-// (Hoermann 1993, PTRS).
-double draw_poisson(double rate, CpuGenerator& g) {
-  auto uniform = [&] { return static_cast<double>(g.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; };
-  if (rate == 0) return 0;
-  if (rate < 10) {
-    const double end = std::exp(-rate);
-    double count = 0;
-    for (double product = uniform(); product > end; product *= uniform()) ++count;
-    return count;
-  }
-  const double log_rate = std::log(rate), b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b,
-               log_alpha = std::log(1.1239 + 1.1328 / (b - 3.4)), accept = 0.9277 - 3.6224 / (b - 2);
-  for (;;) {
-    const double u = uniform() - 0.5, v = uniform(), edge = 0.5 - std::fabs(u);
-    const double k = std::floor((2 * a / edge + b) * u + rate + 0.43);
-    if (edge >= 0.07 && v <= accept) return k;
-    if (k < 0 || (edge < 0.013 && v > edge)) continue;
-    if (std::log(v) + log_alpha - std::log(a / (edge * edge) + b) <= -rate + k * log_rate - std::lgamma(k + 1))
-      return k;
-  }
-}
-Tensor poisson(const Tensor& self, Generator* g) {
-  check_kind("poisson", "bc", self.dtype());
-  if (self.device().is_meta()) return empty_tensor(self.sizes(), self.dtype(), self.device());
-  if (!self.device().is_cpu()) count_fallback(*thread_state().op, self.device().type);
-  Tensor rates = call<"aten::contiguous", Tensor>(
-      call<"aten::to.device", Tensor>(self, Device{}, DType::Float64, false, true, OptFormat()),
-      MemoryFormat::Contiguous);
-  double* x = rates.data_as<double>();
-  for (int64_t i = 0; i < rates.numel(); ++i)
-    FC_CHECK(x[i] >= 0 && x[i] < 0x1p62, "poisson: invalid Poisson rate, expected rate to be non-negative, got ", x[i]);
-  const Ref<CpuGenerator> source = host_generator("poisson", self.device(), g);
-  std::lock_guard lock(source->mutex);
-  for (int64_t i = 0; i < rates.numel(); ++i) x[i] = draw_poisson(x[i], *source);
-  return call<"aten::to.device", Tensor>(rates, self.device(), self.dtype(), false, false, OptFormat());
-}
-
 // --- dropout
 void check_dropout(double p) {
   FC_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
@@ -710,11 +671,6 @@ constexpr OpDef defs[] = {
      .all = kernel<&multinomial>(),
      .differentiable = false,
      .out = true,
-     .random = true},
-    {.schema = "poisson(Tensor self, " GENERATOR "=None) -> Tensor",
-     .doc = "Draws from Poisson distributions with the elements as rates.",
-     .all = kernel<&poisson>(),
-     .grad = forget,
      .random = true},
     {.schema = "dropout(Tensor input, float p, bool train) -> Tensor",
      .doc = "Zeroes elements with probability p while training and scales the others up.",

@@ -51,6 +51,7 @@ void define_attention();
 void define_rnn();
 void define_embedding_bag();
 void define_ctc();
+void define_port();
 // Sparse tensors, after all operators that know them.
 void define_sparse_primitives();
 void define_sparse();

@@ -2,6 +2,8 @@
 """Every operator of the PyTorch port: the device against the CPU, results and gradients, on meshes of four sizes and in both
 modes. Nothing may fall back to the CPU (conftest.py makes that an error)."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -110,6 +112,7 @@ OTHERS = {
     "full": lambda t, x: t.full((3,), 2.5, device=x.device),
     "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, (x.size(1),)),
     "tril": lambda t, x: x.tril(),
+    "vincr": lambda t, x: t.vincr(x.t()),
 }  # fmt: skip
 
 # ---- several operands: function, shapes
@@ -173,6 +176,13 @@ def every_case():
     yield "cross_entropy", lambda t: check(t, lambda x, y: t.nn.functional.cross_entropy(x, y, ignore_index=2), data(t, 6, 5), ints(t, 6, low=0, high=5, dtype="int64"))
     yield "embedding", lambda t: check(t, lambda w, i: t.nn.functional.embedding(i, w), data(t, 9, 5), ints(t, 3, 4, low=0, high=9, dtype="int64"))
     yield "embedding padding", lambda t: check(t, lambda w, i: t.nn.functional.embedding(i, w, padding_idx=2), data(t, 9, 5), ints(t, 3, 4, low=0, high=4, dtype="int64"))
+    yield "vincr int64", lambda t: check(t, t.vincr, ints(t, 5, 9, dtype="int64"))
+    for padding, width in [(-1, 5), (2, 70)]:
+        bags = lambda t, p=padding, w=width: check(t, lambda x, i: t.embedding_recsys(x, i, p), data(t, 9, w), ints(t, 3, 4, low=0, high=4, dtype="int64"))  # noqa: E731
+        yield f"embedding_recsys {padding}", bags
+    yield "embedding_recsys of a frequency", lambda t: check(t, lambda w, i: t.embedding_recsys(w, i, 1, True), data(t, 9, 5), ints(t, 3, 4, low=0, high=9, dtype="int64"))
+    yield "embedding_recsys of nothing", lambda t: check(t, lambda w, i: t.embedding_recsys(w, i), data(t, 9, 5), ints(t, 3, 0, dtype="int64"))
+    yield "embedding_dense_backward_recsys", lambda t: check(t, lambda g, i: t.embedding_dense_backward_recsys(g.transpose(1, 2), i, 9, 2, False), data(t, 3, 5, 4), ints(t, 3, 4, low=0, high=9, dtype="int64"))
     yield "logical", lambda t: check(t, lambda a: ~(a > 0) & (a < 3) | (a == 4), ints(t, 5, 9))
     yield "prod of integers", lambda t: check(t, lambda a: (a.prod(1), a.sum(0), a.sum()), ints(t, 3, 4))
 
@@ -199,7 +209,7 @@ def test_operators_equal_the_cpu(torch, mesh):
 
 
 IN_CHECK_MODE = ["exp", "add of two", "mul int64", "sum", "sum 0", "max dim", "mm (2)", "conv2d (3)", "max_pool2d (1)", "batch_norm (3)", "log_softmax", "nll_loss mean False",
-                 "embedding", "cat 1 (2)", "gather", "scatter_add", "where", "permuted", "layer_norm (3)", "index_select", "cdist (2)"]  # fmt: skip
+                 "embedding", "cat 1 (2)", "gather", "scatter_add", "where", "permuted", "layer_norm (3)", "index_select", "cdist (2)", "vincr", "embedding_recsys 2", "embedding_dense_backward_recsys"]  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -271,6 +281,56 @@ def test_random_numbers_do_not_depend_on_the_mesh(torch):
     assert set(b.tolist()) == {0.0, 1.0} and abs(b.mean() - 0.25) < 0.06
     assert 0 <= c.min() and c.max() == 9
     assert abs(d.mean()) < 0.15 and abs(d.std() - 1) < 0.1
+
+
+def histogram(torch, drawn, probability):
+    """How far counts of 0, 1, … lie from what is expected, in standard deviations of chi squared."""
+    counts = np.bincount(drawn.cpu().numpy().astype(int))
+    expected = np.array([probability(k) for k in range(len(counts))]) * drawn.numel()
+    often = expected > 10
+    counts, expected = [np.append(x[often], drawn.numel() - x[often].sum()) for x in (counts, expected)]
+    chi = ((counts - expected) ** 2 / np.maximum(expected, 1)).sum()
+    return (chi - len(counts) + 1) / np.sqrt(2 * len(counts))
+
+
+def test_variables_with_a_tensor_as_parameter_are_drawn_on_the_device(torch):
+    """Poisson, binomial and gamma by rejection: deterministic by the seed, so what is asserted of them holds always."""
+    n, log_factorial = 20000, np.vectorize(math.lgamma)
+
+    def full(value):
+        return torch.full((n,), value, device="hammerblade")
+
+    torch.manual_seed(5)
+    for rate in (0.7, 9.5, 10.0, 60.0):
+        distance = histogram(torch, torch.poisson(full(rate)), lambda k, r=rate: np.exp(k * np.log(r) - r - log_factorial(k + 1)))
+        assert distance < 4, f"Poisson {rate}: {distance}"
+    for trials, p in [(7, 0.2), (40, 0.5), (300, 0.92)]:
+        def probability(k, n=trials, p=p):
+            return np.exp(log_factorial(n + 1) - log_factorial(k + 1) - log_factorial(n - k + 1) + k * np.log(p) + (n - k) * np.log1p(-p)) if k <= n else 0.0
+
+        distance = histogram(torch, torch.binomial(full(float(trials)), full(p)), probability)
+        assert distance < 4, f"binomial {trials} {p}: {distance}"
+    for a in (0.1, 0.9, 3.0, 5000.0):
+        x = torch._standard_gamma(full(a)).cpu().double()
+        assert abs(x.mean() / a - 1) < 4 / np.sqrt(a * n) and abs(x.var() / a - 1) < 4 * np.sqrt((2 + 6 / a) / n), a
+    x = torch._sample_dirichlet(torch.tensor([0.5, 1.0, 2.5], device="hammerblade").expand(n, 3)).cpu()
+    torch.testing.assert_close(x.mean(0), torch.tensor([0.125, 0.25, 0.625]), rtol=0, atol=0.01)
+    torch.testing.assert_close(x.sum(1), torch.ones(n))
+    with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
+        torch.poisson(full(-1.0))
+    with pytest.raises(RuntimeError, match="invalid prob argument in binomial"):
+        torch.binomial(full(3.0), full(1.5))
+    for empty in (torch.poisson, torch._standard_gamma):
+        assert empty(torch.empty(0, 3, device="hammerblade")).shape == (0, 3)
+
+    def some():
+        torch.manual_seed(9)
+        rates = torch.tensor([0.0, 3.0, 40.0, 1e6], device="hammerblade")
+        return [x.cpu() for x in (torch.poisson(rates), torch._standard_gamma(rates), torch.distributions.Beta(rates[1:], rates[1:]).sample())]
+
+    first = some()
+    torch.hammerblade.tiles(2, 2)
+    assert all(torch.equal(x, y) for x, y in zip(first, some(), strict=True)), "they depend on the mesh"
 
 
 def test_dropout(torch):

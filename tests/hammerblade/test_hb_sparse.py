@@ -92,6 +92,7 @@ PORT = {
     "smm": lambda t, s, d: t.smm(s.detach(), d.detach()),
     "sspaddmm": lambda t, s, d: t.sspaddmm(s.detach(), s.detach(), d.detach(), beta=2.0, alpha=0.5),
     "hspmm": lambda t, s, d: t.hspmm(s.detach(), d.detach()),
+    "hsmm": lambda t, s, d: t.hsmm(s.detach(), d.detach()),
 }
 
 

@@ -43,6 +43,29 @@ class Draws {
     }
   }
 
+  // Small rates multiply uniform numbers until they fall below exp(-rate); large ones are drawn by transformed
+  // rejection (Hörmann 1993, PTRS).
+  double poisson(double rate) {
+    auto unit = [&] { return static_cast<double>(g_.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; };
+    if (rate == 0) return 0;
+    if (rate < 10) {
+      const double end = std::exp(-rate);
+      double count = 0;
+      for (double product = unit(); product > end; product *= unit()) ++count;
+      return count;
+    }
+    const double log_rate = std::log(rate), b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b,
+                 log_alpha = std::log(1.1239 + 1.1328 / (b - 3.4)), accept = 0.9277 - 3.6224 / (b - 2);
+    for (;;) {
+      const double u = unit() - 0.5, v = unit(), edge = 0.5 - std::fabs(u);
+      const double k = std::floor((2 * a / edge + b) * u + rate + 0.43);
+      if (edge >= 0.07 && v <= accept) return k;
+      if (k < 0 || (edge < 0.013 && v > edge)) continue;
+      if (std::log(v) + log_alpha - std::log(a / (edge * edge) + b) <= -rate + k * log_rate - std::lgamma(k + 1))
+        return k;
+    }
+  }
+
   // Hörmann 1993 (BTRS) where many succeed, else the waiting times between successes are summed.
   double binomial(double n, double p) {
     if (p > 0.5) return n - binomial(n, 1 - p);
@@ -185,6 +208,17 @@ Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {
   return to_dtype(out, prob.dtype());
 }
 
+Tensor poisson(const Tensor& self, Generator* g) {
+  Tensor rates = wide(self), out = empty_tensor(self.sizes(), DType::Float64, Device{});
+  const double* rate = rates.data_as<double>();
+  for (int64_t i = 0; i < rates.numel(); ++i)
+    FC_CHECK(rate[i] >= 0 && rate[i] < 0x1p62, "poisson: invalid Poisson rate, expected rate to be non-negative, got ",
+             rate[i]);
+  Draws draws(g);
+  for (int64_t i = 0; i < rates.numel(); ++i) out.data_as<double>()[i] = draws.poisson(rate[i]);
+  return to_dtype(out, self.dtype());
+}
+
 Tensor standard_gamma_grad(const Tensor& self, const Tensor& output) {
   FC_CHECK(Dims::same(self.sizes(), output.sizes()),
            "_standard_gamma_grad: concentrations and samples of one shape are expected");
@@ -216,6 +250,7 @@ void register_variates() {
   set_cpu_kernel("aten::_sample_dirichlet", kernel<&sample_dirichlet>());
   set_cpu_kernel("aten::_dirichlet_grad", kernel<&dirichlet_grad>());
   set_cpu_kernel("aten::binomial", kernel<&binomial>());
+  set_cpu_kernel("aten::poisson", kernel<&poisson>());
 }
 
 }  // namespace fc::cpu

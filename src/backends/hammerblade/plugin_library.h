@@ -19,7 +19,7 @@ namespace hammerblade {
 
 struct Kernel {
   std::string name;
-  const hb::Row* row;  // null: written for the port, launched by name only
+  const hb::Row* row;  // null: written for the port, packed by its signature; does an operator if it is bound to one
   std::string signature, file;
   uint32_t argc;
 };
