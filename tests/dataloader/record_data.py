@@ -4,12 +4,14 @@ import json
 import pathlib
 import warnings
 
+import data_cases
+import datapipe_cases
 import torch
-from data_cases import answer, cases
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    found = {name: answer(function) for name, function in cases(torch)}
-    path = pathlib.Path(__file__).parents[1] / "golden" / "data.json"
-    path.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()) + "\n}\n")
+    for file, module in (("data.json", data_cases), ("datapipes.json", datapipe_cases)):
+        found = {name: data_cases.answer(function) for name, function in module.cases(torch)}
+        path = pathlib.Path(__file__).parents[1] / "golden" / file
+        path.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()) + "\n}\n")

@@ -14,7 +14,7 @@ import warnings
 from typing import Generic, TypeVar
 
 from facula._utils import ExceptionWrapper
-from facula.utils.data._utils import worker
+from facula.utils.data._utils import pipes, worker
 from facula.utils.data._utils.collate import default_collate, default_convert
 from facula.utils.data._utils.worker import get_worker_info
 from facula.utils.data.dataset import IterableDataset
@@ -97,18 +97,21 @@ class DataLoader(Generic[_T_co]):
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        self.dataset = dataset
+        dataset = pipes.wrapped(dataset)
         self.num_workers, self.prefetch_factor = num_workers, 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.timeout, self.worker_init_fn, self.in_order = timeout, worker_init_fn, in_order
         self.multiprocessing_context = multiprocessing_context
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
+            if pipes.is_stream(dataset):
+                dataset, shuffle = pipes.set_shuffle(dataset, shuffle), None
             for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
                 if value is not None:
                     raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}")
         else:
             self._dataset_kind = _DatasetKind.Map
+        self.dataset = dataset
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -219,6 +222,8 @@ class _BaseDataLoaderIter:
             )
         fetcher = _IterableFetcher if self._dataset_kind == _DatasetKind.Iterable else _MapFetcher
         self._make_fetcher = functools.partial(fetcher, loader._auto_collation, loader.collate_fn, loader.drop_last)
+        self._shared_seed = None
+        self._share_seed(loader)
         self._sampler_iter = iter(self._index_sampler)
         self._base_seed = random_seed(loader.generator)
         self._num_yielded = 0
@@ -226,9 +231,16 @@ class _BaseDataLoaderIter:
     def __iter__(self):
         return self
 
+    def _share_seed(self, loader):
+        """Streams that shuffle do so alike in all workers, by a seed that is drawn for every epoch."""
+        if pipes.is_stream(self._dataset):
+            self._shared_seed = random_seed(loader.generator)
+            pipes.set_seed(self._dataset, self._shared_seed)
+
     def _reset(self, loader):
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
+        self._share_seed(loader)
         self._IterableDataset_len_called = loader._IterableDataset_len_called
 
     def __next__(self):
@@ -275,7 +287,7 @@ class _Worker:
         worker._ends.update((self.sender, self.receiver))
         arguments = (
             iterator._dataset, iterator._make_fetcher, theirs, answers, iterator._base_seed, iterator._worker_init_fn, number,
-            iterator._num_workers,
+            iterator._num_workers, iterator._shared_seed,
         )  # fmt: skip
         self.process = context.Process(target=worker.run, args=arguments, daemon=True)
         try:
@@ -327,6 +339,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         except BaseException:
             self._shutdown_workers()
             raise
+        self._share_seed(loader)  # not used, but drawn: PyTorch does, and what is drawn next should be the same
         self._begin()
 
     @property
@@ -346,7 +359,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _reset(self, loader):
         super()._reset(loader)
         for w in self._peers:
-            w.send((None,))
+            w.send((None, self._shared_seed))
         waiting = set(self._peers)
         while waiting:  # what is left of the epoch before arrives first
             w, (number, answer) = self._receive()

@@ -25,6 +25,7 @@ from multiprocessing import reduction
 import facula as torch
 from facula import _C
 from facula._utils import ExceptionWrapper
+from facula.utils.data._utils import pipes
 
 PATIENCE = 5.0  # seconds that a worker has to end before it is killed
 _FDS_PER_MESSAGE = 200  # Linux sends at most 253
@@ -205,8 +206,8 @@ class _Inbox(threading.Thread):
             os._exit(1)
 
 
-def run(dataset, make_fetcher, tasks, results, base_seed, init_fn, worker_id, num_workers):
-    """The main function of a worker. A task is a number and keys; a number alone begins another epoch."""
+def run(dataset, make_fetcher, tasks, results, base_seed, init_fn, worker_id, num_workers, shared_seed):
+    """The main function of a worker. A task is a number and keys; None and a seed for streams begin another epoch."""
     global _worker_info
     for end in list(_ends):
         end.close()
@@ -223,6 +224,9 @@ def run(dataset, make_fetcher, tasks, results, base_seed, init_fn, worker_id, nu
         where = f"in DataLoader worker process {worker_id}"
         error = fetch = None
         try:
+            if shared_seed is not None:
+                pipes.set_seed(dataset, shared_seed)
+                pipes.share(dataset, num_workers, worker_id)
             if init_fn is not None:
                 init_fn(worker_id)
             fetch = make_fetcher(dataset)
@@ -230,16 +234,18 @@ def run(dataset, make_fetcher, tasks, results, base_seed, init_fn, worker_id, nu
             error = ExceptionWrapper(where=where)
         ended = False
         while (task := inbox.tasks.get()) is not None:
-            number, *keys = task
-            if inbox.over.is_set() or (keys and ended):
+            number, keys = task
+            if inbox.over.is_set() or (number is not None and ended):
                 continue
             try:
-                if not keys:
+                if number is None:
+                    if keys is not None:
+                        pipes.set_seed(dataset, keys)
                     ended, answer, fetch = False, None, make_fetcher(dataset)
                 elif error is not None:
                     answer, error = error, None
                 else:
-                    answer = fetch(keys[0])
+                    answer = fetch(keys)
             except Exception as e:
                 ended = isinstance(e, StopIteration) and isinstance(dataset, torch.utils.data.IterableDataset)
                 answer = Ended() if ended else ExceptionWrapper(where=where)
