@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DataPipes give, refuse and warn of; run under PyTorch by record_data.py and under Facula by test_recorded.py."""
+"""What DataPipes give, refuse and warn of; run under PyTorch by record_data.py and under Facula by test_datapipes.py."""
 import copy
 import functools
 import io

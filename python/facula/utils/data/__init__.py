@@ -25,7 +25,7 @@ __all__ = [
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
     "WeightedRandomSampler", "_DatasetKind", "default_collate", "default_convert", "get_worker_info", "random_split",
 ]  # fmt: skip
-__all__ += [*_PIPES]
+__all__ += [*_PIPES]  # noqa: PLE0604 -- strings, which it cannot see
 
 _LATER = ("backward_compatibility", "datapipes", "graph", "graph_settings")
 __getattr__ = _missing.missing("facula.utils.data", _LATER, _PIPES)
