@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -89,6 +90,29 @@ def test_every_pointwise_kernel_equals_its_formula_on_made_up_arguments(torch, t
     for name in ["exp", "sigmoid", "tanh", "neg", "abs", "maximum", "mul", "sign", "round", "floor", "eq", "lt"]:
         torch.hammerblade.verify(f"tensorlib_{name}", getattr(torch, name), examples=4)
     assert torch.hammerblade.verify("tensorlib__softmax", make=lambda r: [torch.randn(r.randint(1, 9), r.randint(1, 9)), 1, False], examples=4) == 4
+
+
+def test_a_header_that_changes_reloads_the_files_that_include_it(torch, tmp_path):
+    file, first, second = tmp_path / "including.cpp", tmp_path / "first.h", tmp_path / "inner" / "second.def"
+    second.parent.mkdir()
+    first.write_text('  #  include "inner/second.def"  // from the file that says it\n')
+    second.write_text("#define BY 2\n")
+    write(file, '#include "first.h"\n' + BETTER.format(name="including", body="x * BY").replace("HB_NUMBERS", "HB_FLOATS"))
+    torch.hammerblade.load(file)
+    x, out = torch.ones(3).hammerblade(), torch.empty(3, device="hammerblade")
+    assert torch.hammerblade.reload() == []
+    write(second, "#define BY nothing\n")
+    reload = partial(torch.hammerblade._device._call, "reload")
+    for repeated in (False, True):
+        with pytest.raises(RuntimeError, match="(?s)the kernel does not compile.*nothing"):
+            reload() if repeated else reload(1)
+    assert reload(1) == ""  # what watch() asks: it has been told of this
+    torch.hammerblade.launch("tensorlib_including", out, x, 0)
+    assert out.cpu().tolist() == [2.0] * 3
+    write(second, "#define BY 7\n")
+    assert reload(1).splitlines() == ["tensorlib_including"] and torch.hammerblade.reload() == []
+    torch.hammerblade.launch("tensorlib_including", out, x, 0)
+    assert out.cpu().tolist() == [7.0] * 3
 
 
 def test_the_files_of_faculas_own_kernels_are_watched(torch):

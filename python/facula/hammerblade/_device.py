@@ -29,8 +29,9 @@ def load(path: str | os.PathLike) -> list[str]:
 
 
 def reload() -> list[str]:
-    """Compiles the kernel files that have changed since they were loaded, and uses their kernels from now on. Returns the
-    names of these. Where one does not compile, RuntimeError has the compiler's words, and the old kernels stay."""
+    """Compiles the kernel files that have changed since they were loaded, or include a file that has, and uses their kernels
+    from now on. Returns the names of these. Where one does not compile, RuntimeError has the compiler's words, and its old
+    kernels stay."""
     return _call("reload").splitlines()
 
 
@@ -176,7 +177,8 @@ def accesses() -> Iterator[Accesses]:
 
 @contextlib.contextmanager
 def watch(interval: float = 0.2) -> Iterator[None]:
-    """`with watch():` reloads kernel files as they are saved. What does not compile is said on standard error."""
+    """`with watch():` reloads kernel files as they, or what they include, are saved. What does not compile is said on standard
+    error, once."""
     import sys
 
     end = threading.Event()
@@ -185,7 +187,7 @@ def watch(interval: float = 0.2) -> Iterator[None]:
         while not end.wait(interval):
             start = time.perf_counter()
             try:
-                names = reload()
+                names = _call("reload", 1).splitlines()
             except RuntimeError as e:
                 print(f"hammerblade: {e}", file=sys.stderr)
             else:

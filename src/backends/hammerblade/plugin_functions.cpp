@@ -73,7 +73,8 @@ const char* const* HammerBlade::functions() {
       "launch(kernel, *arguments): runs a kernel on all tiles; results are its first arguments",
       "load(path): brings the kernels of a .cpp file, which is compiled, or of a library; returns their names, a line "
       "each",
-      "reload(): compiles the kernel files that have changed and uses their kernels from now on; returns their names",
+      "reload([unseen]): compiles the kernel files that have changed, or include one that has, and uses their kernels from "
+      "now on; returns their names; unseen 1: not those that have failed already",
       "bind(operator, kernel): has a kernel do an operator; an empty kernel takes that back",
       "kernels(): all kernels, a line each: name, the operator that it does, file, parameters, separated by tabs",
       "machine([name or file]): chooses the machine; returns its name",
@@ -98,8 +99,14 @@ void HammerBlade::call(fc_context& c, const char* function, const fc_value* args
     return host.claims_changed("hammerblade");
   }
   if (f == "reload") {
-    a.count(0, 0);
-    const auto names = library().reload();
+    a.count(0, 1);
+    std::vector<std::string> names;
+    try {
+      names = library().reload(n_args && a.integer(0));
+    } catch (...) {
+      host.claims_changed("hammerblade");  // others may have been replaced
+      throw;
+    }
     give_text(result, lines(names));
     if (!names.empty()) host.claims_changed("hammerblade");
     return;

@@ -3,8 +3,10 @@
 
 #include <sys/stat.h>
 
+#include <ctime>
 #include <facula/backend.hpp>
 
+#include "backends/hammerblade/runtime/compile.h"
 #include "backends/hammerblade/runtime/places.h"
 
 namespace hammerblade {
@@ -19,38 +21,71 @@ int64_t changed(const std::string& file) {
   return stat(file.c_str(), &s) ? 0 : static_cast<int64_t>(s.st_mtim.tv_sec) * 1000000000 + s.st_mtim.tv_nsec;
 }
 
+int64_t now() {  // by the clock that files are stamped with
+  timespec t;
+  clock_gettime(CLOCK_REALTIME_COARSE, &t);
+  return static_cast<int64_t>(t.tv_sec) * 1000000000 + t.tv_nsec;
+}
+
 }  // namespace
 
 Library::Library() {
+  const int64_t start = now();
   add(fc::hb::places().library + "/hammerblade_kernels.so");
   // The files that they were compiled from are watched where they lie beside the headers; what a compiler calls them
   // may be relative to a folder that is gone.
   for (auto& k : all_) {
     k->file = fc::hb::places().device + "/../../kernels/" + k->file.substr(k->file.rfind('/') + 1);
-    watch(k->file);
+    watch(k->file, {changed(k->file), start});
   }
 }
 
 std::vector<std::string> Library::load(const std::string& path) {
   std::lock_guard lock(mutex_);
+  Source source{changed(path), now()};
+  Stamps stamps;
+  source.loaded = std::max(source.loaded, newest(path, source, stamps));
   auto names = add(path);
-  watch(path);
+  watch(path, source);
   return names;
 }
 
-void Library::watch(const std::string& file) {
-  if (const int64_t when = changed(file); when && !file.ends_with(".so")) sources_[file] = when;
+void Library::watch(const std::string& file, Source source) {
+  if (source.changed && !file.ends_with(".so")) sources_[file] = std::move(source);
 }
 
-std::vector<std::string> Library::reload() {
+// When the file, or what it includes, was changed last.
+int64_t Library::newest(const std::string& file, Source& source, Stamps& stamps) {
+  if (source.headers.empty()) source.headers = fc::hb::headers_of(file);
+  int64_t latest = changed(file);
+  for (const std::string& header : source.headers) {
+    auto [at, fresh] = stamps.try_emplace(header);
+    if (fresh) at->second = changed(header);
+    latest = std::max(latest, at->second);
+  }
+  return latest;
+}
+
+std::vector<std::string> Library::reload(bool unseen) {
   std::lock_guard lock(mutex_);
   std::vector<std::string> names;
-  for (auto& [file, known] : sources_) {
-    const int64_t when = changed(file);
-    if (!when || when == known) continue;
-    for (std::string& name : add(file)) names.push_back(std::move(name));  // throws: what was before stays
-    known = when;
+  std::string failures;
+  Stamps stamps;
+  for (auto& [file, source] : sources_) {
+    const int64_t when = changed(file), start = now();
+    if (!when) continue;
+    const int64_t latest = newest(file, source, stamps);
+    if ((when == source.changed && latest <= source.loaded) || (unseen && latest == source.failed)) continue;
+    try {
+      for (std::string& name : add(file)) names.push_back(std::move(name));
+      source = {when, std::max(start, latest)};
+    } catch (const fc::hb::Error& e) {
+      source.failed = latest;
+      source.headers.clear();  // another one may be needed
+      failures += (failures.empty() ? "" : "\n") + std::string(e.what());
+    }
   }
+  if (!failures.empty()) fb::fail(failures);
   return names;
 }
 

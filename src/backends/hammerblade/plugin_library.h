@@ -43,8 +43,9 @@ class Library {
   // Adds the kernels of a library (.so) or a file (.cpp), which is compiled; those of the same name are used no longer.
   // Returns the names of what is in it.
   std::vector<std::string> load(const std::string& path);
-  // Loads again the files that have changed since; returns the names of their kernels.
-  std::vector<std::string> reload();
+  // Loads again the files that have changed since, or include one that has; returns the names of their kernels. Throws
+  // after all of them if one does not compile: its kernels stay. `unseen`: not what has failed already as it is now.
+  std::vector<std::string> reload(bool unseen);
   // A kernel does an operator, whatever its own file says. An empty kernel: as the files say.
   void bind(const std::string& op, const std::string& kernel);
 
@@ -59,7 +60,15 @@ class Library {
     return static_cast<uint64_t>(family) << 40 | static_cast<uint64_t>(opcode) << 8 | static_cast<uint64_t>(compute);
   }
   std::vector<std::string> add(const std::string& path);
-  void watch(const std::string& file);
+  struct Source {
+    int64_t changed;  // the file, when it was loaded
+    int64_t loaded;   // everything that is newer has changed since
+    int64_t failed = 0;
+    std::vector<std::string> headers = {};  // empty: nobody has looked yet
+  };
+  using Stamps = std::unordered_map<std::string, int64_t>;  // of headers: many files include the same
+  static int64_t newest(const std::string& file, Source&, Stamps&);
+  void watch(const std::string& file, Source);
   void rebuild();
 
   std::mutex mutex_;
@@ -68,8 +77,8 @@ class Library {
   std::vector<std::unique_ptr<Kernel>> all_;
   std::map<std::string, const Kernel*> newest_;
   std::map<std::string, std::string> bound_;
-  std::map<std::string, int64_t> sources_;  // when a file had changed last
-  std::set<std::string> names_;             // of operators, for good: the contract keeps pointers to them
+  std::map<std::string, Source> sources_;
+  std::set<std::string> names_;  // of operators, for good: the contract keeps pointers to them
 };
 
 }  // namespace hammerblade

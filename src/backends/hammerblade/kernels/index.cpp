@@ -85,10 +85,14 @@ void each_owned(const hb::In<int64_t>& index, int64_t size, const hb::Fault& fau
   });
 }
 
-// The same for many indices: they are first sorted by owner, in their order. `memory` has a number for each tile and
-// owner, one for each owner, and one for each index.
-template <class F>
-void each_sorted(const hb::In<int64_t>& index, int64_t size, const hb::Fault& fault, int32_t* memory, F f) {
+// The same for many indices: they are first sorted by owner, in their order; a tile's own are order[begin] …
+// order[end - 1]. `memory` has a number for each tile and owner, one for each owner, and one for each index.
+struct Sorted {
+  const int32_t* order;
+  int32_t begin, end;
+};
+__attribute__((noinline)) Sorted sort_by_owner(const hb::In<int64_t>& index, int64_t size, const hb::Fault& fault,
+                                               int32_t* memory) {
   const Owners owners(index, size);
   const int32_t n = owners.n, tiles = hb::tiles();
   int32_t *counts = memory, *mine = counts + hb::tile() * n, *totals = memory + tiles * n, *order = totals + n;
@@ -110,11 +114,12 @@ void each_sorted(const hb::In<int64_t>& index, int64_t size, const hb::Fault& fa
   const hb::Range owned = hb::share(n);
   int32_t begin = 0;
   for (int32_t o = 0; o < owned.begin; ++o) begin += hb::load(totals + o);
-  for (int32_t o = owned.begin, next = begin; o < owned.end; ++o)
+  int32_t end = begin;
+  for (int32_t o = owned.begin; o < owned.end; ++o)
     for (int32_t t = 0; t < tiles; ++t) {
       const int32_t count = hb::load(counts + t * n + o);
-      hb::store(counts + t * n + o, next);
-      next += count;
+      hb::store(counts + t * n + o, end);
+      end += count;
     }
   hb::barrier();
   for (int32_t i = share.begin; i < share.end; ++i) {
@@ -126,11 +131,7 @@ void each_sorted(const hb::In<int64_t>& index, int64_t size, const hb::Fault& fa
     hb::store(next, place + 1);
   }
   hb::barrier();
-  for (int32_t o = owned.begin; o < owned.end; ++o)
-    for (int32_t end = begin + hb::load(totals + o); begin < end; ++begin) {
-      const int32_t i = hb::load(order + begin);
-      f(i, hb::load(index.data + index.offset(i)));
-    }
+  return {order, begin, end};
 }
 
 template <class Join, class T>
@@ -141,8 +142,12 @@ void scatter(hb::Changed<T> out, hb::In<T> src, hb::In<int64_t> index, int64_t s
     const T value = hb::load(src.data + src.offset(i));
     hb::store(p, Join::join(hb::load(p), value));
   };
-  if (memory.defined()) each_sorted(index, size, fault, memory.data, write);
-  else each_owned(index, size, fault, write);
+  if (!memory.defined()) return each_owned(index, size, fault, write);
+  const Sorted mine = sort_by_owner(index, size, fault, memory.data);
+  for (int32_t k = mine.begin; k < mine.end; ++k) {
+    const int32_t i = hb::load(mine.order + k);
+    write(i, hb::load(index.data + index.offset(i)));
+  }
 }
 
 }  // namespace

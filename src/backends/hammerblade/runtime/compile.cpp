@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
@@ -126,6 +128,32 @@ void compile(const std::vector<std::string>& sources, const std::string& output,
     unlink(part.c_str());
     throw Error(HB_MC_FAIL, format("%s cannot be written: %s", output.c_str(), strerror(why)));
   }
+}
+
+std::vector<std::string> headers_of(const std::string& source) {
+  std::vector<std::string> found;
+  for (size_t next = 0; next <= found.size(); ++next) {  // the source, then what was found
+    const std::string file = next ? found[next - 1] : source;
+    std::vector<std::string> folders = {file.substr(0, file.rfind('/') + 1)};
+    for (const std::string& folder : places().headers) folders.push_back(folder + "/");
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+      const size_t hash = line.find_first_not_of(" \t");
+      if (hash == std::string::npos || line[hash] != '#') continue;
+      const size_t word = line.find_first_not_of(" \t", hash + 1);
+      if (word == std::string::npos || line.compare(word, 7, "include")) continue;
+      const size_t open = line.find_first_of("<\"", word), close = line.find_first_of(">\"", open + 1);
+      if (open == std::string::npos || close == std::string::npos) continue;
+      const std::string name = line.substr(open + 1, close - open - 1);
+      for (const std::string& folder : folders) {
+        const std::string at = folder + name;
+        if (access(at.c_str(), R_OK)) continue;
+        if (std::find(found.begin(), found.end(), at) == found.end()) found.push_back(at);
+        break;
+      }
+    }
+  }
+  return found;
 }
 
 std::string check_name(const std::string& library) {
