@@ -73,8 +73,8 @@ const char* const* HammerBlade::functions() {
       "launch(kernel, *arguments): runs a kernel on all tiles; results are its first arguments",
       "load(path): brings the kernels of a .cpp file, which is compiled, or of a library; returns their names, a line "
       "each",
-      "reload([unseen]): compiles the kernel files that have changed, or include one that has, and uses their kernels from "
-      "now on; returns their names; unseen 1: not those that have failed already",
+      "reload([unseen]): compiles the kernel files that have changed, or include one that has, and uses their kernels "
+      "from now on; returns their names; unseen 1: not those that have failed already",
       "bind(operator, kernel): has a kernel do an operator; an empty kernel takes that back",
       "kernels(): all kernels, a line each: name, the operator that it does, file, parameters, separated by tabs",
       "machine([name or file]): chooses the machine; returns its name",

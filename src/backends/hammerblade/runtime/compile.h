@@ -16,8 +16,9 @@ FC_HB_API std::vector<std::string> compile_command(const std::vector<std::string
 // Runs it; `output` appears whole or not at all. Throws Error with the compiler's words.
 FC_HB_API void compile(const std::vector<std::string>& sources, const std::string& output, bool check);
 
-// The files that a kernel file includes, and those that they include, as far as they lie beside them or among the headers
-// for kernels. Conditions are not looked at, so there may be some too many; names that macros make are not found.
+// The files that a kernel file includes, and those that they include, as far as they lie beside them or among the
+// headers for kernels. Conditions are not looked at, so there may be some too many; names that macros make are not
+// found.
 FC_HB_API std::vector<std::string> headers_of(const std::string& source);
 
 // The library for check mode that belongs to a library: x.so, x.check.so.
