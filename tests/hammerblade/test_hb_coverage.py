@@ -8,14 +8,14 @@ from facula.profiler.coverage import Coverage
 KERNELS = """convolution convolution_backward max_pool2d_with_indices max_pool2d_with_indices_backward native_batch_norm
 native_batch_norm_backward _log_softmax _log_softmax_backward_data nll_loss_forward nll_loss_backward embedding
 embedding_dense_backward vincr embedding_recsys
-embedding_dense_backward_recsys index_select cat _cdist_forward searchsorted.Tensor"""
+embedding_dense_backward_recsys topk index_select cat _cdist_forward searchsorted.Tensor"""
 FAMILIES = """abs ceil exp exp_ floor log neg reciprocal_ round sigmoid sign sqrt tanh tanh_ relu relu_ threshold clamp clamp_
 clamp_min clamp_max add.Tensor sub.Tensor mul.Tensor div.Tensor maximum remainder.Tensor addcmul addcdiv fill_.Scalar zero_ eye
 copy_ clone empty.memory_format empty_strided resize_ set_.source_Tensor _as_strided unfold _local_scalar_dense sum sum.dim_IntList mean mean.dim mm addmm dot bernoulli_.float uniform_ random_.from arange lt.Tensor le.Tensor
 gt.Tensor ge.Tensor eq.Tensor ne.Tensor where.self min max.dim prod pow.Tensor_Tensor mse_loss index_add
 index_put scatter_add sigmoid_backward bitwise_not index.Tensor cumsum cumprod sort sort.stable bernoulli randperm multinomial"""
 # Written in others for every device that has no kernel for the whole.
-DECOMPOSITIONS = "topk nonzero masked_select repeat_interleave.Tensor poisson _standard_gamma _sample_dirichlet binomial"
+DECOMPOSITIONS = "nonzero masked_select repeat_interleave.Tensor poisson _standard_gamma _sample_dirichlet binomial"
 # Kernels that operators on sparse tensors launch.
 SPARSE = "_sparse_csr_mm _sparse_coo_mm _sparse_sampled_mm _sparse_compress _sparse_decompress sort_Long cumsum_Long"
 
@@ -37,7 +37,7 @@ def everything(torch):
     x.sum().item(), torch.vincr(x), torch.poisson(x), torch._standard_gamma(x), torch._sample_dirichlet(x), torch.binomial(y.floor(), x)
     x.clone().bernoulli_(0.5), i.clone().random_(0, 5), torch.randperm(9, device=d), torch.multinomial(x, 2)
     torch.cat([x, y]), x.index_select(0, at), x[at, at], x.index_add(0, at, x[:2]), x.index_put((at,), x[:2]), x.scatter_add(0, at[:, None], x[:2])
-    x.cumsum(0), x.cumprod(1), x.sort(1), x.topk(2), torch.searchsorted(y[0], x), x.masked_select(x > 0.5), x[:2].repeat_interleave(at + 1, 0)
+    x.cumsum(0), x.cumprod(1), x.sort(1), x.sort(dim=1, stable=True), x.topk(2), torch.searchsorted(y[0], x), x.masked_select(x > 0.5), x[:2].repeat_interleave(at + 1, 0)
     w = torch.rand(3, 2, 3, 3).to(d).requires_grad_()
     h = F.max_pool2d(F.batch_norm(F.conv2d(torch.rand(2, 2, 8, 8).to(d), w), None, None, training=True), 2).flatten(1)
     table = torch.rand(5, 27).to(d).requires_grad_()

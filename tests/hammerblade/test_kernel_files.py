@@ -77,6 +77,8 @@ def test_a_file_of_ones_own_and_its_next_version(torch, tmp_path):
             torch.hammerblade.launch("tensorlib_scaledd", out, x, 4)
     torch.hammerblade.launch("tensorlib_scaled", out, x, 5)
     assert torch.equal(out.cpu(), torch.arange(100.0) + 5)
+    file.unlink()  # a file that is gone is not compiled
+    assert torch.hammerblade.reload() == []
 
 
 def test_every_pointwise_kernel_equals_its_formula_on_made_up_arguments(torch, tmp_path):
