@@ -70,6 +70,20 @@ def test_kernel_logger(torch):
     assert [given["storage"] if isinstance(given, dict) else given for given in logged["tensorlib_add"]] == [[2, 4], [1, 2], [1, 2], 1]
 
 
+def test_the_kernel_log_of_the_ports_readme(torch):
+    """Printing brings a tensor back, which is no kernel: the log has "only the tensor add"."""
+    logger = torch.hammerblade.kernel_logger
+    x, y = torch.rand(2, 2).hammerblade(), torch.rand(2, 2).hammerblade()
+    logger.clear()
+    for function, name in [(torch.add, "tensorlib_add"), (torch.mul, "tensorlib_mul")]:
+        logger.enable()
+        str(function(x, y))
+        logger.disable()
+        str(x - y)
+        assert list(json.loads(logger.json())) == [name]
+        logger.clear()
+
+
 def test_profiler_and_fallback(torch):
     profiler = torch.hammerblade.profiler
     profiler.enable()

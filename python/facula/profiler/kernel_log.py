@@ -243,7 +243,8 @@ class KernelLog:
         """The port's layout: {"kernel": [argument, …]} as the kernel left them, results first; "null" if nothing was kept.
 
         A kernel of the HammerBlade device has its own name ("tensorlib_add"), others, and operators that several of its kernels do,
-        their operator's. The second call of a kernel is "kernel#2", and so on.
+        their operator's. The second call of a kernel is "kernel#2", and so on. Copies from one kind of device to another, which
+        printing makes, are left out.
         """
         return in_port_layout(_as_data(call) for call in self.calls)
 
@@ -364,6 +365,8 @@ def in_port_layout(calls: Iterable[dict[str, Any]]) -> str:
     times: collections.Counter[str] = collections.Counter()
     for call in calls:
         when = "after" if "after" in call else "before"
+        if _moves(call, when):
+            continue
         given = [*call[when]["args"], *call[when]["kwargs"].values()]
         made = call[when].get("result")
         results = [] if made is None else made if isinstance(made, list) else [made]
@@ -375,6 +378,11 @@ def in_port_layout(calls: Iterable[dict[str, Any]]) -> str:
         times[name] += 1
         out[name if times[name] == 1 else f"{name}#{times[name]}"] = shown
     return _json.dumps(out or None, indent=4, sort_keys=True)
+
+
+def _moves(call: dict[str, Any], when: str) -> bool:
+    """Whether a call only moves memory from one kind of device to another: no kernel of the port's does that."""
+    return call["kernel"] in ("aten::copy_", "aten::_to_copy") and len({entry["device"].partition(":")[0] for entry in call[when]["storages"]}) > 1
 
 
 def _port_values(call: dict[str, Any], when: str, value: Any) -> Iterator[Any]:
