@@ -318,6 +318,9 @@ def test_variables_with_a_tensor_as_parameter_are_drawn_on_the_device(torch):
     torch.testing.assert_close(x.sum(1), torch.ones(n))
     with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
         torch.poisson(full(-1.0))
+    for device in ("cpu", "hammerblade"):
+        with pytest.raises((RuntimeError, NotImplementedError), match="poisson.*ComplexFloat"):
+            torch.poisson(torch.ones(2, dtype=torch.complex64).to(device))
     with pytest.raises(RuntimeError, match="invalid prob argument in binomial"):
         torch.binomial(full(3.0), full(1.5))
     for empty in (torch.poisson, torch._standard_gamma):

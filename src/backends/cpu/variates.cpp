@@ -209,6 +209,7 @@ Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {
 }
 
 Tensor poisson(const Tensor& self, Generator* g) {
+  check_kind("poisson", "bc", self.dtype());
   Tensor rates = wide(self), out = empty_tensor(self.sizes(), DType::Float64, Device{});
   const double* rate = rates.data_as<double>();
   for (int64_t i = 0; i < rates.numel(); ++i)

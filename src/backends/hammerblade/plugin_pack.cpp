@@ -12,7 +12,7 @@ constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 fc::hb::Eva address(const void* data) {
   const auto at = reinterpret_cast<uintptr_t>(data);
   if (at > std::numeric_limits<fc::hb::Eva>::max())
-    fb::fail("a tensor is not in the memory of the device 'hammerblade'");
+    fb::fail("a tensor is not in the memory of the device 'hammerblade': bring it there with .hammerblade()");
   return static_cast<fc::hb::Eva>(at);
 }
 
