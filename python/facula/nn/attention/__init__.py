@@ -94,4 +94,4 @@ def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
     _active = None
 
 
-__getattr__ = _missing.missing("facula.nn.attention")
+__getattr__ = _missing.missing("facula.nn.attention", ("bias", "flex_attention", "varlen"))
