@@ -62,17 +62,20 @@ struct LogSum {  // log(e^a + e^b)
   }
 };
 
+__attribute__((noinline)) int32_t offset(const hb::Layout& t, int32_t i) { return t.offset(i); }
+
 template <class State, class T>
 void scan(hb::Out<T> out, hb::Changed<int64_t> indices, hb::In<T> in, int32_t parts, hb::Changed<int64_t> memory) {
   const int32_t length = in.size[in.ndim - 1], lines = in.numel / length, part = (length + parts - 1) / parts;
   const int32_t step = in.stride[in.ndim - 1], out_step = out.stride[out.ndim - 1];
+  const int32_t where_step = indices.defined() ? indices.stride[indices.ndim - 1] : 0;
   State* states = reinterpret_cast<State*>(memory.data);
   if (parts > 1) {
     hb::each(lines * parts, [&](int32_t item) {
       const int32_t line = item / parts, begin = (item - line * parts) * part;
       const int32_t end = length - begin < part ? length : begin + part;
       if (begin >= end) return;
-      const T* p = in.data + in.offset(line * length);
+      const T* p = in.data + offset(in, line * length);
       State state = State::of(hb::load(p + begin * step), begin);
       for (int32_t i = begin + 1; i < end; ++i) state = State::join(state, State::of(hb::load(p + i * step), i));
       hb::store(states + item, state);
@@ -88,8 +91,9 @@ void scan(hb::Out<T> out, hb::Changed<int64_t> indices, hb::In<T> in, int32_t pa
       const State s = hb::load(states + i);
       before = i == first ? s : State::join(before, s);
     }
-    const T* p = in.data + in.offset(line * length);
-    T* to = out.data + out.offset(line * length);
+    const T* p = in.data + offset(in, line * length);
+    T* to = out.data + offset(out, line * length);
+    int64_t* where = indices.defined() ? indices.data + offset(indices, line * length) : nullptr;
     State state{};
     for (int32_t i = begin; i < end; ++i) {
       const State x = State::of(hb::load(p + i * step), i);
@@ -97,8 +101,7 @@ void scan(hb::Out<T> out, hb::Changed<int64_t> indices, hb::In<T> in, int32_t pa
       const State all = item == first ? state : State::join(before, state);
       hb::store(to + i * out_step, all.value);
       if constexpr (requires { all.at; })
-        if (indices.defined())
-          hb::store(indices.data + indices.offset(line * length + i), static_cast<int64_t>(all.at));
+        if (where) hb::store(where + i * where_step, static_cast<int64_t>(all.at));
     }
   });
 }
