@@ -90,6 +90,7 @@ _LATER = (
     "distributed",
     "distributions",
     "func",
+    "futures",
     "fx",
     "hammerblade",
     "hub",
@@ -108,7 +109,7 @@ _LATER = (
     "types",
     "xpu",
 )
-__getattr__ = _missing.missing("facula", _LATER, {"GradScaler": "facula.amp.grad_scaler"}, _device_module.find)
+__getattr__ = _missing.missing("facula", _LATER, {"Future": "facula.futures", "GradScaler": "facula.amp.grad_scaler"}, _device_module.find)
 
 
 def __dir__():

@@ -7,6 +7,7 @@ import typing
 import warnings
 
 from facula import _missing, nn
+from facula.futures import Future
 
 __all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
            "is_tracing", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]  # fmt: skip
@@ -160,7 +161,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
 def fork(func, *args, **kwargs):
     """Runs func at once; `wait` gives its result."""
-    future = Future()
+    future: Future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
@@ -168,21 +169,6 @@ def fork(func, *args, **kwargs):
 def wait(future):
     """The result of `fork`."""
     return future.wait()
-
-
-class Future:
-    """A result that is there already."""
-
-    def set_result(self, result):
-        self._result = result
-
-    def wait(self):
-        return self._result
-
-    def done(self):
-        return hasattr(self, "_result")
-
-    value = wait
 
 
 __getattr__ = _missing.missing(__name__, ("annotations",))
