@@ -336,6 +336,21 @@ def test_variables_with_a_tensor_as_parameter_are_drawn_on_the_device(torch):
     assert all(torch.equal(x, y) for x, y in zip(first, some(), strict=True)), "they depend on the mesh"
 
 
+def test_random_numbers_of_narrow_types_are_drawn_in_wider_ones(torch):
+    def drawn(dtype, function):
+        torch.manual_seed(4)
+        return function(torch.empty(3, 50, device="hammerblade", dtype=dtype).t()).cpu()
+
+    chance = torch.rand(50, 3, device="hammerblade")
+    for function in (lambda x: x.uniform_(-1, 3), lambda x: x.normal_(), lambda x: x.bernoulli_(0.3), lambda x: x.bernoulli_(chance.to(x.dtype))):
+        for dtype in (torch.float16, torch.bfloat16):
+            same_bits = drawn(torch.float32, function).to(dtype)
+            assert (drawn(dtype, function) == same_bits).float().mean() > 0.98  # a chance that was rounded may decide otherwise
+    for dtype in (torch.int8, torch.int16):
+        assert torch.equal(drawn(dtype, lambda x: x.random_(-3, 100)), drawn(torch.int32, lambda x: x.random_(-3, 100)).to(dtype))
+    assert torch.nn.functional.dropout(torch.ones(99, device="hammerblade", dtype=torch.float16)).is_hammerblade
+
+
 def test_dropout(torch):
     x = torch.ones(400, device="hammerblade")
     y = torch.nn.functional.dropout(x, 0.5)

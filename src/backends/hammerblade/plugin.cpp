@@ -21,6 +21,16 @@ int word_of(int dtype) {  // the integer type that moves elements of a type
   }
 }
 
+int drawn_as(int dtype) {  // the type in which random numbers of another are made
+  switch (dtype) {
+    case FC_FLOAT16:
+    case FC_BFLOAT16: return FC_FLOAT32;
+    case FC_INT8:
+    case FC_INT16: return FC_INT32;
+    default: return dtype;
+  }
+}
+
 }  // namespace
 
 HammerBlade::State::State() : device(Device::get()) {
@@ -131,7 +141,8 @@ bool HammerBlade::supports(const fc_query& q) {
   const bool filled = q.family == FC_FAMILY_COPY && q.layout[1] == FC_LAYOUT_NUMBER;
   const bool moved = q.family == FC_FAMILY_GATHER || (q.family == FC_FAMILY_COPY && !filled);  // words of any type
   const bool set = filled || (q.family == FC_FAMILY_SCATTER && q.opcode == FC_SCATTER_SET);
-  const bool converts = q.family == FC_FAMILY_MAP || q.family == FC_FAMILY_REDUCE || q.family == FC_FAMILY_SORT;
+  const bool converts = q.family == FC_FAMILY_MAP || q.family == FC_FAMILY_REDUCE || q.family == FC_FAMILY_SORT ||
+                        q.family == FC_FAMILY_RANDOM;
   bool halves = false;  // computed with as float
   for (int i = 0; i < q.n_operands; ++i) {
     if (q.layout[i] == FC_LAYOUT_ABSENT || moved || fb::visitable(q.dtype[i])) continue;
@@ -151,7 +162,7 @@ bool HammerBlade::supports(const fc_query& q) {
     case FC_FAMILY_SCATTER: return scatter_kernel(q.opcode, q.dtype[0]) && q.dtype[2] == FC_INT64;
     case FC_FAMILY_SCAN: return library().find(q.family, q.opcode, q.dtype[1]) && q.dtype[0] == q.dtype[1];
     case FC_FAMILY_SORT: return library().find(q.family, 0, halves ? FC_FLOAT32 : q.dtype[0]);
-    case FC_FAMILY_RANDOM: return library().find(q.family, q.opcode == FC_RANDOM_INTEGER, q.dtype[0]);
+    case FC_FAMILY_RANDOM: return library().find(q.family, q.opcode == FC_RANDOM_INTEGER, drawn_as(q.dtype[0]));
     default: return false;
   }
 }
@@ -392,7 +403,8 @@ void HammerBlade::indexed(fc_context& c, const Kernel& kernel, const Walk& w, in
 }
 
 void HammerBlade::random(fc_context& c, const fc_random& k) {
-  const Kernel* kernel = library().find(FC_FAMILY_RANDOM, k.opcode == FC_RANDOM_INTEGER, k.out.dtype);
+  const int dtype = drawn_as(k.out.dtype);
+  const Kernel* kernel = library().find(FC_FAMILY_RANDOM, k.opcode == FC_RANDOM_INTEGER, dtype);
   if (!kernel) fb::fail("no kernel draws numbers of this type", FC_UNSUPPORTED);
   Walk w(k.ndim, k.shape);  // in their order: element i is made from counter offset + i
   w.add(k.out);
@@ -400,6 +412,9 @@ void HammerBlade::random(fc_context& c, const fc_random& k) {
   w.merge(0, w.ndim);
   if (w.ndim > kMaxDims) fb::fail("random tensors that need more than 8 dimensions", FC_UNSUPPORTED);
   if (k.p.data && w.side[1].dtype != FC_FLOAT32) cast(c, w, 1, FC_FLOAT32);
+  const Walk::Side result = w.side[0];
+  const bool other = result.dtype != dtype;
+  if (other) make_dense(c, w, 0, dtype);
   Packet p;
   pack(p, w.view(0));
   if (k.p.data) pack(p, w.view(1));
@@ -412,6 +427,7 @@ void HammerBlade::random(fc_context& c, const fc_random& k) {
   pack_integer(p, FC_INT64, static_cast<int64_t>(k.seed));
   pack_integer(p, FC_INT64, static_cast<int64_t>(k.offset));
   launch(c, *kernel, p, w.bytes());
+  if (other) copy_sides(c, w, result, w.side[0]);
 }
 
 }  // namespace hammerblade
