@@ -16,7 +16,7 @@ endif()
 
 set(sampler src/sampler)
 add_library(facula_sampler MODULE ${sampler}/sampler.cpp ${sampler}/store.cpp ${sampler}/unwind.cpp ${sampler}/cfi.cpp
-  ${sampler}/python_frames.cpp)
+  ${sampler}/python_frames.cpp ${sampler}/own_signals.cpp)
 add_library(facula_calls MODULE ${sampler}/audit.cpp ${sampler}/count_calls.cpp)
 set_source_files_properties(${sampler}/count_calls.cpp PROPERTIES COMPILE_OPTIONS -mgeneral-regs-only)
 foreach(library facula_sampler facula_calls)

@@ -165,7 +165,7 @@ def test_time_in_the_kernel_and_outside(built, tmp_path, files):
     """Samples add up to the CPU time and lie where it is spent, by perf events as well as by timers alone."""
     program = tmp_path / "program.py"
     program.write_text(
-        "import ctypes, os, sys, time\n"
+        "import ctypes, os, resource, sys, time\n"
         "def reading():\n"
         "    zeros, buffer, start = os.open('/dev/zero', os.O_RDONLY), bytearray(1 << 20), time.process_time()\n"
         "    while time.process_time() - start < 0.2: os.readv(zeros, [buffer])\n"
@@ -175,7 +175,8 @@ def test_time_in_the_kernel_and_outside(built, tmp_path, files):
         "    ctypes.CDLL(sys.argv[1]).spin_hot(ctypes.c_double(0.2))\n"
         "    return time.process_time() - start\n"
         "if sys.argv[2] == 'all closed': os.closerange(3, 1024)\n"
-        "with open(sys.argv[3], 'w') as f: print(reading(), spinning(), time.process_time(), file=f)\n"
+        "with open(sys.argv[3], 'w') as f: print(reading(), spinning(), time.process_time(),\n"
+        "    resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw / 1e3, file=f)\n"
     )
     few = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))) if files == "none to spare" else None
     with tempfile.TemporaryDirectory() as folder:
@@ -183,9 +184,11 @@ def test_time_in_the_kernel_and_outside(built, tmp_path, files):
                        env=launch.environment(folder, ["libwork.so"], 1000))  # fmt: skip
         samples, calls = record.read_folder(folder)
     p = model.build(["libwork.so"], "", samples, calls)
-    reading, spinning, whole = (float(x) / p.period for x in (tmp_path / "times").read_text().split())
+    reading, spinning, whole, interrupted = (float(x) / p.period for x in (tmp_path / "times").read_text().split())
+    if files != "as they are" and interrupted > 20:
+        pytest.skip(f"others took the processor {interrupted:.0f} times, and timers see only ticks that find the thread running")
     ticks = {row.function.name: row.total for row in p.rows.values()}
-    most = 40 if files == "as they are" else 100  # timers are late where others take the processor at each tick
+    most = 40 if files == "as they are" else 100
     assert p.lost == 0 and abs(p.ticks - whole) < most
     assert abs(ticks["reading"] - reading) < most and abs(ticks["spinning"] - spinning) < most
     assert ticks["spin_hot"] <= ticks["spinning"]
@@ -237,6 +240,7 @@ def test_lines_of_a_python_that_is_not_known():
     ("fail", 3, "the program failed: exit status 3"),
     ("crash", 139, "the program was ended by SIGSEGV"),
     ("kill", 137, "the program was ended by SIGKILL"),
+    ("trap", 133, "the program was ended by SIGTRAP"),
     ("handler", 0, "Call pairs"),
 ])  # fmt: skip
 def test_programs_that_fail_are_profiled(built, tmp_path, profile, what, code, says):

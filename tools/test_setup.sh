@@ -43,7 +43,7 @@ make uninstall-all
 unchanged "install-all"
 
 echo "setup: a wheel with symbols, built by make instead of Ninja"
-USE_CUDA=1 REL_WITH_DEB_INFO=1 MAX_JOBS=16 USE_NINJA=OFF python setup.py install > "$work/log"
+USE_CUDA=1 REL_WITH_DEB_INFO=1 MAX_JOBS=16 USE_NINJA=OFF python setup.py install > "$work/log" 2>&1  # pip shows what a build says as errors
 said "USE_CUDA=ON (from environment) is reserved and changes nothing yet"
 check "build type: RelWithDebInfo"
 check "USE_NINJA=OFF"

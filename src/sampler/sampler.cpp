@@ -4,13 +4,15 @@
 // look.
 //
 // Such timers fire at ticks of the kernel's clock, 250 a second on many machines. Where that is too seldom, each thread
-// has a perf event of its time, whose clock is of high resolution. Who may look into the kernel is told everything by
-// it. Anyone else, unless the system forbids that too, is told what the thread does outside of the kernel, and what it
-// does inside is left to the timer: a tick that finds the thread there adds to its system time. Samples stand for all
-// of the thread's time: each for what passed since those before.
+// has a perf event of its time, whose clock is of high resolution, unless the system forbids that. It is told what the
+// thread does outside of the kernel, and what it does inside is left to the timer: a tick that finds the thread there
+// adds to its system time. Samples stand for all of the thread's time: each for what passed since those before. The
+// event is made by the timer's first signal: threads and children that live shorter do not pay for it.
 //
-// The signal is SIGURG, because its default is to be ignored: one that arrives while the program replaces itself by
-// another does no harm. A signal that is not of our making goes to the program's own handler.
+// The timer's signal is SIGURG, because its default is to be ignored: one that arrives while the program replaces
+// itself by another does no harm. The event's is SIGTRAP, which the system sends on its way out of the timer's
+// interrupt. Older systems need a second interrupt for it, which costs a virtual machine as much as the first; there it
+// is SIGURG too, and who may look into the kernel is told everything by the event.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,14 +24,17 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "sampler/own_signals.h"
 #include "sampler/python_frames.h"
 #include "sampler/store.h"
 #include "sampler/unwind.h"
@@ -40,8 +45,9 @@ namespace fc::sampler {
 
 namespace {
 
-constexpr int kSignal = SIGURG;
+constexpr int kSignal = SIGURG, kEventSignal = SIGTRAP;
 constexpr size_t kDeepest = 512;
+constexpr uint64_t kEventData = 0x46414353414D5031;  // in our SIGTRAPs, also of a program that this one has replaced
 
 // What a thread needs while it takes a sample. Mapped by its first one.
 struct Scratch {
@@ -61,9 +67,10 @@ struct Scratch {
 Store store;
 Python python;
 uint32_t period_ns;
-bool running, seldom;               // seldom: the kernel's clock ticks less often than we are to look
+bool running;
+bool seldom;                        // the kernel's clock ticks less often than we are to look
+bool trapping;                      // events may send SIGTRAP
 std::atomic<uint32_t> unloaded{1};  // counts calls of dlclose
-struct sigaction programs_own;
 pthread_key_t at_thread_end;
 int (*real_pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 
@@ -72,14 +79,17 @@ FC_THREAD_LOCAL Scratch* scratch;
 FC_THREAD_LOCAL uint64_t stack_end;  // 0: not known, then only the innermost frame is read
 FC_THREAD_LOCAL timer_t timer;
 FC_THREAD_LOCAL void* handler_stack;
-FC_THREAD_LOCAL bool timed, busy;
+FC_THREAD_LOCAL bool timed, busy, tried;
 FC_THREAD_LOCAL struct {
   int file = -1;
   bool inside;       // it looks into the kernel as well
+  bool traps;        // its signal is SIGTRAP
+  bool slow;         // the timer is
   uint64_t id;       // tells whether the file is still ours
   uint64_t counted;  // of the thread's time, what samples stand for
   uint64_t system;   // the thread's system time at the last tick
   uint32_t unseen;   // ticks since the event's last signal that were the event's to see
+  uint32_t quiet;    // ticks that did not find the thread in the kernel
 } event;
 
 uint64_t time_of(clockid_t clock) {
@@ -153,8 +163,7 @@ uint32_t add_stack(Scratch& s, size_t frames) {
   return node;
 }
 
-void take(const ucontext_t& context, uint32_t ticks) {
-  const uint64_t start = now();
+void take(const ucontext_t& context, uint32_t ticks, uint64_t start) {
   if (!scratch) {
     void* mapped = mmap(nullptr, sizeof(Scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) {
@@ -192,8 +201,8 @@ void take(const ucontext_t& context, uint32_t ticks) {
 }
 
 // Periods that have passed and that no sample stands for yet.
-uint32_t not_counted() {
-  const uint64_t time = now() + period_ns / 2;
+uint32_t not_counted(uint64_t time) {
+  time += period_ns / 2;
   const uint64_t periods = time > event.counted ? (time - event.counted) / period_ns : 0;
   event.counted += periods * period_ns;
   return static_cast<uint32_t>(periods);
@@ -201,46 +210,21 @@ uint32_t not_counted() {
 
 // How many periods a signal of the event stands for. What ticks have not found in the kernel after this long, because
 // others took the processor at each, counts here.
-uint32_t at_event() {
+uint32_t at_event(uint64_t time) {
   constexpr uint64_t kLongest = 32'000'000;
+  if (event.file < 0) return 0;  // it was blocked until now
   event.unseen = 0;
-  if (event.inside || now() > event.counted + kLongest) return not_counted();
+  if (event.inside || time > event.counted + kLongest) return not_counted(time);
   event.counted += period_ns;
   return 1;
 }
 
-// How many periods the timer's signal stands for, which says that it has seen so many.
-uint32_t at_tick(uint32_t seen) {
-  if (event.file < 0) return seen;
-  constexpr uint32_t kTooLong = 8;
-  const uint64_t system = event.inside ? event.system : system_time();
-  if (system == event.system) {
-    if (++event.unseen < kTooLong) return 0;
-    event.file = -1;  // the program has closed all files: from now on the timer is alone
-  }
-  event.system = system;
-  return not_counted();
-}
-
-void on_signal(int number, siginfo_t* info, void* context) {
-  const bool from_timer = info->si_code == SI_TIMER && info->si_value.sival_ptr == &store;
-  if (from_timer || (event.file >= 0 && info->si_code == POLL_IN && info->si_fd == event.file)) {
-    const int kept = errno;
-    const auto seen = static_cast<uint32_t>(from_timer && info->si_overrun > 0 ? 1 + info->si_overrun : 1);
-    const uint32_t ticks = from_timer ? at_tick(seen) : at_event();
-    if (ticks && !busy) {
-      busy = true;
-      take(*static_cast<ucontext_t*>(context), ticks);
-      busy = false;
-    } else {
-      store.header().lost += ticks;
-    }
-    errno = kept;
-  } else if (programs_own.sa_flags & SA_SIGINFO) {
-    programs_own.sa_sigaction(number, info, context);
-  } else if (programs_own.sa_handler != SIG_DFL && programs_own.sa_handler != SIG_IGN) {
-    programs_own.sa_handler(number);
-  }
+bool set_timer(timer_t which, uint64_t interval_ns) {
+  itimerspec every = {};
+  every.it_interval.tv_sec = static_cast<time_t>(interval_ns / 1'000'000'000);
+  every.it_interval.tv_nsec = static_cast<long>(interval_ns % 1'000'000'000);
+  every.it_value = every.it_interval;
+  return timer_settime(which, 0, &every, nullptr) == 0;
 }
 
 bool start_timer(clockid_t clock, pid_t thread, timer_t& made) {
@@ -249,21 +233,31 @@ bool start_timer(clockid_t clock, pid_t thread, timer_t& made) {
   event.sigev_signo = kSignal;
   event.sigev_value.sival_ptr = &store;
   event._sigev_un._tid = thread;
-  if (timer_create(clock, &event, &made) != 0) return false;
-  itimerspec every = {};
-  every.it_interval.tv_sec = static_cast<time_t>(period_ns / 1'000'000'000);
-  every.it_interval.tv_nsec = static_cast<long>(period_ns % 1'000'000'000);
-  every.it_value = every.it_interval;
-  return timer_settime(made, 0, &every, nullptr) == 0;
+  return timer_create(clock, &event, &made) == 0 && set_timer(made, period_ns);
 }
 
-void start_event() {
+// While the thread is not in the kernel, the timer has little to look for: whether it is again, and whether the program
+// has closed the event's file.
+void pace(bool slow) {
+  constexpr uint64_t kTimes = 16;
+  event.slow = slow;
+  event.quiet = event.unseen = 0;
+  set_timer(timer, (slow ? kTimes : 1) * period_ns);
+}
+
+void start_event(uint64_t time) {
+  tried = true;
   perf_event_attr what = {};
   what.size = sizeof what;
   what.type = PERF_TYPE_SOFTWARE;
   what.config = PERF_COUNT_SW_TASK_CLOCK;
   what.sample_period = period_ns;
   what.disabled = what.exclude_hv = 1;
+  if (trapping && have_signal(kEventSignal)) {
+    // Not in the kernel: while the program replaces itself, the signal would wait and end the next program.
+    what.sigtrap = what.remove_on_exec = what.exclude_kernel = 1;
+    what.sig_data = kEventData;
+  }
   auto open = [&] { return static_cast<int>(syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)); };
   int made = open();
   if (made < 0) what.exclude_kernel = 1, made = open();
@@ -271,13 +265,17 @@ void start_event() {
   const int file = fcntl(made, F_DUPFD_CLOEXEC, kFirstFile);
   close(made);
   f_owner_ex self = {F_OWNER_TID, static_cast<pid_t>(syscall(SYS_gettid))};
-  event = {file, !what.exclude_kernel, 0, now(), system_time(), 0};
-  if (file >= 0 && (ioctl(file, PERF_EVENT_IOC_ID, &event.id) != 0 || fcntl(file, F_SETSIG, kSignal) != 0 ||
-                    fcntl(file, F_SETOWN_EX, &self) != 0 || fcntl(file, F_SETFL, O_ASYNC) != 0 ||
-                    ioctl(file, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
+  event = {file, !what.exclude_kernel, static_cast<bool>(what.sigtrap), false, 0, time, system_time(), 0, 0};
+  const auto signals = [&] {
+    return event.traps || (fcntl(file, F_SETSIG, kSignal) == 0 && fcntl(file, F_SETOWN_EX, &self) == 0 &&
+                           fcntl(file, F_SETFL, O_ASYNC) == 0);
+  };
+  if (file >= 0 &&
+      (ioctl(file, PERF_EVENT_IOC_ID, &event.id) != 0 || !signals() || ioctl(file, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
     close(file);
     event.file = -1;
   }
+  if (event.file >= 0) pace(event.inside);
 }
 
 void stop_event() {
@@ -285,6 +283,56 @@ void stop_event() {
   const int file = event.file;
   event.file = -1;
   if (file >= 0 && ioctl(file, PERF_EVENT_IOC_ID, &id) == 0 && id == event.id) close(file);
+}
+
+// How many periods the timer's signal stands for, which says that it has seen so many.
+uint32_t at_tick(uint64_t time, uint32_t seen) {
+  if (event.file < 0) {
+    if (timed && seldom && !tried && !busy) start_event(time);
+    return seen;
+  }
+  const uint64_t system = event.inside ? event.system : system_time();
+  if (system != event.system) {
+    event.system = system;
+    event.quiet = 0;
+    if (!event.slow) return not_counted(time);
+    pace(false);  // which of the ticks since the last signal it was is not known: the next such one stands for all
+    return 0;
+  }
+  constexpr uint32_t kQuiet = 32;
+  const uint32_t too_long = event.slow ? 2 : 8;
+  if (++event.unseen == too_long) {
+    event.file = -1;  // the program has closed all files: from now on the timer is alone
+    set_timer(timer, period_ns);
+    return not_counted(time);
+  }
+  if (!event.slow && ++event.quiet == kQuiet) pace(true);
+  return 0;
+}
+
+bool from_event(int number, const siginfo_t& info) {
+  if (number == kSignal) return event.file >= 0 && info.si_code == POLL_IN && info.si_fd == event.file;
+  constexpr int kTrapPerf = 6;  // asm-generic/siginfo.h, whose names clash with the C library's
+  uint64_t data;
+  memcpy(&data, reinterpret_cast<const char*>(&info) + offsetof(siginfo_t, si_addr) + sizeof info.si_addr, sizeof data);
+  return info.si_code == kTrapPerf && data == kEventData;
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  const bool from_timer = number == kSignal && info->si_code == SI_TIMER && info->si_value.sival_ptr == &store;
+  if (!from_timer && !from_event(number, *info)) return hand_on(number, info, context);
+  const int kept = errno;
+  const uint64_t time = now();
+  const auto seen = static_cast<uint32_t>(from_timer && info->si_overrun > 0 ? 1 + info->si_overrun : 1);
+  const uint32_t ticks = from_timer ? at_tick(time, seen) : at_event(time);
+  if (ticks && !busy) {
+    busy = true;
+    take(*static_cast<ucontext_t*>(context), ticks, time);
+    busy = false;
+  } else {
+    store.header().lost += ticks;
+  }
+  errno = kept;
 }
 
 // A stack of the handler's own: the thread's may be elsewhere (dnnl_sgemm's kernels use the heap as theirs).
@@ -314,7 +362,7 @@ void start_on_this_thread() {
   give_stack();
   timed = start_timer(CLOCK_THREAD_CPUTIME_ID, static_cast<pid_t>(syscall(SYS_gettid)), timer);
   stop_event();  // a child of a fork has its parent's
-  if (timed && seldom) start_event();
+  tried = false;
 }
 
 void stop_on_this_thread(void*) {
@@ -355,6 +403,20 @@ void start_on_others() {
   closedir(tasks);
 }
 
+void start_in_child() {
+  signals_of_child();
+  start_on_this_thread();
+}
+
+// Since Linux 6.12 an event's SIGTRAP takes no interrupt of its own. Before that there is nothing to be gained, and it
+// could end a thread that blocks it.
+bool traps_cost_little() {
+  utsname system;
+  int major = 0, minor = 0;
+  return uname(&system) == 0 && sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+         (major > 6 || (major == 6 && minor >= 12));
+}
+
 __attribute__((constructor)) void start() {
   const char* given = getenv("FACULA_SAMPLER");
   const char* colon = given ? strrchr(given, ':') : nullptr;
@@ -370,12 +432,13 @@ __attribute__((constructor)) void start() {
   seldom = clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && (tick.tv_sec || tick.tv_nsec > period_ns);
   running = true;
   stack_end = reinterpret_cast<uint64_t>(__libc_stack_end) + 8;
-  struct sigaction action = {};
-  action.sa_sigaction = on_signal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  sigaction(kSignal, &action, &programs_own);
-  pthread_atfork(nullptr, nullptr, start_on_this_thread);
+  sigset_t ours;
+  sigemptyset(&ours);
+  sigaddset(&ours, kSignal);
+  trapping = seldom && traps_cost_little();
+  if (trapping) sigaddset(&ours, kEventSignal), take_signal(kEventSignal, on_signal, ours);
+  take_signal(kSignal, on_signal, ours);
+  pthread_atfork(nullptr, nullptr, start_in_child);
   start_on_this_thread();
   start_on_others();
 }

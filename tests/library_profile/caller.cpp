@@ -59,9 +59,49 @@ static void* in_thread(void*) {
   return nullptr;
 }
 
+static void trap() { __asm__ volatile("int3"); }
+
+// The sampler's own signals, used by the program.
+static volatile sig_atomic_t seen = 0;
+static void use_signals(const char* self) {
+  const int numbers[] = {SIGURG, SIGTRAP};
+  for (const int number : numbers) {
+    seen = 0;
+    expect(signal(number, [](int) { seen = seen + 1; }) == SIG_DFL);
+    raise(number);
+    if (number == SIGTRAP) trap();
+    spin_hot(0.05);
+    expect(seen == (number == SIGTRAP ? 2 : 1));
+    struct sigaction once = {}, before = {};
+    once.sa_flags = SA_RESETHAND | SA_SIGINFO;
+    once.sa_sigaction = [](int, siginfo_t* info, void*) { seen = seen + (info->si_code == SI_TKILL ? 10 : 100); };
+    sigaddset(&once.sa_mask, SIGUSR1);
+    expect(sigaction(number, &once, &before) == 0 && before.sa_flags & SA_RESTART);
+    raise(number);
+    expect(seen == (number == SIGTRAP ? 12 : 11));
+    expect(sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL);
+    expect(signal(number, SIG_IGN) == SIG_DFL);
+    raise(number);
+    expect(signal(number, SIG_DFL) == SIG_IGN);
+    spin_hot(0.05);  // samples do not end it
+  }
+  // Blocked, and one of them still waiting when the program replaces itself.
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, nullptr);
+  spin_hot(0.05);
+  execl(self, self, "unblock", nullptr);
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   const bool all = !strcmp(what, "all");
+  if (!strcmp(what, "unblock")) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, nullptr);
+    return 0;
+  }
   first(1000);
   second(500);
   products();
@@ -84,12 +124,8 @@ int main(int argc, char** argv) {
   if (!strcmp(what, "fail")) return 3;
   if (!strcmp(what, "crash")) spin_hot(0.05), raise(SIGSEGV);
   if (!strcmp(what, "kill")) spin_hot(0.05), raise(SIGKILL);
-  if (!strcmp(what, "handler")) {  // the sampler's own signal, used by the program
-    static volatile sig_atomic_t seen = 0;
-    signal(SIGURG, [](int) { seen = seen + 1; });
-    raise(SIGURG);
-    expect(seen == 1);
-  }
+  if (!strcmp(what, "trap")) spin_hot(0.05), trap();
+  if (!strcmp(what, "handler")) use_signals(argv[0]);
   if (wrong) fprintf(stderr, "%d wrong\n", wrong);
   return wrong ? 1 : 0;
 }
