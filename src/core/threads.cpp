@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/control_group.h"
 #include "core/error.h"
 #include "core/instruction_set.h"
 #include "core/signals.h"
@@ -33,8 +34,10 @@ thread_local int index_here = 0;
 
 int available_cores() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  const bool told = sched_getaffinity(0, sizeof set, &set) == 0;
+  const int cores = std::max(1, told ? CPU_COUNT(&set) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  const double quota = cpu_quota();
+  return quota > 0 && quota < cores ? std::max(1, static_cast<int>(quota)) : cores;
 }
 
 int initial_threads() {
