@@ -21,7 +21,7 @@ if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.tx
     --ignore tests/hammerblade/test_hb_training.py \
     --ignore tests/optim --ignore tests/test_benchmarks.py --ignore tests/test_command_line.py --ignore tests/test_docs.py \
     --ignore tests/test_distributions.py --ignore tests/test_fuzz_operators.py --ignore tests/test_pages.py \
-    --ignore tests/test_process.py --ignore tests/test_programs.py --ignore tests/test_pytree.py \
+    --ignore tests/test_process.py --ignore tests/test_programs.py --ignore tests/test_small_names.py --ignore tests/test_pytree.py \
     --ignore tests/test_tensorboard.py --ignore tests/test_value_profiles.py
 fi
 workers=${PYTEST_WORKERS:-$(nproc)}

@@ -46,6 +46,19 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
     return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
+def _flatten_dense_tensors(tensors):
+    """All elements in one row."""
+    import facula
+
+    return facula.cat([t.reshape(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """A row cut into views of the tensors' sizes."""
+    sizes = [t.numel() for t in tensors]
+    return tuple(part.view(t.shape) for part, t in zip(flat.split(sizes), tensors, strict=True))
+
+
 def _get_obj_state(obj):
     """The attributes that an instance has beside its data; None without any."""
     import copyreg

@@ -5,13 +5,24 @@ from facula import _C, _missing
 from facula._tensor import Tensor
 from facula.autograd import forward_modes as _modes
 from facula.autograd import graph
-from facula.autograd.forward_modes import detect_anomaly, enable_grad, inference_mode, no_grad, set_detect_anomaly, set_grad_enabled
+from facula.autograd.forward_modes import (
+    detect_anomaly,
+    enable_grad,
+    enforce_grad_layout_policy,
+    inference_mode,
+    is_multithreading_enabled,
+    no_grad,
+    set_detect_anomaly,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from facula.autograd.function import Function
 from facula.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "backward", "grad", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "Function", "gradcheck",
     "gradgradcheck", "detect_anomaly", "set_detect_anomaly", "graph", "GradcheckError", "functional",
+    "enforce_grad_layout_policy", "set_multithreading_enabled",
 ]  # fmt: skip
 
 __getattr__ = _missing.missing("facula.autograd", later=("functional", "profiler"))

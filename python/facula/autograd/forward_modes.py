@@ -2,6 +2,7 @@
 """Modes of the forward pass: what is recorded, and whether problems are traced back to their line."""
 
 import functools
+import threading
 
 from facula import _C
 
@@ -114,3 +115,44 @@ class detect_anomaly(_C._StateMode):
 
     def __init__(self, check_nan=True):
         self._set("anomaly", True, bool(check_nan))
+
+
+class _Setting:
+    """A setting of this thread that acts when it is made and, after `with`, is what it was; or a decorator."""
+
+    def __init__(self, mode=True):
+        self._mode, self._before = bool(mode), getattr(self._state, "on", True)
+        self._state.on = self._mode
+
+    def __enter__(self):
+        self._state.on = self._mode
+
+    def __exit__(self, *exc):
+        self._state.on = self._before
+
+    def __call__(self, function):
+        self._state.on = self._before
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with type(self)(self._mode):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+
+class set_multithreading_enabled(_Setting):
+    """Whether backward may use threads of its own. Remembered: on the CPU nodes run on the calling thread, an accelerator has one."""
+
+    _state = threading.local()
+
+
+class enforce_grad_layout_policy(_Setting):
+    """Whether new gradients must lie in memory as their tensors do. Remembered: they always do."""
+
+    _state = threading.local()
+
+
+def is_multithreading_enabled():
+    """What set_multithreading_enabled was given last on this thread."""
+    return getattr(set_multithreading_enabled._state, "on", True)

@@ -4,11 +4,12 @@
 from facula import _missing
 from facula.func._grad import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from facula.func._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from facula.func._vmap import vmap
+from facula.func._rearrange import rearrange
+from facula.func._vmap import debug_unwrap, vmap
 
 __all__ = [
-    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "replace_all_batch_norm_modules_",
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "rearrange", "replace_all_batch_norm_modules_",
     "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 

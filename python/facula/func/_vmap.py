@@ -303,6 +303,15 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     return functools.wraps(func)(wrapped) if hasattr(func, "__name__") else wrapped
 
 
+def debug_unwrap(tensor, *, recurse=True):
+    """What a tensor inside of vmap stands for, all samples of it, for a look at it in a debugger. recurse: under all levels."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"debug_unwrap: expected a tensor, got {type(tensor).__name__}")
+    if recurse:
+        return plain(tensor)
+    return tensor.value if isinstance(tensor, Batched) else tensor
+
+
 def plain(x):
     """The tensor under all levels."""
     while isinstance(x, Batched):

@@ -1,7 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.onnx: no exporter yet. Packages that register their operators for one may do so; export says that it is missing."""
 
+import enum
+
 from facula import _missing
+
+
+class OperatorExportTypes(enum.IntEnum):
+    """How operators are written that ONNX lacks."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+class TrainingMode(enum.IntEnum):
+    """In which mode a model is exported."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
 
 _symbolics: dict = {}  # (operator, opset): function
 
@@ -26,4 +46,4 @@ def export(*args, **kwargs):
     raise NotImplementedError("torch.onnx.export: Facula has no exporter to ONNX yet")
 
 
-__getattr__ = _missing.missing(__name__, ("symbolic_helper", "symbolic_opset11"))
+__getattr__ = _missing.missing(__name__, ("operators", "symbolic_helper", "symbolic_opset11"))

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from facula import _C
-from facula.autograd.forward_modes import set_grad_enabled
 from facula.nn.modules.module import Module
+from facula.nn.parallel.parallel_apply import parallel_apply
+from facula.nn.parallel.replicate import replicate
 from facula.nn.parallel.scatter_gather import _device, gather, scatter_kwargs
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -18,61 +18,6 @@ def _cuda_count():
     from facula import cuda
 
     return cuda.device_count() if cuda.is_available() else 0
-
-
-def replicate(network: Module, devices, detach: bool = False) -> list[Module]:
-    """Copies of a module for each device, whose parameters are copies in the graph: gradients arrive in the module's own."""
-    replicas = []
-    for device in map(_device, devices):
-        copies, tensors = {}, {}
-
-        def moved(t, device=device, tensors=tensors):
-            if t is not None and t not in tensors:
-                tensors[t] = (t.detach() if detach else t).to(device)
-            return tensors.get(t)
-
-        for module in network.modules():
-            copies[module] = module._replicate_for_data_parallel()
-        for module, copy in copies.items():
-            for name, child in module._modules.items():
-                copy._modules[name] = copies.get(child)
-            for name, parameter in module._parameters.items():
-                if parameter is None:
-                    copy._parameters[name] = None
-                else:
-                    copy.__dict__[name] = moved(parameter)  # no leaves, so no parameters
-            for name, buffer in module._buffers.items():
-                copy._buffers[name] = moved(buffer)
-        replicas.append(copies[network])
-    return replicas
-
-
-def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list[Any]:
-    """Calls each module with its arguments, each on a thread of its own."""
-    kwargs_tup = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
-    for name, given in (("inputs", inputs), ("kwargs_tup", kwargs_tup), ("devices", modules if devices is None else devices)):
-        if len(given) != len(modules):
-            raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of {name} {len(given)}")
-    grad, results, errors = _C.is_grad_enabled(), [None] * len(modules), {}
-
-    def work(i):
-        try:
-            args = inputs[i] if isinstance(inputs[i], (list, tuple)) else (inputs[i],)
-            with set_grad_enabled(grad):
-                results[i] = modules[i](*args, **kwargs_tup[i])
-        except BaseException as e:
-            errors[i] = e
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, len(modules))]
-    for thread in threads:
-        thread.start()
-    if modules:
-        work(0)
-    for thread in threads:
-        thread.join()
-    for i in sorted(errors):
-        raise errors[i]
-    return results
 
 
 class DataParallel(Module):
