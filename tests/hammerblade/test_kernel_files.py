@@ -25,7 +25,7 @@ HB_KERNEL({name}, "", HB_NUMBERS)
 PORT = """
 #include <kernel_common.hpp>
 extern "C" {
-__attribute__((noinline)) int tensorlib_vraise(hb_tensor_t* t0, hb_tensor_t* t1, float* by) {
+__attribute__((noinline)) int tensorlib_vincr(hb_tensor_t* t0, hb_tensor_t* t1, float* by) {
   HBTensor<float> out(t0), in(t1);
   float amount = *by;
   hb_tiled_foreach([amount](float x) { return x + amount; }, out, in);
@@ -33,7 +33,7 @@ __attribute__((noinline)) int tensorlib_vraise(hb_tensor_t* t0, hb_tensor_t* t1,
   g_barrier.sync();
   return 0;
 }
-HB_EMUL_REG_KERNEL(tensorlib_vraise, hb_tensor_t*, hb_tensor_t*, float*)
+HB_EMUL_REG_KERNEL(tensorlib_vincr, hb_tensor_t*, hb_tensor_t*, float*)
 }
 """
 
@@ -143,21 +143,22 @@ def test_a_kernel_takes_an_operator_over(torch, tmp_path):
 
 
 def test_a_file_of_the_port(torch, tmp_path):
-    file = tmp_path / "kernel_vraise.cpp"
+    file = tmp_path / "kernel_vincr.cpp"
     write(file, PORT)
-    assert torch.hammerblade.load(file) == ["tensorlib_vraise"]
+    assert torch.hammerblade.load(file) == ["tensorlib_vincr"]
     x = torch.arange(50.0).hammerblade()
     out = torch.empty_like(x)
     torch.hammerblade.echo(False)
-    torch.hammerblade.launch("tensorlib_vraise", out, x, 2.0)
+    torch.hammerblade.launch("tensorlib_vincr", out, x, 2.0)
     torch.hammerblade.echo(True)
     assert torch.equal(out.cpu(), torch.arange(50.0) + 2)
     assert torch.hammerblade.printed() == "(0,0) added 2\n"
     with torch.hammerblade.mode("check"):
-        torch.hammerblade.launch("tensorlib_vraise", out, x, 5.0)
+        torch.hammerblade.launch("tensorlib_vincr", out, x, 5.0)
     assert torch.equal(out.cpu(), torch.arange(50.0) + 5)
     torch.hammerblade.bind("aten::add.Scalar", None)  # nothing was bound: nothing happens
-    torch.hammerblade.bind("aten::leaky_relu", "tensorlib_vraise")  # result, tensor, number
+    assert torch.equal(torch.vincr(x).cpu(), torch.arange(50.0) + 1)  # Facula's own kernel of this name goes on
+    torch.hammerblade.bind("aten::leaky_relu", "tensorlib_vincr")  # result, tensor, number
     try:
         torch.hammerblade.echo(False)
         for mode in ("fast", "check"):

@@ -125,7 +125,7 @@ const Kernel* HammerBlade::scatter_kernel(int opcode, int dtype) const {
 }
 
 void HammerBlade::launch(fc_context& c, const Kernel& kernel, const Packet& packet, uint64_t bytes) {
-  device().offload_kernel(kernel.name, packet);
+  device().offload_kernel(kernel.name, packet, kernel.program);
   report_launch(c, kernel.name.c_str(), 0, bytes);
 }
 

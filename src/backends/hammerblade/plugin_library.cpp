@@ -99,8 +99,9 @@ std::vector<std::string> Library::add(const std::string& path) {
   for (const hb_emul_kernel_t* r = records(&end); r != end; ++r) {
     auto* row = static_cast<const hb::Row*>(r->facts);
     if (row && row->n_parameters < 0) continue;  // a formula that is not for this type
-    all_.push_back(std::make_unique<Kernel>(Kernel{r->name, row, r->signature, r->file, r->argc}));
+    all_.push_back(std::make_unique<Kernel>(Kernel{r->name, row, r->signature, r->file, r->argc, program}));
     newest_[r->name] = all_.back().get();
+    if (row) serving_[r->name] = all_.back().get();
     names.emplace_back(r->name);
   }
   rebuild();
@@ -121,9 +122,8 @@ void Library::bind(const std::string& op, const std::string& kernel) {
 void Library::rebuild() {
   auto t = std::make_unique<Table>();
   t->kernels = newest_;
-  for (auto& [name, kernel] : newest_) {
+  for (auto& [name, kernel] : serving_) {
     const hb::Row* row = kernel->row;
-    if (!row) continue;
     if (row->family >= 0) t->families[key(row->family, row->opcode, row->compute)] = kernel;
     else if (*row->op) t->by_operator[row->op].push_back(kernel);
   }

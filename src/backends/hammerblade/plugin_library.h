@@ -22,6 +22,7 @@ struct Kernel {
   const hb::Row* row;  // null: written for the port, packed by its signature; does an operator if it is bound to one
   std::string signature, file;
   uint32_t argc;
+  fc::hb::Device::Program* program;  // that it is in
 };
 
 class Library {
@@ -75,7 +76,8 @@ class Library {
   std::atomic<const Table*> table_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<std::unique_ptr<Kernel>> all_;
-  std::map<std::string, const Kernel*> newest_;
+  std::map<std::string, const Kernel*> newest_;   // what a launch by name finds
+  std::map<std::string, const Kernel*> serving_;  // the newest with a row: one of the port's waits until it is bound
   std::map<std::string, std::string> bound_;
   std::map<std::string, Source> sources_;
   std::set<std::string> names_;  // of operators, for good: the contract keeps pointers to them

@@ -267,9 +267,9 @@ std::string Device::unknown_kernel(const std::string& name) {
 
 // ---- launches -------------------------------------------------------------------------------------------------------
 
-void Device::offload_kernel(const std::string& name, const Packet& packet) {
+void Device::offload_kernel(const std::string& name, const Packet& packet, Program* of) {
   std::lock_guard lock(mutex_);
-  run(name, packet, {1, 1}, tiles_);
+  run(name, packet, {1, 1}, tiles_, of);
 }
 
 void Device::launch(const std::string& name, const Packet& packet, Dimension grid, Dimension group) {
@@ -283,11 +283,11 @@ void Device::launch(const std::string& name, std::span<const uint32_t> words, Di
   launch(name, packet, grid, group);
 }
 
-void Device::run(const std::string& name, const Packet& packet, Dimension grid, Dimension group) {
+void Device::run(const std::string& name, const Packet& packet, Dimension grid, Dimension group, Program* of) {
   bool check = mode_ == Mode::Check;
   Launch launch;
-  launch.library = find_library(name);
-  if (!launch.library) throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
+  launch.library = of ? &library_of(*of, check) : find_library(name);
+  if (!launch.library || !launch.library->find(name)) throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
   launch.kernel = launch.library->find(name);
   if (packet.argc() != launch.kernel->argc)
     throw Error(HB_MC_INVALID, format("%s takes %u arguments (%s), but was given %u", name.c_str(), launch.kernel->argc,

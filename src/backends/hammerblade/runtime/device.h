@@ -64,7 +64,8 @@ class FC_HB_API Device {
 
   // ---- launches
   // One group of all tiles, as the port launches.
-  void offload_kernel(const std::string& name, const Packet&);
+  // `of`: the program whose kernel of that name it is; null: the newest program that has one.
+  void offload_kernel(const std::string& name, const Packet&, Program* of = nullptr);
   void launch(const std::string& name, const Packet&, Dimension grid, Dimension group);
   void launch(const std::string& name, std::span<const uint32_t> words, Dimension grid, Dimension group);
   // What the tiles of the last launch printed, by tile. It is also written to standard error unless echo is off.
@@ -77,7 +78,7 @@ class FC_HB_API Device {
  private:
   Device();
   void open_mesh(Dimension);
-  void run(const std::string& name, const Packet&, Dimension grid, Dimension group);
+  void run(const std::string& name, const Packet&, Dimension grid, Dimension group, Program* of = nullptr);
   const Library& library_of(Program&, bool check);
   // The program that a kernel is launched from, newest first, with its library; null: there is none. Throws Error
   // when that program cannot be made for the mode, with the reason; those that have no such kernel do not matter.
