@@ -4,7 +4,7 @@
 import functools
 import importlib.util
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import ClassVar, TypeVar
 
 from facula.utils.data.dataset import Dataset, IterableDataset
@@ -161,8 +161,15 @@ class MapDataPipe(_DataPipe, Dataset[_T_co]):
 
 
 def no_length(pipe):
-    """What `__len__` of a pipe raises whose source has none."""
+    """What `__len__` of a pipe raises that has none."""
     return TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
+
+
+def length_of(source, pipe):
+    """The length of a pipe that has as many samples as its source."""
+    if not isinstance(source, Sized):
+        raise no_length(pipe)
+    return len(source)
 
 
 def has_dill():

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipes that call a function for every sample."""
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 
 from facula.utils.data._utils.collate import default_collate
 from facula.utils.data.datapipes._decorator import functional_datapipe
-from facula.utils.data.datapipes.datapipe import IterDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import IterDataPipe, length_of
 from facula.utils.data.datapipes.utils.common import _check_unpickable_fn, validate_input_col
 
 __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]
@@ -51,9 +51,7 @@ class MapperIterDataPipe(IterDataPipe):
             yield self._apply_fn(data)
 
     def __len__(self) -> int:
-        if not isinstance(self.datapipe, Sized):
-            raise no_length(self)
-        return len(self.datapipe)
+        return length_of(self.datapipe, self)
 
 
 @functional_datapipe("collate")

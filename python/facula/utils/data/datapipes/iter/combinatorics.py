@@ -5,7 +5,7 @@ import random
 from collections.abc import Sized
 
 from facula.utils.data.datapipes._decorator import functional_datapipe
-from facula.utils.data.datapipes.datapipe import IterDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import IterDataPipe, length_of
 from facula.utils.data.sampler import Sampler, SequentialSampler, random_seed
 
 __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
@@ -34,9 +34,7 @@ class SamplerIterDataPipe(IterDataPipe):
         return iter(self.sampler)
 
     def __len__(self) -> int:
-        if not isinstance(self.sampler, Sized):
-            raise no_length(self)
-        return len(self.sampler)
+        return length_of(self.sampler, self)
 
 
 class RandomOrder:
@@ -97,6 +95,4 @@ class ShufflerIterDataPipe(RandomOrder, IterDataPipe):
             yield buffer.pop(draw(0, len(buffer) - 1))
 
     def __len__(self) -> int:
-        if not isinstance(self.datapipe, Sized):
-            raise no_length(self)
-        return len(self.datapipe)
+        return length_of(self.datapipe, self)

@@ -4,11 +4,11 @@
 import collections
 import copy as copies
 import warnings
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 
 from facula.utils.data.datapipes import _hook_iterator
 from facula.utils.data.datapipes._decorator import functional_datapipe
-from facula.utils.data.datapipes.datapipe import IterDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import IterDataPipe, length_of
 from facula.utils.data.datapipes.utils.common import _check_unpickable_fn
 
 __all__ = [
@@ -17,9 +17,7 @@ __all__ = [
 
 
 def _lengths(pipe):
-    if not all(isinstance(p, Sized) for p in pipe.datapipes):
-        raise no_length(pipe)
-    return [len(p) for p in pipe.datapipes]
+    return [length_of(p, pipe) for p in pipe.datapipes]
 
 
 @functional_datapipe("concat")

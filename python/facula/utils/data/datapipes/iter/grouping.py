@@ -2,10 +2,10 @@
 """Pipes that make batches, take them apart, and collect what belongs together."""
 
 import itertools
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 
 from facula.utils.data.datapipes._decorator import functional_datapipe
-from facula.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, length_of
 from facula.utils.data.datapipes.utils.common import _check_unpickable_fn
 
 __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"]
@@ -31,9 +31,7 @@ class BatcherIterDataPipe(IterDataPipe):
                 yield self.wrapper_class(batch)
 
     def __len__(self) -> int:
-        if not isinstance(self.datapipe, Sized):
-            raise no_length(self)
-        n = len(self.datapipe)
+        n = length_of(self.datapipe, self)
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
 

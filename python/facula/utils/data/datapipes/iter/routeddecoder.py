@@ -2,10 +2,10 @@
 """A pipe that decodes files by the extension of their names."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable
 
 from facula.utils.data.datapipes._decorator import functional_datapipe
-from facula.utils.data.datapipes.datapipe import IterDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import IterDataPipe, length_of
 from facula.utils.data.datapipes.utils.common import _check_unpickable_fn, validate_pathname_binary_tuple
 from facula.utils.data.datapipes.utils.decoder import Decoder, basichandlers, extension_extract_fn, imagehandler
 
@@ -37,6 +37,4 @@ class RoutedDecoderIterDataPipe(IterDataPipe):
             yield data[0], self.decoder(data)[data[0]]
 
     def __len__(self) -> int:
-        if not isinstance(self.datapipe, Sized):
-            raise no_length(self)
-        return len(self.datapipe)
+        return length_of(self.datapipe, self)

@@ -2,10 +2,8 @@
 """A pipe that leaves to others what is theirs: of several processes each gets its share."""
 
 import enum
-from collections.abc import Sized
-
 from facula.utils.data.datapipes._decorator import functional_datapipe
-from facula.utils.data.datapipes.datapipe import IterDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import IterDataPipe, length_of
 
 __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
@@ -54,6 +52,4 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
                 yield item
 
     def __len__(self) -> int:
-        if not isinstance(self.source_datapipe, Sized):
-            raise no_length(self)
-        return len(range(self.instance_id, len(self.source_datapipe), self.num_of_instances))
+        return len(range(self.instance_id, length_of(self.source_datapipe, self), self.num_of_instances))

@@ -3,9 +3,7 @@
 
 import copy
 import warnings
-from collections.abc import Sized
-
-from facula.utils.data.datapipes.datapipe import IterDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import IterDataPipe, length_of
 
 __all__ = ["IterableWrapperIterDataPipe"]
 
@@ -28,6 +26,4 @@ class IterableWrapperIterDataPipe(IterDataPipe):
         yield from source
 
     def __len__(self) -> int:
-        if not isinstance(self.iterable, Sized):
-            raise no_length(self)
-        return len(self.iterable)
+        return length_of(self.iterable, self)

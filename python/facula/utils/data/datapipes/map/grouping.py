@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pipe that makes batches."""
 
-from collections.abc import Sized
 
 from facula.utils.data.datapipes._decorator import functional_datapipe
-from facula.utils.data.datapipes.datapipe import DataChunk, MapDataPipe, no_length
+from facula.utils.data.datapipes.datapipe import DataChunk, MapDataPipe, length_of
 
 __all__ = ["BatcherMapDataPipe"]
 
@@ -30,7 +29,5 @@ class BatcherMapDataPipe(MapDataPipe):
         return self.wrapper_class([self.datapipe[i] for i in range(first, last)])
 
     def __len__(self) -> int:
-        if not isinstance(self.datapipe, Sized):
-            raise no_length(self)
-        n = len(self.datapipe)
+        n = length_of(self.datapipe, self)
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
