@@ -58,7 +58,9 @@ double cpu_quota(const std::string& root) {
     for (const std::string& mount : mounts_of(line.substr(first + 1, second - first - 1))) {
       for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
         if (path == "/") path.clear();
-        if (double quota = quota_in(root + "/sys/fs/cgroup" + mount + path); quota > 0)
+        std::string folder = root;
+        folder.append("/sys/fs/cgroup").append(mount).append(path);
+        if (double quota = quota_in(folder); quota > 0)
           least = least > 0 ? std::min(least, quota) : quota;
         if (path.empty() || path[0] != '/') break;
       }
