@@ -89,7 +89,7 @@ template <class LogDensity>
 Tensor by_transformed_rejection(const Transform& h, Generator* g, LogDensity log_density) {
   return first_accepted(h.b, [&](Tensor& accepted) {
     const Tensor u = sub(unit(h.b, g), 0.5), v = positive(h.b, g), edge = rsub(abs(u), 0.5);
-    const Tensor k = floor(add(mul(add(div(mul(h.a, 2), edge), h.b), u), h.center));
+    Tensor k = floor(add(mul(add(div(mul(h.a, 2), edge), h.b), u), h.center));
     const Tensor at_once = logical_and(ge(edge, 0.07), le(v, h.accept));
     const Tensor scaled = log(div(mul(v, h.scale), add(div(h.a, square(edge)), h.b)));
     const Tensor allowed = logical_and(gt(edge, 0), logical_or(ge(edge, h.least_edge), le(v, edge)));
