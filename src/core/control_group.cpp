@@ -60,8 +60,7 @@ double cpu_quota(const std::string& root) {
         if (path == "/") path.clear();
         std::string folder = root;
         folder.append("/sys/fs/cgroup").append(mount).append(path);
-        if (double quota = quota_in(folder); quota > 0)
-          least = least > 0 ? std::min(least, quota) : quota;
+        if (double quota = quota_in(folder); quota > 0) least = least > 0 ? std::min(least, quota) : quota;
         if (path.empty() || path[0] != '/') break;
       }
     }
