@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 namespace fc::arena {
 namespace {
@@ -19,6 +21,8 @@ constexpr size_t kMapping = 64 << 20;        // the least that is mapped at a ti
 constexpr size_t kLargestMapping = 1 << 30;  // unless one block needs more
 constexpr int kBins = 4 * 40;                // four per power of two, from kLeast on
 constexpr int kLook = 64;                    // ranges of a bin that are compared
+constexpr int64_t kSlack = 128;              // pages beyond the largest need: this part of it,
+constexpr int64_t kLeastSlack = 16 << 20;    // and at least these bytes
 
 size_t rounded(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
 
@@ -30,12 +34,30 @@ int bin_of(size_t bytes) {
   return std::min(4 * (log - std::countr_zero(kLeast)) + quarter, kBins - 1);
 }
 
+}  // namespace
+
+// Which huge pages of a mapping have memory.
+struct Mapping {
+  char* start;
+  std::vector<bool> resident;
+  int ranges = 1;
+
+  size_t page(const char* p) const { return static_cast<size_t>(p - start) / kHugePage; }
+  size_t missing(const char* at, size_t bytes) const {
+    size_t count = 0;
+    for (size_t i = page(at), last = page(at + bytes - 1); i <= last; ++i) count += !resident[i];
+    return count;
+  }
+};
+
+namespace {
+
 struct State {
   std::mutex mutex;
   Range* bins[kBins] = {};
   Range* spare = nullptr;  // records without a range
   size_t mapped = 0;
-  int64_t held = 0;
+  int64_t resident = 0, used = 0, most_used = 0;
   int64_t limit = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
 
   Range* record() {
@@ -56,31 +78,66 @@ struct State {
     r->after = head;
     if (head) head->before = r;
     head = r;
-    held += static_cast<int64_t>(r->touched);
   }
   void remove(Range* r) {
     (r->before ? r->before->after : bins[bin_of(r->bytes)]) = r->after;
     if (r->after) r->after->before = r->before;
     r->free = false;
-    held -= static_cast<int64_t>(r->touched);
+  }
+  int64_t held() const { return std::max<int64_t>(resident - used, 0); }
+
+  // Of the free ranges that fit and are looked at, one that needs the fewest new pages; of those the smallest.
+  Range* find(size_t bytes) {
+    Range* best = nullptr;
+    size_t least = SIZE_MAX;
+    for (int bin = bin_of(bytes); bin < kBins && least > 0; ++bin) {
+      int looked = 0;
+      for (Range* r = bins[bin]; r && (looked < kLook || !best); r = r->after, ++looked) {
+        if (r->bytes < bytes) continue;
+        const size_t missing = r->mapping->missing(r->at, bytes);
+        if (missing < least || (missing == least && r->bytes < best->bytes)) best = r, least = missing;
+      }
+    }
+    return best;
   }
 
-  // The smallest free range that fits, of those that are looked at.
-  Range* find(size_t bytes) {
-    for (int bin = bin_of(bytes); bin < kBins; ++bin) {
-      Range* best = nullptr;
-      int looked = 0;
-      for (Range* r = bins[bin]; r && (looked < kLook || !best); r = r->after, ++looked)
-        if (r->bytes >= bytes && (!best || r->bytes < best->bytes)) best = r;
-      if (best) return best;
-    }
-    return nullptr;
+  // Every page of a range has memory from now on; whether one had none.
+  bool touch(const Range* r) {
+    Mapping& m = *r->mapping;
+    const int64_t before = resident;
+    for (size_t i = m.page(r->at), last = m.page(r->at + r->bytes - 1); i <= last; ++i)
+      if (!m.resident[i]) m.resident[i] = true, resident += kHugePage;
+    return resident > before;
+  }
+
+  // Gives pages of free ranges back, the largest ranges' first, until no more have memory than is allowed.
+  void bound() {
+    const int64_t allowed = most_used + std::max(most_used / kSlack, kLeastSlack);
+    for (int bin = kBins; resident > allowed && bin-- > 0;)
+      for (Range* r = bins[bin]; r && resident > allowed; r = r->after) {
+        Mapping& m = *r->mapping;
+        const size_t first = m.page(r->at + kHugePage - 1);
+        for (size_t end = m.page(r->at + r->bytes); resident > allowed && end > first;) {
+          // As many pages side by side as have memory, from the end.
+          while (end > first && !m.resident[end - 1]) --end;
+          size_t begin = end;
+          for (; begin > first && m.resident[begin - 1] && resident > allowed; --begin) {
+            m.resident[begin - 1] = false;
+            resident -= kHugePage;
+          }
+          if (begin < end) madvise(m.start + begin * kHugePage, (end - begin) * kHugePage, MADV_DONTNEED);
+          end = begin;
+        }
+      }
   }
 
   Range* map(size_t bytes) {
+    const size_t usual = std::max(rounded(std::min(mapped / 4, kLargestMapping), kHugePage), kMapping),
+                 least = rounded(bytes, kHugePage), most = std::max(least, usual);
+    auto m = std::make_unique<Mapping>();  // what may throw comes first
+    m->resident.resize(most / kHugePage);
     Range* r = record();
-    const size_t usual = std::max(rounded(std::min(mapped / 4, kLargestMapping), kHugePage), kMapping);
-    for (size_t size : {std::max(rounded(bytes, kHugePage), usual), rounded(bytes, kHugePage)}) {
+    for (size_t size : {most, least}) {
       void* p = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (p == MAP_FAILED) continue;
       char* start = static_cast<char*>(p);
@@ -89,7 +146,9 @@ struct State {
       if (size_t rest = static_cast<size_t>(start + kHugePage - aligned); rest > 0) munmap(aligned + size, rest);
       madvise(aligned, size, MADV_HUGEPAGE);
       mapped += size;
-      *r = {.at = aligned, .bytes = size};
+      m->start = aligned;
+      m->resident.resize(size / kHugePage);
+      *r = {.at = aligned, .bytes = size, .mapping = m.release()};
       insert(r);
       return r;
     }
@@ -102,16 +161,24 @@ struct State {
     if (munmap(r->at, r->bytes) != 0) return;
     remove(r);
     mapped -= r->bytes;
+    Mapping* m = r->mapping;
+    const bool last = --m->ranges == 0;
+    // Pages that a neighbour shares stay counted until the whole mapping is gone.
+    const size_t first = last ? 0 : m->page(r->at + kHugePage - 1),
+                 end = last ? m->resident.size() : m->page(r->at + r->bytes);
+    for (size_t i = first; i < end; ++i)
+      if (m->resident[i]) m->resident[i] = false, resident -= kHugePage;
+    if (last) delete m;
     if (r->left) r->left->right = nullptr;
     if (r->right) r->right->left = nullptr;
     forget(r);
   }
 
   void join(Range* left, Range* right) {  // both free and in no list
-    left->touched = left->bytes + right->touched;
     left->bytes += right->bytes;
     left->right = right->right;
     if (left->right) left->right->left = left;
+    --left->mapping->ranges;
     forget(right);
   }
 };
@@ -127,35 +194,32 @@ Taken take(size_t bytes) {
   const size_t size = rounded(bytes, kStep);
   State& s = state();
   std::lock_guard lock(s.mutex);
-  Range* rest = s.record();  // first: it may throw
   Range* r = s.find(size);
   if (!r) r = s.map(size);
-  if (!r) {
-    s.forget(rest);
-    return {nullptr, false};
-  }
+  if (!r) return {nullptr, false};
+  Range* rest = s.record();  // it may throw: r is still free
   s.remove(r);
-  const bool fresh = r->touched < size;
   if (r->bytes - size >= kLeast) {
-    *rest = {.at = r->at + size,
-             .bytes = r->bytes - size,
-             .touched = r->touched - std::min(r->touched, size),
-             .left = r,
-             .right = r->right};
+    *rest = {.at = r->at + size, .bytes = r->bytes - size, .mapping = r->mapping, .left = r, .right = r->right};
     if (rest->right) rest->right->left = rest;
     r->right = rest;
     r->bytes = size;
+    ++r->mapping->ranges;
     s.insert(rest);
   } else {
     s.forget(rest);
   }
+  s.used += static_cast<int64_t>(r->bytes);
+  s.most_used = std::max(s.most_used, s.used);
+  const bool fresh = s.touch(r);
+  if (fresh) s.bound();
   return {r, fresh};
 }
 
 void give(Range* r) noexcept {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  r->touched = r->bytes;
+  s.used -= static_cast<int64_t>(r->bytes);
   if (Range* left = r->left; left && left->free) {
     s.remove(left);
     s.join(left, r);
@@ -166,13 +230,13 @@ void give(Range* r) noexcept {
     s.join(r, right);
   }
   s.insert(r);
-  if (s.held > s.limit) s.unmap(r);
+  if (s.held() > s.limit) s.unmap(r);
 }
 
 int64_t held() {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  return s.held;
+  return s.held();
 }
 
 void clear() noexcept {
@@ -183,6 +247,7 @@ void clear() noexcept {
       next = r->after;
       s.unmap(r);
     }
+  s.most_used = s.used;
 }
 
 void watch_forks() {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <thread>
 #include <vector>
@@ -76,6 +77,24 @@ TEST(ArenaTest, BlocksNeverOverlapAndEverythingComesBack) {
   EXPECT_GT(held(), 0);
   clear();
   EXPECT_EQ(held(), 0);
+}
+
+TEST(ArenaTest, HolesThatDoNotServeGiveTheirPagesBack) {
+  clear();
+  Range* parts[8];
+  for (Range*& part : parts) {
+    part = take(25 * kMega).range;
+    memset(part->at, 1, part->bytes);
+  }
+  for (int i : {0, 2, 4, 6}) give(parts[i]);
+  EXPECT_GE(held(), 100 * static_cast<int64_t>(kMega));
+  Range* whole = take(90 * kMega).range;  // no hole is large enough
+  EXPECT_LE(held(), 40 * static_cast<int64_t>(kMega));
+  for (int i : {1, 3, 5, 7})
+    for (size_t at = 0; at < parts[i]->bytes; at += 4096) ASSERT_EQ(parts[i]->at[at], 1);
+  Range* again = take(24 * kMega).range;  // pages that went come back
+  memset(again->at, 2, again->bytes);
+  for (Range* r : {parts[1], parts[3], parts[5], parts[7], whole, again}) give(r);
 }
 
 TEST(ArenaTest, MoreThanTheSystemHasIsNull) { EXPECT_EQ(take(size_t{1} << 47).range, nullptr); }

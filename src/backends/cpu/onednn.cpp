@@ -7,10 +7,12 @@
 #include <cpuid.h>
 #endif
 
+#include <cstdlib>
 #include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "backends/cpu/library.h"
 #include "core/error.h"
@@ -346,6 +348,32 @@ bool build(ProductPrimitive& p, const ProductGeometry& g, DType type, double bet
   return made;
 }
 
+constexpr double kPacked = 1 << 22;  // multiplications: from here on dnnl_sgemm packs hundreds of kilobytes
+
+// dnnl_sgemm asks the C library for room to pack blocks in and gives it back, in every call. Between calls the room is
+// kept here: otherwise small blocks of the program settle in it, the next call finds it too small, and a heap of 15 MB
+// grows to more than 100.
+class PackingRoom {
+ public:
+  explicit PackingRoom(bool needed) : needed_(needed) {
+    if (needed) room.swap_for(nullptr);
+  }
+  PackingRoom(const PackingRoom&) = delete;
+  ~PackingRoom() {
+    if (needed_) room.swap_for(std::malloc(kBytes));
+  }
+
+ private:
+  static constexpr size_t kBytes = 8 << 20;  // what kColumnsAtOnce of backends/cpu/matmul.cpp need
+  struct Room {
+    void* memory;
+    void swap_for(void* other) { std::free(std::exchange(memory, other)); }
+    ~Room() { std::free(memory); }
+  };
+  inline static thread_local Room room{nullptr};
+  const bool needed_;
+};
+
 }  // namespace
 
 bool onednn_available() { return onednn().found; }
@@ -406,6 +434,7 @@ bool onednn_half_product(const fc_matmul& c) {
 }
 
 void onednn_product(const LibraryProduct& p) {
+  PackingRoom room(static_cast<double>(p.m) * p.n * p.k >= kPacked);
   HoldSignals hold;
   auto status =
       onednn().sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, static_cast<float>(p.alpha),
