@@ -284,6 +284,28 @@ def test_random_numbers_do_not_depend_on_the_mesh(torch):
     assert abs(d.mean()) < 0.15 and abs(d.std() - 1) < 0.1
 
 
+def test_sums_of_embeddings(torch):
+    table, index = data(torch, 6, 3).double(), torch.tensor([[0, 1, 1], [2, 5, 4]])
+    want = torch.nn.functional.embedding(index, table).masked_fill((index == 1)[..., None], 0).sum(1, keepdim=True)
+    assert torch.equal(torch.embedding_recsys(table, index, 1), want) and torch.equal(torch.embedding_recsys(table, index.int(), 1), want)
+    table.requires_grad_()
+    assert torch.autograd.gradcheck(lambda t: torch.embedding_recsys(t, index, 1), table) and torch.autograd.gradgradcheck(lambda t: torch.embedding_recsys(t, index, 1), table)
+    dense, sparse = (torch.autograd.grad(torch.embedding_recsys(table, index, 1, False, layout).square().sum(), table)[0] for layout in (False, True))
+    assert sparse.layout == torch.sparse_coo and torch.equal(sparse.to_dense(), dense)
+    for device in ("cpu", "hammerblade"):
+        t, i = data(torch, 6, 3).to(device), index.to(device)
+        for call, words in [
+            (lambda t, i: torch.embedding_recsys(t, i[0]), "expected indices .batch, number of rows to add., got sizes .3."),
+            (lambda t, i: torch.embedding_recsys(t[0], i), "expected a table of two dimensions"),
+            (lambda t, i: torch.embedding_recsys(t, i.float()), "expected indices of type int64 or int32, got float32"),
+            (lambda t, i: torch.embedding_recsys(t[:4], i), "5"),
+            (lambda t, i: torch.embedding_dense_backward_recsys(t, i, 6, -1, False), "expected indices .batch, n. and gradients .batch, 1 or n, width."),
+            (lambda t, i: torch.embedding_dense_backward_recsys(t[None, :1].expand(2, 1, 3), i, 4, -1, False), "index . is out of"),
+        ]:
+            with pytest.raises((RuntimeError, IndexError), match=words):
+                call(t, i)
+
+
 def histogram(torch, drawn, probability):
     """How far counts of 0, 1, … lie from what is expected, in standard deviations of chi squared."""
     counts = np.bincount(drawn.cpu().numpy().astype(int))
