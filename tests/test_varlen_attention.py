@@ -32,7 +32,7 @@ def one_by_one(query, key, value, queries, keys, window, scale=None):
 
 
 @pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (3, 0), (2, 5), (0, 0), (-1, 4), (150, 1)])
-@pytest.mark.parametrize("queries, keys", [([5, 0, 140, 7], [9, 4, 140, 3]), ([4, 4], [4, 4]), ([2], [0]), ([], [])])
+@pytest.mark.parametrize("queries, keys", [([5, 0, 140, 7], [9, 4, 140, 3]), ([4, 4, 4, 3, 3, 4], [4, 4, 4, 3, 3, 4]), ([2, 2, 0, 2], [5, 5, 5, 5]), ([2], [0]), ([], [])])
 def test_against_a_loop(window, queries, keys):
     torch.manual_seed(0)
     q, k, v = packed(queries, 4), packed(keys, 2), packed(keys, 2)
@@ -60,6 +60,21 @@ def test_derivatives():
     (grad,) = torch.autograd.grad(attend(q, k, v).square().sum(), k, create_graph=True)
     grad.sum().backward()
     assert k.grad.shape == k.shape
+
+
+def test_sequences_of_one_length_are_one_call():
+    calls = 0
+
+    def count(op, args, kwargs, go_on):
+        nonlocal calls
+        calls += "flash_attention" in str(op)
+        return go_on(*args, **kwargs)
+
+    q = packed([3] * 20 + [5] * 7, 2)
+    cu = cuts([3] * 20 + [5] * 7)
+    with torch.dispatch.layer("count", count):
+        varlen_attn(q, q, q, cu, cu, 5, 5, window_size=(-1, 0)).sum().backward()
+    assert calls == 4
 
 
 def test_memory_is_not_quadratic():

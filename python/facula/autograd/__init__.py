@@ -25,7 +25,7 @@ __all__ = [
     "enforce_grad_layout_policy", "set_multithreading_enabled",
 ]  # fmt: skip
 
-__getattr__ = _missing.missing("facula.autograd", later=("functional", "profiler"))
+__getattr__ = _missing.missing("facula.autograd", later=("functional", "profiler", "variable"))
 grad_mode = _modes
 anomaly_mode = _modes
 

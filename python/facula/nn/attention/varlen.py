@@ -21,19 +21,26 @@ class AuxRequest(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Queries [q, q_end) of the packed tensor and the keys [k, k_end) that they see, all of them unless causal or masked."""
+    """Queries [q, q_end) of the packed tensor and the keys [k, k_end) that they see, all of them unless causal or masked;
+    of batch sequences of one length each."""
 
     q: int
     q_end: int
     k: int
     k_end: int
-    causal: bool
-    mask: torch.Tensor | None
+    causal: bool = False
+    mask: torch.Tensor | None = None
+    batch: int = 1
 
-    def of(self, query, *rest):
-        """Its part of packed tensors as [1, heads, positions, size]: of the first by queries, of the others by keys."""
-        cuts = [query[self.q : self.q_end], *(t[self.k : self.k_end] for t in rest)]
-        return [t.transpose(0, 1).unsqueeze(0) for t in cuts]
+    def queries(self, t):
+        """Its part of a tensor that is packed as queries are, [batch, heads, positions, size], a view."""
+        return t[self.q : self.q_end].unflatten(0, (self.batch, -1)).transpose(1, 2)
+
+    def keys(self, t):
+        return t[self.k : self.k_end].unflatten(0, (self.batch, -1)).transpose(1, 2)
+
+    def sums(self, lse):
+        return lse[:, self.q : self.q_end].unflatten(1, (self.batch, -1)).transpose(0, 1)
 
 
 def _window_mask(first, last, k, k_end, left, right, device):
@@ -51,14 +58,17 @@ def _window_mask(first, last, k, k_end, left, right, device):
 def _blocks(queries, keys, window, device):
     """The blocks of all sequences, given as pairs (begin, length) in the packed queries and keys."""
     left, right = window
+    run = None  # of sequences that lie one after the other and have the same lengths
     for (q, n), (k, m) in zip(queries, keys, strict=True):
         if n == 0 or m == 0:
             continue
-        if left < 0 and right < 0:
-            yield _Block(q, q + n, k, k + m, False, None)
-            continue
-        if left < 0 and right == 0 and n == m:
-            yield _Block(q, q + n, k, k + m, True, None)
+        if left < 0 and (right < 0 or (right == 0 and n == m)):
+            if run and (run.q_end, run.k_end) == (q, k) and (run.q_end - run.q, run.k_end - run.k) == (n * run.batch, m * run.batch):
+                run = run._replace(q_end=q + n, k_end=k + m, batch=run.batch + 1)
+                continue
+            if run:
+                yield run
+            run = _Block(q, q + n, k, k + m, causal=right == 0)
             continue
         begin = 0 if right < 0 else max(0, n - m - right)  # queries before see no key at all
         for i in range(begin, n, _BLOCK):
@@ -66,7 +76,10 @@ def _blocks(queries, keys, window, device):
             first, last = i + m - n, end + m - n  # the last query stands at the last key
             low = 0 if left < 0 else max(0, first - left)
             high = m if right < 0 else min(m, last + right)
-            yield _Block(q + i, q + end, k + low, k + high, False, _window_mask(first, last, low, high, left, right, device))
+            mask = _window_mask(first, last, low, high, left, right, device)
+            yield _Block(q + i, q + end, k + low, k + high, mask=mask)
+    if run:
+        yield run
 
 
 def _compute(query, key, value, blocks, scale, out=None):
@@ -76,10 +89,10 @@ def _compute(query, key, value, blocks, scale, out=None):
     lse = torch.full((query.shape[1], query.shape[0]), -torch.inf, dtype=wide, device=query.device)
     for b in blocks:
         result, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            *b.of(query, key, value), 0.0, b.causal, attn_mask=b.mask, scale=scale
+            b.queries(query), b.keys(key), b.keys(value), 0.0, b.causal, attn_mask=b.mask, scale=scale
         )
-        out[b.q : b.q_end] = result[0].transpose(0, 1)
-        lse[:, b.q : b.q_end] = sums[0].detach()
+        b.queries(out).copy_(result)
+        b.sums(lse).copy_(sums.detach())
     return out, lse
 
 
@@ -105,13 +118,12 @@ class _Packed(torch.autograd.Function):
             return *(next(found) if t.requires_grad else None for t in (query, key, value)), None, None
         into = [torch.zeros_like(t) for t in (query, key, value)]
         for b in ctx.blocks:
-            q, k, v = b.of(query, key, value)
-            g, o = (t[b.q : b.q_end].transpose(0, 1).unsqueeze(0) for t in (grad, out))
             found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-                g, q, k, v, o, lse[:, b.q : b.q_end].unsqueeze(0), 0.0, b.causal, attn_mask=b.mask, scale=ctx.scale
-            )
-            for total, part, at in zip(into, found, (slice(b.q, b.q_end), *[slice(b.k, b.k_end)] * 2), strict=True):
-                total[at] += part[0].transpose(0, 1)
+                b.queries(grad), b.queries(query), b.keys(key), b.keys(value), b.queries(out), b.sums(lse), 0.0, b.causal,
+                attn_mask=b.mask, scale=ctx.scale,
+            )  # fmt: skip
+            for total, part, place in zip(into, found, (b.queries, b.keys, b.keys), strict=True):
+                place(total).add_(part)
         return *into, None, None
 
 
