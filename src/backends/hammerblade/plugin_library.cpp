@@ -2,7 +2,9 @@
 #include "plugin_library.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <ctime>
 #include <facula/backend.hpp>
 
@@ -68,23 +70,38 @@ int64_t Library::newest(const std::string& file, Source& source, Stamps& stamps)
 
 std::vector<std::string> Library::reload(bool unseen) {
   std::lock_guard lock(mutex_);
-  std::vector<std::string> names;
-  std::string failures;
+  struct Stale {
+    const std::string& file;
+    Source& source;
+    int64_t changed, newest;
+  };
+  std::vector<Stale> stale;
   Stamps stamps;
   for (auto& [file, source] : sources_) {
-    const int64_t when = changed(file), start = now();
+    const int64_t when = changed(file);
     if (!when) continue;
     const int64_t latest = newest(file, source, stamps);
     if ((when == source.changed && latest <= source.loaded) || (unseen && latest == source.failed)) continue;
+    stale.push_back({file, source, when, latest});
+  }
+  const bool told = stale.size() > 1 && isatty(STDERR_FILENO);  // a header of all of them: a minute
+  std::vector<std::string> names;
+  std::string failures;
+  for (const Stale& s : stale) {
+    if (told)
+      fprintf(stderr, "\rhammerblade: compiling %td of %zu: %s\033[K", &s - stale.data() + 1, stale.size(),
+              s.file.c_str() + s.file.rfind('/') + 1);
+    const int64_t start = now();
     try {
-      for (std::string& name : add(file)) names.push_back(std::move(name));
-      source = {when, std::max(start, latest)};
+      for (std::string& name : add(s.file)) names.push_back(std::move(name));
+      s.source = {s.changed, std::max(start, s.newest)};
     } catch (const fc::hb::Error& e) {
-      source.failed = latest;
-      source.headers.clear();  // another one may be needed
+      s.source.failed = s.newest;
+      s.source.headers.clear();  // another one may be needed
       failures += (failures.empty() ? "" : "\n") + std::string(e.what());
     }
   }
+  if (told) fputs("\r\033[K", stderr);
   if (!failures.empty()) fb::fail(failures);
   return names;
 }
