@@ -7,6 +7,8 @@ import pytest
 from facula.nn.attention.varlen import AuxRequest, varlen_attn, varlen_attn_out
 from facula.nn.functional import scaled_dot_product_attention
 
+pytestmark = pytest.mark.usefixtures("torch")  # one thread: tiny tensors
+
 
 def cuts(lengths):
     return torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32)
@@ -50,12 +52,12 @@ def test_against_a_loop(window, queries, keys):
 
 
 def test_derivatives():
-    q, k, v = packed([2, 3], 2, 3), packed([4, 3], 1, 3), packed([4, 3], 1, 3)
+    q, k, v = packed([2, 1], 2, 2), packed([4, 1], 1, 2), packed([4, 1], 1, 2)
 
     def attend(q, k, v):
-        return varlen_attn(q, k, v, cuts([2, 3]), cuts([4, 3]), 3, 4, window_size=(2, 0), enable_gqa=True)
+        return varlen_attn(q, k, v, cuts([2, 1]), cuts([4, 1]), 2, 4, window_size=(2, 0), enable_gqa=True)
 
-    assert torch.autograd.gradcheck(attend, (q, k, v)) and torch.autograd.gradgradcheck(attend, (q, k, v))
+    assert torch.autograd.gradcheck(attend, (q, k, v)) and torch.autograd.gradgradcheck(attend, (q, k, v), fast_mode=True)
     q, k, v = q.detach(), k.detach().requires_grad_(), v.detach()
     (grad,) = torch.autograd.grad(attend(q, k, v).square().sum(), k, create_graph=True)
     grad.sum().backward()
