@@ -16,9 +16,11 @@ void embedding(hb::DenseOut<T> out, hb::DenseIn<T> weight, hb::DenseIn<int64_t> 
   });
 }
 
-// A tile owns rows of the table, so that gradients of one word meet on one tile.
-void embedding_dense_backward(hb::DenseOut<float> out, hb::DenseIn<float> grad, hb::DenseIn<int64_t> indices,
-                              hb::Ignored, int64_t padding, hb::Ignored, hb::Fault fault) {
+// A tile owns rows of the table, so that gradients of one word meet on one tile, in the order of the indices.
+// gradient(i, k): element k of the one for index i.
+template <class Gradient>
+HB_INLINE void add_to_rows(const hb::DenseOut<float>& out, const hb::DenseIn<int64_t>& indices, int64_t padding,
+                           const hb::Fault& fault, Gradient gradient) {
   const int32_t width = out.size[1];
   const hb::Range mine = hb::share(out.size[0]);
   for (int32_t i = mine.begin * width; i < mine.end * width; ++i) hb::store(out.data + i, 0.0f);
@@ -27,8 +29,14 @@ void embedding_dense_backward(hb::DenseOut<float> out, hb::DenseIn<float> grad, 
     if (row < 0 || row >= out.size[0]) fault.bad_index(row);
     if (row == padding || row < mine.begin || row >= mine.end) continue;
     float* to = out.data + static_cast<int32_t>(row) * width;
-    for (int32_t k = 0; k < width; ++k) hb::store(to + k, hb::load(to + k) + hb::load(grad.data + i * width + k));
+    for (int32_t k = 0; k < width; ++k) hb::store(to + k, hb::load(to + k) + gradient(i, k));
   }
+}
+
+void embedding_dense_backward(hb::DenseOut<float> out, hb::DenseIn<float> grad, hb::DenseIn<int64_t> indices,
+                              hb::Ignored, int64_t padding, hb::Ignored, hb::Fault fault) {
+  const int32_t width = out.size[1];
+  add_to_rows(out, indices, padding, fault, [&](int32_t i, int32_t k) { return hb::load(grad.data + i * width + k); });
 }
 
 // A tile makes some columns of one bag's sum at a time, in its scratchpad.
@@ -52,21 +60,13 @@ void embedding_recsys(hb::DenseOut<T> out, hb::DenseIn<T> weight, hb::DenseIn<in
   });
 }
 
-// As above, the tile that owns a row adds to it, in the order of the indices; the gradient has one row for all indices
-// of a bag, or one for each.
+// The gradient has one row for all indices of a bag, or one for each.
 void embedding_dense_backward_recsys(hb::DenseOut<float> out, hb::In<float> grad, hb::DenseIn<int64_t> indices,
                                      hb::Ignored, int64_t padding, hb::Ignored, hb::Fault fault) {
-  const int32_t n = indices.size[1], width = out.size[1];
-  const hb::Range mine = hb::share(out.size[0]);
-  for (int32_t i = mine.begin * width; i < mine.end * width; ++i) hb::store(out.data + i, 0.0f);
-  for (int32_t i = 0; i < indices.numel; ++i) {
-    const int64_t row = hb::load(indices.data + i);
-    if (row < 0 || row >= out.size[0]) fault.bad_index(row);
-    if (row == padding || row < mine.begin || row >= mine.end) continue;
-    float* to = out.data + static_cast<int32_t>(row) * width;
-    const int32_t bag = i / n, e = grad.size[1] == 1 ? 0 : i - bag * n;
-    for (int32_t k = 0; k < width; ++k) hb::store(to + k, hb::load(to + k) + grad.get(bag, e, k));
-  }
+  const int32_t n = indices.size[1];
+  const bool shared = grad.size[1] == 1;
+  add_to_rows(out, indices, padding, fault,
+              [&](int32_t i, int32_t k) { return grad.get(i / n, shared ? 0 : i % n, k); });
 }
 
 template <class T>
