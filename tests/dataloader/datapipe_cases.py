@@ -63,6 +63,7 @@ def cases(torch):
     def warned(function):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
+            warnings.filterwarnings("ignore", ".*use of fork.. may lead to deadlocks", DeprecationWarning)  # Python's own, from 3.12 on
             result = function()
         return [result, [[w.category.__name__, str(w.message)] for w in found]]
 
