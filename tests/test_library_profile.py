@@ -185,7 +185,7 @@ def test_time_in_the_kernel_and_outside(built, tmp_path, files):
         samples, calls = record.read_folder(folder)
     p = model.build(["libwork.so"], "", samples, calls)
     reading, spinning, whole, interrupted = (float(x) / p.period for x in (tmp_path / "times").read_text().split())
-    if files != "as they are" and interrupted > 20:
+    if files != "as they are" and interrupted > 50:
         pytest.skip(f"others took the processor {interrupted:.0f} times, and timers see only ticks that find the thread running")
     ticks = {row.function.name: row.total for row in p.rows.values()}
     most = 40 if files == "as they are" else 100

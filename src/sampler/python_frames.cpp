@@ -35,7 +35,7 @@ constexpr Groups kGroups[] = {{version_of(13), 19, 28, 34}, {version_of(14), 22,
 
 bool copy(uint64_t from, void* to, size_t bytes) {
   const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
-  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+  return process_vm_readv(this_process, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 template <class T>
 bool copy(uint64_t from, T& to) {
@@ -200,7 +200,7 @@ void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& st
     stack.local[i + 1] = {&stack.ahead[i], frame_bytes_};
     stack.remote[i + 1] = {reinterpret_cast<void*>(stack.ahead_at[i] + frame_start_), frame_bytes_};
   }
-  const ssize_t bytes = process_vm_readv(getpid(), stack.local, expected + 1, stack.remote, expected + 1, 0);
+  const ssize_t bytes = process_vm_readv(this_process, stack.local, expected + 1, stack.remote, expected + 1, 0);
   const size_t have = bytes < 8 ? 0 : (static_cast<size_t>(bytes) - 8) / frame_bytes_;
   stack.ahead_size = 0;
   if (bytes < 8) return;

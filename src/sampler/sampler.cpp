@@ -108,7 +108,7 @@ clockid_t clock_of(pid_t thread, int which) {
 uint64_t system_time() { return time_of(clock_of(0, kAllTicks)) - time_of(clock_of(0, kUserTicks)); }
 
 uint32_t root_of(Scratch& s) {
-  const auto process = static_cast<uint32_t>(getpid());
+  const auto process = static_cast<uint32_t>(this_process);
   if (s.root && s.process == process) return s.root;
   const auto thread = static_cast<uint32_t>(syscall(SYS_gettid));
   char name[16] = {};
@@ -404,6 +404,7 @@ void start_on_others() {
 }
 
 void start_in_child() {
+  this_process = getpid();
   signals_of_child();
   start_on_this_thread();
 }
@@ -427,6 +428,7 @@ __attribute__((constructor)) void start() {
   period_ns = static_cast<uint32_t>(strtoul(colon + 1, nullptr, 10));
   if (period_ns < 10'000 || pthread_key_create(&at_thread_end, stop_on_this_thread) != 0) return;
   if (!store.open(folder, period_ns)) return;
+  this_process = getpid();
   python.find(store.header());
   timespec tick = {};
   seldom = clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && (tick.tv_sec || tick.tv_nsec > period_ns);

@@ -14,6 +14,7 @@
 
 namespace fc::sampler {
 
+inline int this_process = 0;     // set at the start and in children of forks: asking the kernel costs each sample
 constexpr int kFirstFile = 700;  // descriptors out of the way of programs that count on small ones
 
 enum class Kind : uint16_t {
