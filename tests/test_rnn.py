@@ -141,3 +141,13 @@ def test_wrong_sizes_are_errors(torch, change):
         a["params"][0] = torch.ones(7, 3)
     with pytest.raises(RuntimeError):
         torch.lstm(torch.ones(4, 3), torch.tensor(a["sizes"], dtype=torch.int64), [h, h], a["params"], False, a["layers"], a["dropout"], True, False)
+
+
+@pytest.mark.parametrize("mode", range(4))
+@pytest.mark.parametrize("biases", [(0,), (1,)])
+def test_one_bias_without_the_other(torch, mode, biases):
+    gates = [1, 1, 4, 3][mode]
+    both = [torch.ones(gates) if i in biases else None for i in range(2)]
+    cell = torch.ones(2, 1) if mode == 2 else None
+    with pytest.raises(RuntimeError, match="rnn: expected both biases or none, got only bias_[ih]h"):
+        torch.ops.facula.rnn_layer(torch.ones(4, 3), torch.ones(2, 1), cell, torch.ones(gates, 3), torch.ones(gates, 1), *both, None, [2, 2], mode, False)

@@ -79,6 +79,8 @@ void check_layer_backward(const Tensor& g_out, const Tensor& g_hy, const Tensor&
 }
 
 Tensor gates_of_input(const Tensor& x, const Tensor& w_ih, const Tensor& b_ih, const Tensor& b_hh, int64_t mode) {
+  FC_CHECK(b_ih.defined() == b_hh.defined(), "rnn: expected both biases or none, got only ",
+           b_ih.defined() ? "bias_ih" : "bias_hh");
   Tensor bias = b_ih;
   if (b_ih.defined() && mode != kGru) bias = add(b_ih, b_hh);
   Tensor gates = bias.defined() ? call<"aten::addmm", Tensor>(bias, x, t(w_ih), Scalar(1), Scalar(1)) : mm(x, t(w_ih));

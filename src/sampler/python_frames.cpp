@@ -140,7 +140,7 @@ void Python::find(Header& header) {
   frame_bytes_ = last + size_t{8} - first;
   code_bytes_ =
       std::max({layout_.code.first_line, layout_.code.file, layout_.code.name, layout_.code.lines}) + size_t{8};
-  if (!layout_.version || frame_bytes_ > sizeof(PythonStack::Read) || code_bytes_ > kMostCodeBytes) {
+  if (!layout_.version || frame_bytes_ > PythonStack::kMostFrameBytes || code_bytes_ > kMostCodeBytes) {
     header.other_python = found;
     return;
   }
@@ -193,15 +193,28 @@ void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& st
   const auto thread = reinterpret_cast<uint64_t>(state_());
   if (!thread) return;
   uint64_t at = 0;
-  stack.local[0] = {&at, sizeof at};
   stack.remote[0] = {reinterpret_cast<void*>(thread + layout_.thread.newest), sizeof at};
-  const size_t expected = stack.ahead_size;
-  for (size_t i = 0; i < expected; ++i) {
-    stack.local[i + 1] = {&stack.ahead[i], frame_bytes_};
-    stack.remote[i + 1] = {reinterpret_cast<void*>(stack.ahead_at[i] + frame_start_), frame_bytes_};
+  size_t pieces = 0, wanted = 0, planned = 0;
+  for (; planned < stack.ahead_size; ++planned) {
+    const uint64_t begin = stack.ahead_at[planned] + frame_start_;
+    iovec& last = stack.remote[pieces];
+    const auto old = reinterpret_cast<uint64_t>(last.iov_base);
+    const uint64_t low = std::min(begin, old), high = std::max(begin + frame_bytes_, old + last.iov_len);
+    const bool joins = pieces && high - low <= last.iov_len + PythonStack::kGap;
+    const size_t more = joins ? high - low - last.iov_len : frame_bytes_;
+    if (wanted + more > sizeof stack.ahead) break;
+    wanted += more;
+    if (joins) last = {reinterpret_cast<void*>(low), high - low};
+    else stack.remote[++pieces] = {reinterpret_cast<void*>(begin), frame_bytes_};
+    stack.piece[planned] = static_cast<uint16_t>(pieces);
   }
-  const ssize_t bytes = process_vm_readv(this_process, stack.local, expected + 1, stack.remote, expected + 1, 0);
-  const size_t have = bytes < 8 ? 0 : (static_cast<size_t>(bytes) - 8) / frame_bytes_;
+  stack.piece_start[1] = 0;
+  for (size_t i = 1; i <= pieces; ++i) stack.piece_start[i + 1] = stack.piece_start[i] + stack.remote[i].iov_len;
+  const iovec local[] = {{&at, sizeof at}, {stack.ahead, wanted}};
+  const ssize_t bytes = process_vm_readv(this_process, local, 2, stack.remote, pieces + 1, 0);
+  size_t have = 0;
+  while (bytes >= 8 && have < planned && stack.piece_start[stack.piece[have] + 1] <= static_cast<size_t>(bytes) - 8)
+    ++have;
   stack.ahead_size = 0;
   if (bytes < 8) return;
 
@@ -212,18 +225,20 @@ void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& st
   }
   size_t next = 0, visited = 0;
   while (at && stack.size < PythonStack::kMost && visited < PythonStack::kMost) {
-    PythonStack::Read f;
+    std::byte f[PythonStack::kMostFrameBytes];
     size_t found = next;
     while (found < have && stack.ahead_at[found] != at) ++found;
     if (found < have) {
-      f = stack.ahead[found];
+      const uint16_t piece = stack.piece[found];
+      const size_t inside = at + frame_start_ - reinterpret_cast<uint64_t>(stack.remote[piece].iov_base);
+      memcpy(f, stack.ahead + stack.piece_start[piece] + inside, frame_bytes_);
       next = found + 1;
-    } else if (!copy(at + frame_start_, &f, frame_bytes_)) {
+    } else if (!copy(at + frame_start_, f, frame_bytes_)) {
       break;
     }
     stack.visited[visited++] = at;
-    auto field = [&](uint16_t offset) { return value_at<uint64_t>(f.bytes, offset - frame_start_); };
-    const auto owner = static_cast<uint8_t>(f.bytes[layout_.frame.owner - frame_start_]);
+    auto field = [&](uint16_t offset) { return value_at<uint64_t>(f, offset - frame_start_); };
+    const auto owner = static_cast<uint8_t>(f[layout_.frame.owner - frame_start_]);
     if (layout_.entries == Entries::BelowShims && owner >= 3) {  // of the interpreter itself
       if (stack.size) stack.frames[stack.size - 1].entry = true;
       at = field(layout_.frame.previous);

@@ -49,13 +49,15 @@ struct PythonStack {
   static constexpr size_t kMost = 512;
   PythonFrame frames[kMost];  // innermost first
   size_t size;
-  // Most frames are the last sample's: those are read in one call of the kernel. Here, because stacks may be small.
-  struct Read {
-    std::byte bytes[88];
-  } ahead[kMost];
+  // Most frames are the last sample's: those are read in one call of the kernel, which costs by the piece, so that
+  // neighbours are one. Here, because stacks may be small.
+  static constexpr size_t kMostFrameBytes = 88, kGap = 512;
+  std::byte ahead[kMost * kMostFrameBytes];
   uint64_t ahead_at[kMost], visited[kMost];
+  uint16_t piece[kMost];
   size_t ahead_size;
-  iovec local[kMost + 1], remote[kMost + 1];
+  size_t piece_start[kMost + 2];  // in `ahead`; pieces count from 1
+  iovec remote[kMost + 1];
 };
 
 class Python {

@@ -90,6 +90,7 @@ FC_THREAD_LOCAL struct {
   uint64_t system;   // the thread's system time at the last tick
   uint32_t unseen;   // ticks since the event's last signal that were the event's to see
   uint32_t quiet;    // ticks that did not find the thread in the kernel
+  uint32_t signals;
 } event;
 
 uint64_t time_of(clockid_t clock) {
@@ -163,7 +164,10 @@ uint32_t add_stack(Scratch& s, size_t frames) {
   return node;
 }
 
-void take(const ucontext_t& context, uint32_t ticks, uint64_t start) {
+constexpr uint32_t kMeasured = 16;  // one in so many of an event's signals reads the clock: that is a system call
+
+// `start`: the time when the signal came, or 0. `like`: how many samples its duration stands for.
+void take(const ucontext_t& context, uint32_t ticks, uint64_t start, uint32_t like) {
   if (!scratch) {
     void* mapped = mmap(nullptr, sizeof(Scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) {
@@ -197,7 +201,7 @@ void take(const ucontext_t& context, uint32_t ticks, uint64_t start) {
   }
   ++h.samples;
   h.cut += !complete;
-  h.handler_ns += now() - start;
+  if (start) h.handler_ns += (now() - start) * like;
 }
 
 // Periods that have passed and that no sample stands for yet.
@@ -209,7 +213,7 @@ uint32_t not_counted(uint64_t time) {
 }
 
 // How many periods a signal of the event stands for. What ticks have not found in the kernel after this long, because
-// others took the processor at each, counts here.
+// others took the processor at each, counts here. `time` may be 0: not known.
 uint32_t at_event(uint64_t time) {
   constexpr uint64_t kLongest = 32'000'000;
   if (event.file < 0) return 0;  // it was blocked until now
@@ -265,7 +269,7 @@ void start_event(uint64_t time) {
   const int file = fcntl(made, F_DUPFD_CLOEXEC, kFirstFile);
   close(made);
   f_owner_ex self = {F_OWNER_TID, static_cast<pid_t>(syscall(SYS_gettid))};
-  event = {file, !what.exclude_kernel, static_cast<bool>(what.sigtrap), false, 0, time, system_time(), 0, 0};
+  event = {file, !what.exclude_kernel, static_cast<bool>(what.sigtrap), false, 0, time, system_time(), 0, 0, 0};
   const auto signals = [&] {
     return event.traps || (fcntl(file, F_SETSIG, kSignal) == 0 && fcntl(file, F_SETOWN_EX, &self) == 0 &&
                            fcntl(file, F_SETFL, O_ASYNC) == 0);
@@ -322,12 +326,13 @@ void on_signal(int number, siginfo_t* info, void* context) {
   const bool from_timer = number == kSignal && info->si_code == SI_TIMER && info->si_value.sival_ptr == &store;
   if (!from_timer && !from_event(number, *info)) return hand_on(number, info, context);
   const int kept = errno;
-  const uint64_t time = now();
+  const bool always = from_timer || event.inside;
+  const uint64_t time = always || event.signals++ % kMeasured == 0 ? now() : 0;
   const auto seen = static_cast<uint32_t>(from_timer && info->si_overrun > 0 ? 1 + info->si_overrun : 1);
   const uint32_t ticks = from_timer ? at_tick(time, seen) : at_event(time);
   if (ticks && !busy) {
     busy = true;
-    take(*static_cast<ucontext_t*>(context), ticks, time);
+    take(*static_cast<ucontext_t*>(context), ticks, time, always ? 1 : kMeasured);
     busy = false;
   } else {
     store.header().lost += ticks;
