@@ -139,6 +139,22 @@ bad("nll_loss backward of another target", "ValueError|RuntimeError", (), lambda
 refuses("nll_loss backward of another gradient", "RuntimeError", "grad_output", lambda t: nll(t, t.ones(3, 5), grad=t.ones(2), reduction=0))
 refuses("nll_loss backward of no total", "RuntimeError", (), lambda t: nll(t, t.ones(3, 5), total=t.ones(0)))
 refuses("nll_loss backward reduced otherwise", "RuntimeError", "reduction", lambda t: nll(t, t.ones(3, 5), reduction=7))
+
+
+def cross_entropy_gradient(t, **given):
+    """The gradient of cross_entropy of rows, with some of its arguments replaced."""
+    fit = {"grad": t.ones(()), "self": t.ones(3, 5), "target": i0(t), "weight": None, "reduction": 1, "ignore": -100, "total": t.ones(()), "terms": t.ones(3, 2)}
+    return t.ops.facula.cross_entropy_rows_backward(*{**fit, **given}.values())
+
+
+for name, given in {
+    "terms of other rows": lambda t: {"terms": t.ones(2, 2)}, "terms of another type": lambda t: {"terms": t.ones(3, 2).double()}, "no terms": lambda t: {"terms": t.ones(0)},
+    "terms that do not lie side by side": lambda t: {"terms": t.ones(2, 3).t()}, "integers": lambda t: {"self": t.ones(3, 5).int()}, "half types": lambda t: {"self": t.ones(3, 5).half()},
+    "no classes": lambda t: {"self": t.ones(3, 0)}, "pictures": lambda t: {"self": t.ones(3, 5, 2)}, "another gradient": lambda t: {"grad": t.ones(2), "reduction": 0}, "a wide gradient": lambda t: {"grad": t.ones(()).double()},
+    "no total": lambda t: {"total": t.ones(0)}, "other targets": lambda t: {"target": t.zeros(7, dtype=t.int64)}, "other weights": lambda t: {"weight": t.ones(4)},
+    "a class that is none": lambda t: {"target": t.tensor([0, 5, 1])}, "another reduction": lambda t: {"reduction": 7},
+}.items():
+    refuses(f"cross_entropy_rows backward of {name}", "RuntimeError|ValueError|IndexError", (), lambda t, g=given: cross_entropy_gradient(t, **g(t)))
 for size in ((), (2,), (1, 3), (3, 3)):
     refuses(f"softmax backward of a gradient {list(size)}", "RuntimeError|IndexError", (),
             lambda t, s=size: op(t, "_softmax_backward_data", t.ones(s), t.ones(2, 3), 1, t.float32))

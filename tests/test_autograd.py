@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Autograd from Python: graphs, hooks, views and in-place writes, custom functions, modes, threads."""
+import functools
 import gc
+import itertools
 import threading
 import weakref
 
@@ -182,6 +184,81 @@ def test_a_gradient_that_nobody_sees_is_overwritten():
         y = torch.randn(5, 6, dtype=dtype, requires_grad=True)
         (y.log_softmax(dim) * 2).sum().backward()
         assert torch.allclose(y.grad, 2 - y.detach().softmax(dim) * 2 * y.shape[dim], atol=0.1 if dtype is torch.bfloat16 else 1e-6)
+
+
+def test_cross_entropy_keeps_two_numbers_of_each_row():
+    """Nothing as large as the logits is written in forward, and in backward only their gradient."""
+    import facula as torch
+
+    F = torch.nn.functional
+    x = torch.randn(30, 4000, requires_grad=True)
+    target, weight, size = torch.arange(30), torch.rand(4000), x.numel() * 4
+    target[3] = -100
+
+    def taken():
+        return torch.backends.memory_stats("cpu")["total"]
+
+    before = taken()
+    loss = F.cross_entropy(x, target)
+    assert (taken() - before) // size == 0
+    loss.backward()
+    assert (taken() - before) // size == 1
+    for dtype, reduction, weights in itertools.product((torch.float32, torch.float64), ("mean", "sum", "none"), (None, weight)):
+        y = (x.detach() * 9 + 1000).to(dtype).requires_grad_()
+        w = None if weights is None else weights.to(dtype)
+        one = F.cross_entropy(y, target, w, reduction=reduction)
+        two = F.nll_loss(y.log_softmax(1), target, w, reduction=reduction)
+        assert torch.equal(one, two)
+        given = torch.rand_like(one)
+        torch.testing.assert_close(*(torch.autograd.grad(loss, y, given)[0] for loss in (one, two)), rtol=1e-6, atol=1e-9)
+    y = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+    few = torch.tensor([1, -100, 0, 4])
+    for reduction in ("mean", "sum", "none"):
+        loss_of = functools.partial(F.cross_entropy, target=few, reduction=reduction, weight=weight[:5].double())
+        assert torch.autograd.gradcheck(loss_of, y) and torch.autograd.gradgradcheck(loss_of, y)
+    with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+        F.cross_entropy(y, few.abs().clamp(max=4) + 1)
+
+
+def write_through_a_storage(torch, x):
+    x.untyped_storage().copy_(x.detach().clone().zero_().untyped_storage())
+
+
+@pytest.mark.parametrize("write", [
+    lambda torch, x: x.zero_(), lambda torch, x: x.view(-1)[::2].fill_(3), lambda torch, x: x.data.mul_(2), lambda torch, x: x.numpy().fill(1),
+    lambda torch, x: x.set_(x.clone()), lambda torch, x: x.share_memory_().zero_(), lambda torch, x: x.resize_(7, 11).fill_(1),
+    lambda torch, x: torch.add(x, 1, out=x), lambda torch, x: torch.from_dlpack(x).fill_(5), lambda torch, x: torch._foreach_mul_([x], 0), write_through_a_storage,
+])  # fmt: skip
+def test_logits_may_be_overwritten_after_the_loss(torch, write):
+    """PyTorch keeps the logarithms of the probabilities, so a program may; we keep the logits, and copy them before they change."""
+    F = torch.nn.functional
+    x, target = torch.randn(3, 5, requires_grad=True), torch.tensor([1, 0, 4])
+    expected = torch.autograd.grad(F.nll_loss(x.log_softmax(1), target), x)[0]
+    for _ in range(2):
+        logits = x * 1
+        loss, again = F.cross_entropy(logits, target), F.cross_entropy(logits, target)
+        with torch.no_grad():
+            write(torch, logits.detach())
+        for got in (loss, again):
+            torch.testing.assert_close(torch.autograd.grad(got, x, retain_graph=True)[0], expected, rtol=1e-6, atol=1e-7)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        logits = x * 1
+        loss = F.cross_entropy(logits, target)
+    with torch.no_grad():
+        write(torch, logits.detach())
+    torch.testing.assert_close(torch.autograd.grad(loss, x)[0], expected, rtol=1e-6, atol=1e-7)
+
+
+def test_overwritten_logits_have_their_own_history(torch):
+    """An overwritten tensor's gradient is that of what it holds now; the loss before it has the one before."""
+    F = torch.nn.functional
+    x, target = torch.randn(3, 5, requires_grad=True), torch.tensor([1, 0, 4])
+    logits = x * 3
+    loss = F.cross_entropy(logits, target)
+    logits.mul_(2)
+    both = loss + F.cross_entropy(logits, target)
+    expected = sum(torch.autograd.grad(F.nll_loss((x * k).log_softmax(1), target), x)[0] for k in (3, 6))
+    torch.testing.assert_close(torch.autograd.grad(both, x, create_graph=True)[0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_memory_of_others_is_no_gradient_to_write_to():

@@ -30,15 +30,26 @@ class Storage : public RefCounted {
   bool read_only() const { return read_only_; }  // operators refuse to write to it (dispatch/checks.h)
   // False for memory that others own, and for memory that was lent.
   bool resizable() const { return allocator_ != nullptr && !lent(); }
-  void resize(size_t bytes);                                         // keeps what fits
-  void lend() { __atomic_store_n(&lent_, true, __ATOMIC_RELEASE); }  // from now on the memory stays where it is
+  void resize(size_t bytes);  // keeps what fits
+  void lend() {               // from now on the memory stays where it is
+    about_to_change();
+    __atomic_store_n(&lent_, true, __ATOMIC_RELEASE);
+  }
   bool lent() const { return __atomic_load_n(&lent_, __ATOMIC_ACQUIRE); }
   const Block& block() const { return block_; }
   // Puts other memory of the same size in the place of the storage's own, which it returns; not resizable from then on.
   Block exchange(Block block);
 
+  // Whoever may write to the memory says so first: those who keep its bytes (core/kept.h) then get a copy of them.
+  void about_to_change() {
+    if (__atomic_load_n(&kept_, __ATOMIC_ACQUIRE)) [[unlikely]]
+      hand_out_copy();
+  }
+
  private:
+  friend class KeptTensor;
   void tell_free() const noexcept;
+  void hand_out_copy();
   Block block_;
   size_t bytes_;
   Allocator* allocator_;
@@ -46,6 +57,7 @@ class Storage : public RefCounted {
   Device device_;
   bool read_only_;
   bool lent_ = false;
+  bool kept_ = false;
 };
 
 }  // namespace fc

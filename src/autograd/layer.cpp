@@ -75,7 +75,7 @@ class OpNode final : public Node {
           GradMode off(false);
           saved_[k].tensor = SavedTensor(clone(a.tensor()), false);
         } else {
-          saved_[k].tensor = SavedTensor(a.tensor(), false);
+          saved_[k].tensor = SavedTensor(a.tensor(), false, s.may_change);
         }
       } else if (a.is_tensor_list()) {
         for (const Tensor& t : a.tensors()) saved_[k].list.emplace_back(t, false);

@@ -4,6 +4,8 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "core/error.h"
+#include "core/kept.h"
+#include "define/calls.h"
 #include "dispatch/snapshot.h"
 
 namespace fc::autograd {
@@ -14,9 +16,19 @@ struct Packed final : RefCounted {
   Ref<RefCounted> content;
   Edge edge;  // of an input: where its gradient goes
 };
+struct Kept final : RefCounted {
+  explicit Kept(const Tensor& t) : bytes(make_ref<KeptTensor>(t)) {}
+  Ref<KeptTensor> bytes;
+  Edge edge;
+};
 void set_made_by(const Tensor& t, Ref<Node> node, uint32_t nr) {
   make_meta(t).set_fn(std::move(node), nr);
   t.impl().set_layer(layer::Autograd, true);
+}
+
+Tensor copied(const Tensor& t) {
+  GradMode off(false);
+  return clone(t);
 }
 
 using Stack = std::vector<Ref<SavedTensorHooks>>;
@@ -51,7 +63,7 @@ std::optional<std::string> disable_saved_tensor_hooks(std::optional<std::string>
   return std::exchange(disabled_because, std::move(because));
 }
 
-SavedTensor::SavedTensor(const Tensor& t, bool is_result) {
+SavedTensor::SavedTensor(const Tensor& t, bool is_result, bool may_change) {
   if (!t.defined()) return;
   FC_CHECK(!t.impl().is_inference() || thread_state().inference_mode,
            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
@@ -69,9 +81,14 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result) {
   if (hook_stack) {
     auto packed = make_ref<Packed>();
     packed->hooks = hook_stack->back();  // its own: packing may leave the mode, and enter others
-    packed->content = packed->hooks->pack(shallow_copy(t, true));
+    packed->content = packed->hooks->pack(may_change ? copied(t) : shallow_copy(t, true));
     if (!is_result && requires_grad(t)) packed->edge = gradient_edge(t);
     packed_ = std::move(packed);
+    data_.reset();
+  } else if (may_change) {
+    auto kept = make_ref<Kept>(KeptTensor::can_keep(t) ? t : copied(t));
+    if (requires_grad(t)) kept->edge = gradient_edge(t);
+    kept_ = std::move(kept);
     data_.reset();
   }
 }
@@ -84,6 +101,12 @@ Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
     if (!own && !p.edge) return t;
     t = shallow_copy(t, true);
     set_made_by(t, own ? owner : p.edge.node, own ? output_nr_ : p.edge.nr);
+    return t;
+  }
+  if (kept_) {
+    auto& k = static_cast<Kept&>(*kept_);
+    Tensor t = k.bytes->read();
+    if (k.edge) set_made_by(t, k.edge.node, k.edge.nr);
     return t;
   }
   if (!data_.defined()) return {};

@@ -39,6 +39,7 @@ Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator,
 
 void Storage::resize(size_t bytes) {
   FC_CHECK(resizable(), "Trying to resize storage that is not resizable");
+  about_to_change();
   Block fresh = allocator_->allocate(bytes, device_);
   if (size_t keep = std::min(bytes, bytes_)) copy_bytes(fresh.data, device_, block_.data, device_, keep);
   if (watched(EventKind::Free)) tell_free();
@@ -49,6 +50,7 @@ void Storage::resize(size_t bytes) {
 }
 
 Block Storage::exchange(Block block) {
+  about_to_change();
   if (watched(EventKind::Free)) tell_free();
   std::swap(block, block_);
   allocator_ = nullptr;

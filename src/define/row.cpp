@@ -162,6 +162,10 @@ std::unique_ptr<GradRule> make_rule(const Schema& schema, const char* saves, Gra
     size_t colon = item.find(':');
     std::string_view what = item.substr(0, colon);
     GradRule::Save save;
+    if (what.ends_with('~')) {
+      save.may_change = true;
+      what.remove_suffix(1);
+    }
     if (what.starts_with("result")) {
       save.result = static_cast<int8_t>(what.size() > 6 ? what[6] - '0' : 0);
     } else {

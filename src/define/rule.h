@@ -5,7 +5,8 @@
 // formula for `mul` is just g * other.
 //
 // saves: names of parameters and "result", "result1" …, separated by spaces; "other:self" saves `other` only when
-// `self` needs a gradient. Sizes, type and device of inputs are known without saving.
+// `self` needs a gradient. "self~" is a parameter that programs may overwrite afterwards (it is copied then); otherwise
+// that is an error when the backward reads it. Sizes, type and device of inputs are known without saving.
 #pragma once
 #include <memory>
 #include <vector>
@@ -38,6 +39,7 @@ struct GradRule {
   struct Save {
     int8_t arg = -1;               // schema position, or
     int8_t result = -1;            // result number
+    bool may_change = false;       // the program may overwrite the argument
     uint64_t when = ~uint64_t{0};  // bits of arguments: save if any of these needs a gradient
   };
   GradFormula formula = nullptr;

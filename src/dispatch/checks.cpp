@@ -50,6 +50,7 @@ void check_writable(const char* op, const Tensor& t) {
   FC_CHECK(!t.impl().storage()->read_only(), op,
            ": cannot write to this tensor: its memory is read-only (of a NumPy array, buffer or DLPack tensor that is "
            "not writable). clone() the tensor first.");
+  t.impl().storage()->about_to_change();
 }
 
 void check_written_once(const char* op, const Tensor& out) {

@@ -30,7 +30,8 @@ void install_device_layer();
 // call from outside: what a kernel hands on was looked at. An out= that must be resized is looked at again where that
 // is done.
 void check_writes(const Operator& op, const Arg* args);
-void check_writable(const char* op, const Tensor& t);  // not in read-only memory
+// Not in read-only memory. Those who keep its bytes get a copy.
+void check_writable(const char* op, const Tensor& t);
 // Throws if several elements of `out` are one place in memory.
 void check_written_once(const char* op, const Tensor& out);
 // Throws if writing `out` disturbs reading `in`. Exactly the same elements in the same order is fine.

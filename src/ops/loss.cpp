@@ -16,6 +16,7 @@ namespace fc {
 namespace {
 
 using Pair = std::tuple<Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 Tensor reduce_loss(const Tensor& loss, int64_t reduction) {
   FC_CHECK(reduction >= 0 && reduction <= 2, "loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
@@ -114,6 +115,52 @@ Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weigh
                          : nll_loss2d(self, target, weight, reduction, ignore_index);
 }
 
+// Cross-entropy of rows: log_softmax and nll_loss in one, which keeps two numbers of each row for the gradient.
+Three rows_meta(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t) {
+  const ClassShape s = check_cross_entropy_rows(self, target, weight, reduction);
+  auto [loss, total] = nll_meta(self, target, weight, reduction, 0);
+  return {loss, total, empty_tensor(Dims{s.n, 2}, self.dtype(), self.device())};
+}
+Three rows_decomposition(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                         int64_t ignore_index) {
+  check_cross_entropy_rows(self, target, weight, reduction);
+  const Tensor top = amax(self, Dims{1}, true), less = log(sum(exp(sub(self, top)), Dims{1}, true));
+  auto [loss, total] = nll_decomposition(sub(sub(self, top), less), target, weight, reduction, ignore_index);
+  return {loss, total, cat(std::vector{top, less}, 1)};
+}
+Tensor rows_backward_meta(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight,
+                          int64_t reduction, int64_t ignore_index, const Tensor& total_weight, const Tensor&) {
+  return nll_backward_meta(g, self, target, weight, reduction, ignore_index, total_weight);
+}
+Tensor rows_backward_decomposition(const Tensor& g, const Tensor& self, const Tensor& target, const Tensor& weight,
+                                   int64_t reduction, int64_t ignore_index, const Tensor& total_weight,
+                                   const Tensor& terms) {
+  const Tensor logs = sub(sub(self, narrow(terms, 1, 0, 1)), narrow(terms, 1, 1, 1));
+  const Tensor slopes = nll_backward_decomposition(g, logs, target, weight, reduction, ignore_index, total_weight);
+  return sub(slopes, mul(exp(logs), sum(slopes, Dims{1}, true)));
+}
+void rows_grad(Grad& g) {  // (self, target, weight, reduction, ignore_index)
+  const int64_t reduction = g.arg(3).integer(), ignore_index = g.arg(4).integer();
+  if (!grad_enabled()) {
+    g.set(0, call<"facula::cross_entropy_rows_backward", Tensor>(g.out(), g.in(0), g.in(1), g.in(2), reduction,
+                                                                 ignore_index, g.result(1), g.result(2)));
+    return;
+  }
+  // With a graph of its own the gradient goes through operators that have derivatives.
+  const Tensor logs = call<"aten::_log_softmax", Tensor>(g.in(0), 1, false);
+  const Tensor slopes =
+      call<"aten::nll_loss_backward", Tensor>(g.out(), logs, g.in(1), g.in(2), reduction, ignore_index, g.result(1));
+  g.set(0, call<"aten::_log_softmax_backward_data", Tensor>(slopes, logs, 1, g.dtype(0)));
+}
+// Whether the call may be one operator that no other layer has to know: plain tensors on the CPU.
+bool may_fuse_rows(const Tensor& self, const Tensor& target, const Tensor& weight) {
+  constexpr LayerSet kSeen = layer::Python | layer::Route | layer::Sparse | layer::Trace;
+  auto plain = [](const Tensor& t) { return t.device().is_cpu() && !(t.impl().layers() & kSeen); };
+  return self.dim() == 2 && self.size(1) > 0 && (self.dtype() == DType::Float32 || self.dtype() == DType::Float64) &&
+         plain(self) && plain(target) && (!weight.defined() || plain(weight)) && !(thread_state().include & kSeen) &&
+         !(process_layers() & kSeen);
+}
+
 Tensor per_class(const Tensor& weight, const Tensor& self) {
   if (self.dim() < 2) return weight;
   Dims sizes(static_cast<size_t>(self.dim()), 1);
@@ -146,6 +193,8 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor
   }
   FC_CHECK(smoothing >= 0 && smoothing <= 1,
            "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
+  if (smoothing == 0 && may_fuse_rows(self, target, weight))
+    return std::get<0>(call<"facula::cross_entropy_rows", Three>(self, target, weight, reduction, ignore_index));
   const int64_t dim = self.dim() == 1 ? 0 : 1;
   Tensor logs = call<"aten::log_softmax.int", Tensor>(self, dim, std::optional<DType>());
   Tensor nll = call<"aten::nll_loss_nd", Tensor>(logs, target, weight, reduction, ignore_index);
@@ -402,6 +451,22 @@ constexpr OpDef defs[] = {
      .saves = "target weight reduction ignore_index",
      .grad = nll_backward_grad<"aten::nll_loss2d_forward">,
      .hidden = true},
+    {.schema = "facula::cross_entropy_rows(" NLL
+               ", int reduction, int ignore_index) -> (Tensor output, Tensor total_weight, Tensor terms)",
+     .meta = kernel<&rows_meta>(),
+     .decomposition = kernel<&rows_decomposition>(),
+     .saves = "self~ target weight reduction ignore_index result1 result2",
+     .grad = rows_grad,
+     .differentiable_results = 1,
+     .hidden = true,
+     .flops = element_flops<4>},
+    {.schema = "facula::cross_entropy_rows_backward(Tensor grad_output, " NLL
+               ", int reduction, int ignore_index, Tensor total_weight, Tensor terms) -> Tensor",
+     .meta = kernel<&rows_backward_meta>(),
+     .decomposition = kernel<&rows_backward_decomposition>(),
+     .differentiable = false,
+     .hidden = true,
+     .flops = element_flops<4>},
     {.schema = "nll_loss(" NLL "=None, int reduction=1, int ignore_index=-100) -> Tensor",
      .composite = kernel<&nll_loss>(),
      .autocast = Autocast::Float32,

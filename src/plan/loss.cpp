@@ -30,4 +30,11 @@ ClassShape check_nll(const Tensor& self, const Tensor& target, const Tensor& wei
   return r;
 }
 
+ClassShape check_cross_entropy_rows(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
+  FC_CHECK(self.dim() == 2 && self.size(1) > 0 && (self.dtype() == DType::Float32 || self.dtype() == DType::Float64),
+           "cross_entropy_rows: expected float32 or float64 logits of shape [N, C], got ", info(self.dtype()).name, " ",
+           self.sizes());
+  return check_nll(self, target, weight, reduction);
+}
+
 }  // namespace fc

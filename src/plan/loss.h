@@ -13,5 +13,7 @@ struct ClassShape {
 };
 // Throws PyTorch's errors where shapes, types or the class weights do not fit.
 ClassShape check_nll(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
+// The same for rows of logits, which must be float32 or float64, [N, C] with at least one class.
+ClassShape check_cross_entropy_rows(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
 
 }  // namespace fc

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nll_loss and its gradient, and mse_loss in one pass. Totals run in double, in the order of the targets or of blocks.
+// nll_loss, cross_entropy of rows and their gradients, and mse_loss in one pass. Totals run in double, in the order of
+// the targets or of blocks.
 #include "plan/loss.h"
 
 #include "backends/cpu/register.h"
@@ -35,46 +36,53 @@ void check_type(const Tensor& self) {
 
 Tensor wide(const Tensor& t, DType type) { return t.defined() ? contiguous(to_dtype(t, type)) : t; }
 
-template <class T>
-void forward(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t ignore_index,
-             T* each, double& total, double& total_weight) {
-  const T* values = x.data_as<T>();
-  const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
-  each_target(target, s, ignore_index, [&](int64_t i, int64_t c, int64_t at) {
-    T scale = w ? w[c] : T(1), loss = -scale * values[at];
-    if (each) each[i] = loss;
-    total += static_cast<double>(loss);
-    total_weight += static_cast<double>(scale);
-  });
-}
-
-std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
-                                       int64_t reduction, int64_t ignore_index) {
-  const ClassShape s = check_nll(self, target, weight, reduction);
-  check_type(self);
+// (loss, total weight) of the logarithms of probabilities that log_of<T>() says: of (index of the target, index of the
+// element).
+template <class LogOf>
+std::tuple<Tensor, Tensor> reduced(const Tensor& self, const Tensor& target, const Tensor& weight, const ClassShape& s,
+                                   int64_t reduction, int64_t ignore_index, const LogOf& log_of) {
   const DType type = compute_type(self.dtype());
-  Tensor x = wide(self, type), t = wide(target, DType::Int64), w = wide(weight, type);
+  const Tensor t = wide(target, DType::Int64), w = wide(weight, type);
   Tensor each =
       reduction == kReduceNone ? zeros(self.dim() > 1 ? Dims(target.sizes()) : Dims{}, type, Device{}) : Tensor();
   double total = 0, total_weight = 0;
-  if (type == DType::Float64)
-    forward(x, t, w, s, ignore_index, each.defined() ? each.data_as<double>() : nullptr, total, total_weight);
-  else forward(x, t, w, s, ignore_index, each.defined() ? each.data_as<float>() : nullptr, total, total_weight);
+  auto add_up = [&]<class T>(T*) {
+    const auto log = log_of.template operator()<T>();
+    const T* weights = w.defined() ? w.data_as<T>() : nullptr;
+    T* losses = each.defined() ? each.data_as<T>() : nullptr;
+    each_target(t, s, ignore_index, [&](int64_t i, int64_t c, int64_t at) {
+      const T scale = weights ? weights[c] : T(1), loss = -scale * log(i, at);
+      if (losses) losses[i] = loss;
+      total += static_cast<double>(loss);
+      total_weight += static_cast<double>(scale);
+    });
+  };
+  if (type == DType::Float64) add_up(static_cast<double*>(nullptr));
+  else add_up(static_cast<float*>(nullptr));
   Tensor result = each.defined()
                       ? to_dtype(each, self.dtype())
                       : full({}, reduction == kReduceMean ? total / total_weight : total, self.dtype(), Device{});
   return {result, full({}, each.defined() ? 0.0 : total_weight, self.dtype(), Device{})};
 }
 
-template <class T>
-void backward(const Tensor& g, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t reduction,
-              int64_t ignore_index, double total_weight, const Tensor& dx) {
+std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                       int64_t reduction, int64_t ignore_index) {
+  const ClassShape s = check_nll(self, target, weight, reduction);
+  check_type(self);
+  const Tensor x = wide(self, compute_type(self.dtype()));
+  return reduced(self, target, weight, s, reduction, ignore_index,
+                 [&]<class T>() { return [values = x.data_as<T>()](int64_t, int64_t at) { return values[at]; }; });
+}
+
+// f(index of the target, index of its element, gradient of its logarithm) of every target that is not ignored.
+template <class T, class F>
+void each_slope(const Tensor& g, const Tensor& target, const Tensor& weight, const ClassShape& s, int64_t reduction,
+                int64_t ignore_index, double total_weight, const F& f) {
   const T* grad = g.data_as<T>();
   const T* w = weight.defined() ? weight.data_as<T>() : nullptr;
-  T* out = dx.data_as<T>();
   const T scale = reduction == kReduceMean ? static_cast<T>(1 / total_weight) : T(1);
   each_target(target, s, ignore_index, [&](int64_t i, int64_t c, int64_t at) {
-    out[at] = -(w ? w[c] : T(1)) * scale * grad[reduction == kReduceNone ? i : 0];
+    f(i, at, -(w ? w[c] : T(1)) * scale * grad[reduction == kReduceNone ? i : 0]);
   });
 }
 
@@ -88,9 +96,64 @@ Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target
   Tensor g = wide(grad, type), t = wide(target, DType::Int64), w = wide(weight, type),
          dx = zeros(self.sizes(), type, Device{});
   const double total = call<"aten::_local_scalar_dense", Scalar>(total_weight).to_double();
-  if (type == DType::Float64) backward<double>(g, t, w, s, reduction, ignore_index, total, dx);
-  else backward<float>(g, t, w, s, reduction, ignore_index, total, dx);
+  auto write = [&]<class T>(T* out) {
+    each_slope<T>(g, t, w, s, reduction, ignore_index, total, [&](int64_t, int64_t at, T slope) { out[at] = slope; });
+  };
+  if (type == DType::Float64) write(dx.data_as<double>());
+  else write(dx.data_as<float>());
   return to_dtype(dx, self.dtype());
+}
+
+// Cross-entropy of rows of logits. What log_softmax would subtract from a row is kept for the gradient instead of what
+// it would return: nothing as large as the logits is written.
+template <class F>
+void each_row(const Tensor& logits, const F& f) {
+  const int64_t classes = logits.size(1), row = classes * static_cast<int64_t>(item_size(logits.dtype()));
+  parallel_for(0, logits.size(0), std::max<int64_t>(2048 / classes, 1), [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) f(i, logits.data_as<char>() + i * row, classes);
+  });
+}
+
+std::tuple<Tensor, Tensor, Tensor> cross_entropy_rows(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                                      int64_t reduction, int64_t ignore_index) {
+  const ClassShape s = check_cross_entropy_rows(self, target, weight, reduction);
+  const Tensor x = contiguous(self), terms = empty_tensor(Dims{s.n, 2}, self.dtype(), Device{});
+  const RowKernels& k = row_kernels(self.dtype());
+  each_row(x, [&](int64_t i, const char* logits, int64_t n) {
+    k.softmax_terms(logits, terms.data_as<char>() + 2 * i * static_cast<int64_t>(item_size(self.dtype())), 1, n);
+  });
+  auto [loss, total] = reduced(self, target, weight, s, reduction, ignore_index, [&]<class T>() {
+    return [values = x.data_as<T>(), term = terms.data_as<T>()](int64_t i, int64_t at) {
+      return values[at] - term[2 * i] - term[2 * i + 1];
+    };
+  });
+  return {loss, total, terms};
+}
+
+Tensor cross_entropy_rows_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                                   int64_t reduction, int64_t ignore_index, const Tensor& total_weight,
+                                   const Tensor& terms) {
+  const ClassShape s = check_cross_entropy_rows(self, target, weight, reduction);
+  FC_CHECK(grad.numel() == (reduction == kReduceNone ? target.numel() : 1) && grad.dtype() == self.dtype(),
+           "cross_entropy backward: grad_output is ", info(grad.dtype()).name, grad.sizes(), ", the loss is not");
+  FC_CHECK(terms.dtype() == self.dtype() && Dims::same(terms.sizes(), Dims{s.n, 2}) && terms.is_contiguous(),
+           "cross_entropy backward: the terms are not those of these logits");
+  const Tensor g = contiguous(grad), t = wide(target, DType::Int64), w = wide(weight, self.dtype());
+  const Tensor x = contiguous(self), dx = empty_tensor(x.sizes(), x.dtype(), Device{});
+  const double total = call<"aten::_local_scalar_dense", Scalar>(total_weight).to_double();
+  const RowKernels& k = row_kernels(x.dtype());
+  auto write = [&]<class T>(T* out) {
+    const Tensor slopes = zeros(Dims{s.n}, x.dtype(), Device{});
+    T* slope = slopes.data_as<T>();
+    each_slope<T>(g, t, w, s, reduction, ignore_index, total, [&](int64_t i, int64_t, T d) { slope[i] = d; });
+    each_row(x, [&](int64_t i, const char* logits, int64_t n) {
+      k.scaled_softmax(logits, out + i * n, n, terms.data_as<T>() + 2 * i, -static_cast<double>(slope[i]));
+    });
+    each_target(t, s, ignore_index, [&](int64_t i, int64_t, int64_t at) { out[at] += slope[i]; });
+  };
+  if (x.dtype() == DType::Float64) write(dx.data_as<double>());
+  else write(dx.data_as<float>());
+  return dx;
 }
 
 // Dense tensors that lie alike are read once; anything else goes the general way, through operators.
@@ -133,6 +196,8 @@ void register_loss() {
     set_cpu_kernel(op, kernel<&nll_forward>());
   for (const char* op : {"aten::nll_loss_backward", "aten::nll_loss2d_backward"})
     set_cpu_kernel(op, kernel<&nll_backward>());
+  set_cpu_kernel("facula::cross_entropy_rows", kernel<&cross_entropy_rows>());
+  set_cpu_kernel("facula::cross_entropy_rows_backward", kernel<&cross_entropy_rows_backward>());
 }
 
 }  // namespace fc::cpu

@@ -3,10 +3,14 @@
 
 #if FC_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include <cstdint>
 #include <cstdlib>
 #include <list>
 #include <memory>
@@ -350,27 +354,42 @@ bool build(ProductPrimitive& p, const ProductGeometry& g, DType type, double bet
 
 constexpr double kPacked = 1 << 22;  // multiplications: from here on dnnl_sgemm packs hundreds of kilobytes
 
+constexpr size_t kRoom = 8 << 20;  // bytes: what kColumnsAtOnce of backends/cpu/matmul.cpp need
+constexpr int kMoves = 4;          // before pages are given back
 // dnnl_sgemm asks the C library for room to pack blocks in and gives it back, in every call. Between calls the room is
 // kept here: otherwise small blocks of the program settle in it, the next call finds it too small, and a heap of 15 MB
-// grows to more than 100.
+// grows to more than 100. What an aligned allocation cuts off may settle there all the same; then the room moves, and
+// the pages that it leaves behind are given back from time to time.
+struct Room {
+  void* memory = nullptr;
+  uintptr_t last = 0;
+  int moves = 0;
+  void leave() {
+    last = reinterpret_cast<uintptr_t>(memory);
+    std::free(std::exchange(memory, nullptr));
+  }
+  void enter() {
+    memory = std::malloc(kRoom);
+    if (last == 0 || last == reinterpret_cast<uintptr_t>(memory)) return;
+#if defined(__GLIBC__)
+    if (++moves % kMoves == 0) malloc_trim(kRoom);
+#endif
+  }
+  ~Room() { std::free(memory); }
+};
+
 class PackingRoom {
  public:
   explicit PackingRoom(bool needed) : needed_(needed) {
-    if (needed) room.swap_for(nullptr);
+    if (needed) room.leave();
   }
   PackingRoom(const PackingRoom&) = delete;
   ~PackingRoom() {
-    if (needed_) room.swap_for(std::malloc(kBytes));
+    if (needed_) room.enter();
   }
 
  private:
-  static constexpr size_t kBytes = 8 << 20;  // what kColumnsAtOnce of backends/cpu/matmul.cpp need
-  struct Room {
-    void* memory;
-    void swap_for(void* other) { std::free(std::exchange(memory, other)); }
-    ~Room() { std::free(memory); }
-  };
-  inline static thread_local Room room{nullptr};
+  inline static thread_local Room room;
   const bool needed_;
 };
 

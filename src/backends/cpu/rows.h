@@ -22,6 +22,11 @@ struct RowKernels {
   void (*logsumexp)(const void* x, void* y, int64_t rows, int64_t n);
   void (*logsumexp_columns)(const void* x, void* y, int64_t n, int64_t stride, int64_t m);
 
+  // What the log_softmax of each row subtracts: terms[2 * row], its largest element, and terms[2 * row + 1], the
+  // logarithm of the sum of exponentials then. y[i] = exp(x[i] - terms[0] - terms[1]) * scale.
+  void (*softmax_terms)(const void* x, void* terms, int64_t rows, int64_t n);
+  void (*scaled_softmax)(const void* x, void* y, int64_t n, const void* terms, double scale);
+
   // The parts of a softmax, for rows that come in pieces: the largest element (NaN does not count); x[i] = exp(x[i] -
   // shift), and their sum.
   double (*largest)(const void* x, int64_t n);

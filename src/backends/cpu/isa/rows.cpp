@@ -132,16 +132,35 @@ double exp_less(void* row, int64_t n, double shift) {
 }
 
 template <class T>
+void softmax_terms(const void* in, void* terms, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* x = static_cast<const T*>(in) + r * n;
+    T* term = static_cast<T*>(terms) + 2 * r;
+    const T top = row_max(x, n);
+    term[0] = top;
+    term[1] = std::log(row_sum<T>(n, [&](int64_t i, auto k) { return exp_of(x + i, k, top); }));
+  }
+}
+template <class T>
+void scaled_softmax(const void* in, void* out, int64_t n, const void* terms, double factor) {
+  const T *x = static_cast<const T*>(in), *term = static_cast<const T*>(terms);
+  T* y = static_cast<T*>(out);
+  const T top = term[0], less = term[1], scale = static_cast<T>(factor);
+  each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, exp<T>(get(x + i, k) - top - less) * scale, k); });
+}
+
+template <class T>
 void softmax(const void* in, void* out, int64_t rows, int64_t n, bool log) {
   for (int64_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(in) + r * n;
     T* y = static_cast<T*>(out) + r * n;
-    const T top = row_max(x, n);
     if (log) {
-      T total = row_sum<T>(n, [&](int64_t i, auto k) { return exp_of(x + i, k, top); });
-      const T less = std::log(total);
+      T terms[2];
+      softmax_terms<T>(x, terms, 1, n);
+      const T top = terms[0], less = terms[1];
       each<T>(n, [&](int64_t i, auto k) { put<T>(y + i, get(x + i, k) - top - less, k); });
     } else {
+      const T top = row_max(x, n);
       T total = row_sum<T>(n, [&](int64_t i, auto k) {
         Vec<T> e = exp_of(x + i, k, top);
         put<T>(y + i, e, k);
@@ -369,10 +388,11 @@ void column_sums(const void* grad, const void* in, int64_t n, int64_t stride, in
 
 template <class T>
 constexpr RowKernels table() {
-  return {softmax<T>,   softmax_backward<T>,  softmax_columns<T>, softmax_columns_backward<T>,
-          logsumexp<T>, logsumexp_columns<T>, largest<T>,         exp_less<T>,
-          moments<T>,   normalise<T>,         pair_sums<T>,       squared_distance<T>,
-          affine<T>,    affine_columns<T>,    column_sums<T>};
+  return {softmax<T>,    softmax_backward<T>,  softmax_columns<T>, softmax_columns_backward<T>,
+          logsumexp<T>,  logsumexp_columns<T>, softmax_terms<T>,   scaled_softmax<T>,
+          largest<T>,    exp_less<T>,          moments<T>,         normalise<T>,
+          pair_sums<T>,  squared_distance<T>,  affine<T>,          affine_columns<T>,
+          column_sums<T>};
 }
 
 }  // namespace
