@@ -46,6 +46,7 @@ foreach(row "cblas=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x" "cblas64=-DBLAS_
             "fortran64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=x##_64_ -DBLAS_FORTRAN"
             "half=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x -DBLAS_LACKS_DGEMM"
             "serial=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x -DBLAS_SERIAL"
+            "layers=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x -DBLAS_LAYERS"
             "wrong=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x -DBLAS_WRONG")
   string(REGEX MATCH "^([^=]*)=(.*)$" row "${row}")
   separate_arguments(options UNIX_COMMAND "${CMAKE_MATCH_2}")

@@ -538,3 +538,17 @@ def test_the_gradient_of_a_leaf_with_gaps_is_contiguous(torch):
     w = torch.randn(6, 5)[:, ::2].requires_grad_()
     (w.t() * 2).sum().backward()
     assert w.grad.stride() == (3, 1)
+
+
+def test_requires_grad_of_what_was_computed():
+    """Asked to require what it requires already, a method does nothing; all else is refused."""
+    import facula as torch
+
+    x = leaf(torch)
+    y = x * 2
+    assert y.requires_grad_() is y and not y.is_leaf
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+    for change in (lambda: y.requires_grad_(False), lambda: setattr(y, "requires_grad", True), lambda: setattr(y, "requires_grad", False)):
+        with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables."):
+            change()

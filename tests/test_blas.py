@@ -408,6 +408,20 @@ def test_a_serial_library_is_called_by_one_thread_at_a_time():
         torch.set_num_threads(before)
 
 
+def test_the_layer_of_threads_is_chosen_before_the_first_call(monkeypatch, tmp_path):
+    """MKL's, of which one takes our threads; what the variable says is left alone, and told."""
+    ours = "OpenMP: no" not in torch.__config__.show()
+    monkeypatch.delenv("MKL_THREADING_LAYER", raising=False)
+    for variable, layer, words in ((None, 3, "OpenMP") if ours else (None, 1, "one thread"), ("INTEL", 0, "threads of its own")):
+        if variable:
+            monkeypatch.setenv("MKL_THREADING_LAYER", variable)
+        copy = shutil.copy(library("layers"), tmp_path / f"{layer}.so")  # a file is loaded once
+        with preferred_blas(copy, force=True):
+            assert torch.equal(torch.ones(3, 3) @ torch.ones(3, 3), torch.full((3, 3), 3.0))
+            assert f"{copy} (cblas interface, {words}, 32-bit integers)" in torch.__config__.show()
+        assert ctypes.CDLL(copy).MKL_Set_Threading_Layer(2) == layer
+
+
 def test_changed_while_others_multiply():
     a = numbers(64, 64)
     want, wrong, end = a @ a, [], threading.Event()

@@ -2,6 +2,7 @@
 """Surroundings that programs meet: one core, no locale, a home that cannot be written, no compiler, little memory, Ctrl-C in
 the middle of an operator, recursion without end. Each in a process of its own."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -200,3 +201,42 @@ os._exit(0)  # freeing what is nested so deeply is Python's own business
         if (child.returncode, out) != (0, "whole\n"):
             wrong[name] = (child.returncode, errors[-300:])
     assert not wrong
+
+
+OPENMP = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+static int watching, locked;  // as Intel's OpenMP: from its first call on, over a fork
+static void lock(void) { locked = 1; }
+static void unlock(void) { locked = 0; }
+static void* real(const char* name) {
+  if (!watching++) pthread_atfork(lock, unlock, unlock);
+  if (locked) _exit(9);
+  return dlsym(dlopen("libgomp.so.1", RTLD_NOW), name);
+}
+int omp_get_max_threads(void) { return ((int (*)(void))real("omp_get_max_threads"))(); }
+void omp_set_num_threads(int n) { ((void (*)(int))real("omp_set_num_threads"))(n); }
+"""
+FORKS = """
+import os, sys, facula as torch
+torch.set_num_threads(2)
+a = torch.ones(1 << 20)
+a.exp().sum()  # on two threads
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if torch.get_num_threads() == 1 and a.sum() == 1 << 20 else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_forks_beside_an_openmp_that_holds_locks_over_them(tmp_path):
+    """The child's count of threads is set when that OpenMP is in order again."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if not compiler:
+        pytest.skip("there is no C compiler")
+    (tmp_path / "openmp.c").write_text(OPENMP)
+    subprocess.run([compiler, "-shared", "-fPIC", tmp_path / "openmp.c", "-o", tmp_path / "openmp.so", "-ldl", "-lpthread"], check=True)
+    process = start(FORKS, change={"LD_PRELOAD": str(tmp_path / "openmp.so")})
+    told = process.communicate(timeout=120)
+    assert process.returncode == 0, told

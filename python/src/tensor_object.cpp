@@ -168,7 +168,9 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
     if (set_by_override("requires_grad", self, value)) return 0;
     FC_CHECK_AS(TypeError, value && PyBool_Check(value), "requires_grad must be a bool");
-    autograd::set_requires_grad(tensor_of(self), value == Py_True);
+    const Tensor& t = tensor_of(self);
+    FC_CHECK(value != Py_True || autograd::is_leaf(t), "you can only change requires_grad flags of leaf variables.");
+    autograd::set_requires_grad(t, value == Py_True);
     return 0;
   });
 }

@@ -11,7 +11,7 @@ namespace fc::autograd {
 void install_layers();  // once, at start-up
 
 bool requires_grad(const Tensor& t);
-void set_requires_grad(const Tensor& t, bool on);  // throws for integers and for non-leaf tensors
+void set_requires_grad(const Tensor& t, bool on);  // throws for integers; off, for non-leaf tensors
 bool is_leaf(const Tensor& t);
 Tensor grad_of(const Tensor& t);                  // undefined if none
 void set_grad(const Tensor& t, const Tensor& g);  // checks shape, type, device

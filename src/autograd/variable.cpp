@@ -194,10 +194,12 @@ bool is_leaf(const Tensor& t) {
 void set_requires_grad(const Tensor& t, bool on) {
   FC_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()),
            "only Tensors of floating point dtype can require gradients");
-  FC_CHECK(is_leaf(t),
-           on ? "requires_grad_: you can only change requires_grad flags of leaf variables."
-              : "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  if (!is_leaf(t)) {  // computed from one that does: so does it
+    FC_CHECK(on,
+             "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in ",
+             "a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    return;
+  }
   FC_CHECK(!on || !t.impl().is_inference() || thread_state().inference_mode,
            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (!on && !meta(t)) return;

@@ -62,7 +62,14 @@ void after_fork_in_child() {
 }
 void watch_forks_once() {
   static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, after_fork_in_child); });
+  std::call_once(once, [] {
+#if defined(_OPENMP)
+    // Another package may have brought Intel's OpenMP, which holds its locks over a fork, and does so from its first
+    // call on: it has to be in order again before after_fork_in_child calls it.
+    omp_get_max_threads();
+#endif
+    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  });
 }
 
 struct FirstError {

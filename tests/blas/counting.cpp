@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A BLAS for tests/test_blas.py: slow, right, and it keeps count. BLAS_NAME(x) says how its routines are called and
 // BLAS_INT what integers they take; BLAS_FORTRAN gives the Fortran interface, BLAS_LACKS_DGEMM half a library,
-// BLAS_WRONG one whose products are wrong, BLAS_SERIAL one that may be called by one thread at a time.
+// BLAS_WRONG one whose products are wrong, BLAS_SERIAL one that may be called by one thread at a time, BLAS_LAYERS one
+// that takes its threads from a layer as MKL does: Intel's OpenMP (0), unless another is chosen before the first call.
 #include <atomic>
 #include <complex>
 #include <cstddef>
@@ -51,6 +52,14 @@ EXPORT bool counting_crowded() { return crowded; }
 #ifdef BLAS_SERIAL
 EXPORT int openblas_get_parallel() { return 0; }
 #endif
+#ifdef BLAS_LAYERS
+static bool loaded;
+EXPORT int MKL_Set_Threading_Layer(int asked) {
+  static int layer;
+  if (!loaded) layer = asked;
+  return layer;
+}
+#endif
 EXPORT void openblas_set_num_threads(int n) { threads = n; }
 
 #ifdef BLAS_FORTRAN
@@ -85,6 +94,9 @@ GEMM(c, std::complex<float>, const std::complex<float>*, *)
 GEMM(z, std::complex<double>, const std::complex<double>*, *)
 #endif
 EXPORT double BLAS_NAME(ddot)(BLAS_INT n, const double* x, BLAS_INT, const double* y, BLAS_INT) {
+#ifdef BLAS_LAYERS
+  loaded = true;
+#endif
   double sum = 0;
   for (BLAS_INT i = 0; i < n; ++i) sum += x[i] * y[i];
   return sum;

@@ -44,6 +44,9 @@ constexpr char kLetters[] = {'s', 'd', 'c', 'z'};
 constexpr DType kTypes[] = {DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
 size_t slot(DType t) { return static_cast<size_t>(std::ranges::find(kTypes, t) - kTypes); }
 
+enum : int { MklSequential = 1, MklGnu = 3 };  // of MKL_Set_Threading_Layer
+bool shares_openmp() { return std::string_view(thread_pool_name()) == "OpenMP"; }
+
 int cblas(bool transposed) { return transposed ? Transposed : Plain; }
 const char* text(bool transposed) { return transposed ? "T" : "N"; }
 
@@ -111,6 +114,7 @@ const Blas& Blas::load(const std::string& file) {
 }
 
 Blas::Blas(const std::string& file, void* handle) : path_(file), handle_(handle) {
+  choose_layer();
   find_interface();
   find_threads();
   check_products();
@@ -124,6 +128,14 @@ bool Blas::find(const std::string& name, F*& fn) const {
 
 std::string Blas::symbol(const std::string& routine) const {
   return fortran_ ? prefix_ + routine + "_" + suffix_ : prefix_ + "cblas_" + routine + suffix_;
+}
+
+// MKL loads its threads with its first call, and keeps them. Its own choice is Intel's OpenMP, a second team beside
+// ours; its layer for GNU's does not name libgomp.
+void Blas::choose_layer() const {
+  int (*layer)(int) = nullptr;
+  if (!find("MKL_Set_Threading_Layer", layer) || std::getenv("MKL_THREADING_LAYER")) return;
+  layer(shares_openmp() && dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL) ? MklGnu : MklSequential);
 }
 
 // Builds with 64-bit integers end in 64_ (OpenBLAS) or _64 (MKL, LAPACK 3.11), SciPy's also begin with scipy_.
@@ -161,20 +173,16 @@ void Blas::find_interface() {
 }
 
 void Blas::find_threads() {
-  const bool ours = std::string_view(thread_pool_name()) == "OpenMP";
   int (*kind)() = nullptr;
   if (find(prefix_ + "openblas_get_parallel" + suffix_, kind)) {
     enum { None, Own, OpenMP };
     team_ = kind() == OpenMP ? "OpenMP" : kind() == Own ? "threads of its own" : "one thread";
-    alone_ = kind() == None;               // Debian's serial variant gives wrong products to two threads at once
-    if (kind() == OpenMP && ours) return;  // it asks OpenMP, whose answer is LibraryThreads'
+    alone_ = kind() == None;  // Debian's serial variant gives wrong products to two threads at once
+    if (kind() == OpenMP && shares_openmp()) return;  // it asks OpenMP, whose answer is LibraryThreads'
   }
-  if (void (*layer)(int) = nullptr; find("MKL_Set_Threading_Layer", layer) && !std::getenv("MKL_THREADING_LAYER")) {
-    // MKL's own choice is Intel's OpenMP, a second team beside ours. Its layer for GNU's does not name libgomp.
-    void* gomp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
-    constexpr int sequential = 1, gnu = 3;
-    layer(gomp && ours ? gnu : sequential);
-    team_ = gomp && ours ? "OpenMP" : "one thread";
+  if (int (*layer)(int) = nullptr; find("MKL_Set_Threading_Layer", layer)) {  // too late to change it: it answers
+    const int is = layer(MklSequential);
+    team_ = is == MklSequential ? "one thread" : is == MklGnu && shares_openmp() ? "OpenMP" : "threads of its own";
   }
   int64_t (*openmp)() = nullptr;
   if (find("bli_info_get_enable_openmp", openmp) && openmp()) team_ = "OpenMP";

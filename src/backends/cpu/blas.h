@@ -30,6 +30,7 @@ class Blas {
 
  private:
   Blas(const std::string& file, void* handle);
+  void choose_layer() const;
   void find_interface();
   void find_threads();
   void check_products() const;
