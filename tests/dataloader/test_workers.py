@@ -307,10 +307,12 @@ class D(Dataset):
     def __getitem__(self, i):
         time.sleep(0.01)
         return torch.ones(3)
-it = iter(DataLoader(D(), num_workers=3, persistent_workers=bool(int(sys.argv[2]))))
-next(it)
-print(*[w.pid for w in it._workers], flush=True)
 how = sys.argv[1]
+if how == "start": os.register_at_fork(after_in_child=lambda: time.sleep(0.3))
+it = iter(DataLoader(D(), num_workers=3, persistent_workers=bool(int(sys.argv[2]))))
+if how != "start": next(it)
+print(*[w.pid for w in it._workers], flush=True)
+if how == "start": next(it)
 if how == "wait": time.sleep(60)
 if how == "iterate": list(it)
 if how == "raise": raise SystemError("gone")
@@ -327,7 +329,7 @@ def test_the_main_process_ends(how, persistent, code):
     wait_until(lambda: not any(map(alive, pids)))
 
 
-@pytest.mark.parametrize("how", ["wait", "iterate"])
+@pytest.mark.parametrize("how", ["wait", "iterate", "start"])
 def test_an_interrupted_main_process_ends_its_workers(how):
     process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", PROGRAM, how, "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     pids = list(map(int, process.stdout.readline().split()))

@@ -290,6 +290,8 @@ class _Worker:
             iterator._num_workers, iterator._shared_seed,
         )  # fmt: skip
         self.process = context.Process(target=worker.run, args=arguments, daemon=True)
+        # Interrupted on its way to worker.run a fork would print a traceback of its own: it hears of it there.
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if context.get_start_method() == "fork" else None
         try:
             self.process.start()
         except BaseException:
@@ -298,6 +300,8 @@ class _Worker:
         finally:  # the worker's own; a pipe ends with the last holder of an end
             theirs.close()
             answers.close()
+            if held is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     def close(self):
         self.sender.close()

@@ -15,6 +15,7 @@ import os
 import pickle
 import queue
 import random
+import signal
 import socket
 import sys
 import threading
@@ -215,6 +216,7 @@ def run(dataset, make_fetcher, tasks, results, base_seed, init_fn, worker_id, nu
     inbox.start()
     outbox.start()
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         torch.set_num_threads(1)
         seed = base_seed + worker_id
         random.seed(seed)
