@@ -214,11 +214,11 @@ def _noise_command(options, system: System) -> int:
         print(json.dumps({"threads": threads, "pinned": pinned, "precision": precision, "noise": rows}, indent=1))
         return 0
     print(f"the same work in two processes of {threads} threads" + (f" on the isolated CPUs {_read.show_cpus(pinned)}" if pinned else ""))
-    print(f"{'work':8s} {'time':>9s}   {'two samples differ by':25s} {'two processes by':17s} {'A/A ratio, 95 % interval':26s} to see {options.precision:g} %")
+    print(f"{'work':8s} {'time':>9s}   {'two samples differ by':28s} {'two processes by':17s} {'A/A ratio, 95 % interval':26s} to see {options.precision:g} %")
     for n in measured:
         varies = f"{_judge.per_cent(n.typical)}, one in 20 {_judge.per_cent(n.worst)}"
-        advice = f"{n.rounds_for(precision)} rounds, {n.passes_for(precision)} passes"
-        print(f"{n.work:8s} {readable(n.seconds):>9s}   {varies:25s} {_judge.per_cent(n.processes):17s} {f'{n.ratio:.3f} [{n.low:.3f}, {n.high:.3f}]':26s} {advice}")
+        advice = f"{n.rounds_for(precision)} rounds, {n.passes_for(precision)} pass{'es' if n.passes_for(precision) > 1 else ''}"
+        print(f"{n.work:8s} {readable(n.seconds):>9s}   {varies:28s} {_judge.per_cent(n.processes):17s} {f'{n.ratio:.3f} [{n.low:.3f}, {n.high:.3f}]':26s} {advice}")
     print(f"measured: {', '.join(f'{n.rounds} rounds of {n.work}' for n in measured)} in {options.passes} passes; a round is A, B, B, A, a pass has fresh processes")
     for name, text in _noise.MEANING.items():
         print(f"  {name}: {text}")
