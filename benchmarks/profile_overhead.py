@@ -41,7 +41,7 @@ def small_calls():
     x = torch.ones(4)
 
     def work():
-        for _ in range(100_000):
+        for _ in range(1_000_000):
             x + x  # noqa: B018
 
     return work

@@ -3,15 +3,50 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 
 namespace fc::sampler {
+
+namespace {
+
+// Whether memory can be read: the kernel reads the set of signals before it finds that there is no ~0 to do with it.
+bool readable(uint64_t address) {
+  return syscall(SYS_rt_sigprocmask, ~0, address, nullptr, 8) == -1 && errno == EINVAL;
+}
+
+}  // namespace
+
+// Memory of which a sample reads pieces. The kernel is asked once for each page.
+class Memory {
+ public:
+  bool copy(uint64_t from, void* to, size_t bytes) {
+    const uint64_t last = (from + bytes - 1) / kPage;
+    if (from + bytes < from) return false;
+    for (uint64_t page = from / kPage; page <= last; ++page) {
+      uint64_t& known = known_[page % kKnown];
+      if (known == page + 1) continue;
+      if (!readable(page * kPage)) return false;
+      known = page + 1;
+    }
+    memcpy(to, reinterpret_cast<const void*>(from), bytes);
+    return true;
+  }
+  template <class T>
+  bool copy(uint64_t from, T& to) {
+    return copy(from, &to, sizeof to);
+  }
+
+ private:
+  static constexpr uint64_t kPage = 4096, kKnown = 16;
+  uint64_t known_[kKnown] = {};  // numbers of pages plus 1
+};
 
 namespace {
 
@@ -33,15 +68,6 @@ struct Groups {
 };
 constexpr Groups kGroups[] = {{version_of(13), 19, 28, 34}, {version_of(14), 22, 31, 39}};
 
-bool copy(uint64_t from, void* to, size_t bytes) {
-  const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
-  return process_vm_readv(this_process, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
-}
-template <class T>
-bool copy(uint64_t from, T& to) {
-  return copy(from, &to, sizeof to);
-}
-
 template <class T>
 T value_at(const std::byte* memory, size_t offset) {
   T value;
@@ -58,10 +84,10 @@ struct Text {
 constexpr uint64_t kType = 8, kLength = 16, kTextState = 32, kBytes = 32;
 
 // A str's characters: compact ones lie behind the object.
-Text text_of(const PythonLayout& layout, uint64_t object, uint64_t most) {
+Text text_of(Memory& memory, const PythonLayout& layout, uint64_t object, uint64_t most) {
   uint64_t length;
   uint32_t state;
-  if (!copy(object + kLength, length) || !copy(object + kTextState, state)) return {};
+  if (!memory.copy(object + kLength, length) || !memory.copy(object + kTextState, state)) return {};
   const uint32_t width = state >> 2 & 7, compact = state >> 5 & 1, ascii = state >> 6 & 1;
   if (!compact || (width != 1 && width != 2 && width != 4)) return {};
   const uint64_t bytes = std::min(length, most / 4) * width;
@@ -140,12 +166,11 @@ void Python::find(Header& header) {
   frame_bytes_ = last + size_t{8} - first;
   code_bytes_ =
       std::max({layout_.code.first_line, layout_.code.file, layout_.code.name, layout_.code.lines}) + size_t{8};
-  if (!layout_.version || frame_bytes_ > PythonStack::kMostFrameBytes || code_bytes_ > kMostCodeBytes) {
+  if (!layout_.version || frame_bytes_ > kMostFrameBytes || code_bytes_ > kMostCodeBytes) {
     header.other_python = found;
     return;
   }
-  uint32_t read;
-  if (!copy(reinterpret_cast<uint64_t>(loop), read)) {  // some containers forbid the call
+  if (!readable(reinterpret_cast<uint64_t>(loop)) || readable(0)) {  // a system that checks in another order
     header.other_python = Header::kForbidden;
     return;
   }
@@ -156,20 +181,20 @@ void Python::find(Header& header) {
   header.python = found;
 }
 
-uint32_t Python::code_record(Store& store, uint64_t code) const {
+uint32_t Python::code_record(Memory& memory, Store& store, uint64_t code) const {
   std::byte object[kMostCodeBytes];
   auto part = [&](uint16_t at) { return value_at<uint64_t>(object, at); };
-  if (!copy(code, object, code_bytes_) || part(kType) != code_type_) return 0;
+  if (!memory.copy(code, object, code_bytes_) || part(kType) != code_type_) return 0;
   const auto first_line = value_at<int32_t>(object, layout_.code.first_line);
   // An address is used again when a function is gone: its parts tell one from the next.
   const uint32_t parts = hash(part(layout_.code.name), part(layout_.code.lines) + static_cast<uint32_t>(first_line));
   if (const uint32_t id = store.find(Kind::Code, 0, parts, code)) return id;
 
   uint64_t table_bytes = 0;
-  copy(part(layout_.code.lines) + kLength, table_bytes);
+  memory.copy(part(layout_.code.lines) + kLength, table_bytes);
   const Text texts[] = {
-      text_of(layout_, part(layout_.code.file), 4096),
-      text_of(layout_, part(layout_.code.name), 1024),
+      text_of(memory, layout_, part(layout_.code.file), 4096),
+      text_of(memory, layout_, part(layout_.code.name), 1024),
       {part(layout_.code.lines) + kBytes, static_cast<uint16_t>(table_bytes < 60000 ? table_bytes : 0), 1}};
   size_t payload = sizeof(CodeText);
   for (const Text& t : texts) payload += t.bytes;
@@ -181,7 +206,7 @@ uint32_t Python::code_record(Store& store, uint64_t code) const {
   head->version[1] = static_cast<uint8_t>(layout_.version & 0xFF);
   auto* p = reinterpret_cast<uint8_t*>(head + 1);
   for (size_t i = 0; i < std::size(texts); ++i) {
-    const bool copied = texts[i].bytes && copy(texts[i].at, p, texts[i].bytes);
+    const bool copied = texts[i].bytes && memory.copy(texts[i].at, p, texts[i].bytes);
     head->width[i] = texts[i].width;
     head->bytes[i] = copied ? texts[i].bytes : 0;
     p += head->bytes[i];
@@ -192,51 +217,17 @@ uint32_t Python::code_record(Store& store, uint64_t code) const {
 void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& stack) const {
   const auto thread = reinterpret_cast<uint64_t>(state_());
   if (!thread) return;
+  Memory memory;
   uint64_t at = 0;
-  stack.remote[0] = {reinterpret_cast<void*>(thread + layout_.thread.newest), sizeof at};
-  size_t pieces = 0, wanted = 0, planned = 0;
-  for (; planned < stack.ahead_size; ++planned) {
-    const uint64_t begin = stack.ahead_at[planned] + frame_start_;
-    iovec& last = stack.remote[pieces];
-    const auto old = reinterpret_cast<uint64_t>(last.iov_base);
-    const uint64_t low = std::min(begin, old), high = std::max(begin + frame_bytes_, old + last.iov_len);
-    const bool joins = pieces && high - low <= last.iov_len + PythonStack::kGap;
-    const size_t more = joins ? high - low - last.iov_len : frame_bytes_;
-    if (wanted + more > sizeof stack.ahead) break;
-    wanted += more;
-    if (joins) last = {reinterpret_cast<void*>(low), high - low};
-    else stack.remote[++pieces] = {reinterpret_cast<void*>(begin), frame_bytes_};
-    stack.piece[planned] = static_cast<uint16_t>(pieces);
-  }
-  stack.piece_start[1] = 0;
-  for (size_t i = 1; i <= pieces; ++i) stack.piece_start[i + 1] = stack.piece_start[i] + stack.remote[i].iov_len;
-  const iovec local[] = {{&at, sizeof at}, {stack.ahead, wanted}};
-  const ssize_t bytes = process_vm_readv(this_process, local, 2, stack.remote, pieces + 1, 0);
-  size_t have = 0;
-  while (bytes >= 8 && have < planned && stack.piece_start[stack.piece[have] + 1] <= static_cast<size_t>(bytes) - 8)
-    ++have;
-  stack.ahead_size = 0;
-  if (bytes < 8) return;
-
+  if (!memory.copy(thread + layout_.thread.newest, at)) return;
   if (layout_.thread.loop != PythonLayout::kNone) {
     // The thread's state points to the loop's own variable, or to one in the state itself while no loop runs.
     const bool on_stack = at >= sp && at + 16 <= stack_end && at % 8 == 0;
     at = on_stack ? *reinterpret_cast<const uint64_t*>(at + layout_.thread.loop) : 0;
   }
-  size_t next = 0, visited = 0;
-  while (at && stack.size < PythonStack::kMost && visited < PythonStack::kMost) {
-    std::byte f[PythonStack::kMostFrameBytes];
-    size_t found = next;
-    while (found < have && stack.ahead_at[found] != at) ++found;
-    if (found < have) {
-      const uint16_t piece = stack.piece[found];
-      const size_t inside = at + frame_start_ - reinterpret_cast<uint64_t>(stack.remote[piece].iov_base);
-      memcpy(f, stack.ahead + stack.piece_start[piece] + inside, frame_bytes_);
-      next = found + 1;
-    } else if (!copy(at + frame_start_, f, frame_bytes_)) {
-      break;
-    }
-    stack.visited[visited++] = at;
+  for (size_t visited = 0; at && stack.size < PythonStack::kMost && visited < PythonStack::kMost; ++visited) {
+    std::byte f[kMostFrameBytes];
+    if (!memory.copy(at + frame_start_, f, frame_bytes_)) break;
     auto field = [&](uint16_t offset) { return value_at<uint64_t>(f, offset - frame_start_); };
     const auto owner = static_cast<uint8_t>(f[layout_.frame.owner - frame_start_]);
     if (layout_.entries == Entries::BelowShims && owner >= 3) {  // of the interpreter itself
@@ -247,8 +238,8 @@ void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& st
     const uint64_t code = field(layout_.frame.code) & ~uint64_t{7};  // 3.14 keeps marks in the lowest bits
     PythonFrame& frame = stack.frames[stack.size];
     // Where the last sample had the same frame with the same code, it is the same: its code object need not be read.
-    const bool same = found < have && frame.address == at && frame.code == code && frame.record;
-    if (!same) frame.record = code_record(store, code);
+    const bool same = frame.address == at && frame.code == code && frame.record;
+    if (!same) frame.record = code_record(memory, store, code);
     if (!frame.record) break;
     frame.address = at;
     frame.code = code;
@@ -259,8 +250,6 @@ void Python::read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& st
     ++stack.size;
     at = field(layout_.frame.previous);
   }
-  std::copy_n(stack.visited, visited, stack.ahead_at);
-  stack.ahead_size = visited;
 }
 
 }  // namespace fc::sampler

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lines of Python the interrupted thread is at. The interpreter's own structures are read by the thread whose
-// frames they are, through the kernel (process_vm_readv on itself), which refuses an address instead of faulting: a
-// frame that is just being made or dropped gives a short list, never a crash. What is taken for a code object has the
-// type of one.
+// frames they are, after the kernel has said that the pages can be read: a frame that is just being made or dropped gives
+// a short list, never a crash. What is taken for a code object has the type of one.
 //
 // Layouts are those of CPython 3.9 to 3.14; other versions' frames show as the interpreter's C functions.
 #pragma once
-#include <sys/uio.h>
-
 #include <cstddef>
 #include <cstdint>
 
@@ -49,16 +46,9 @@ struct PythonStack {
   static constexpr size_t kMost = 512;
   PythonFrame frames[kMost];  // innermost first
   size_t size;
-  // Most frames are the last sample's: those are read in one call of the kernel, which costs by the piece, so that
-  // neighbours are one. Here, because stacks may be small.
-  static constexpr size_t kMostFrameBytes = 88, kGap = 512;
-  std::byte ahead[kMost * kMostFrameBytes];
-  uint64_t ahead_at[kMost], visited[kMost];
-  uint16_t piece[kMost];
-  size_t ahead_size;
-  size_t piece_start[kMost + 2];  // in `ahead`; pieces count from 1
-  iovec remote[kMost + 1];
 };
+
+class Memory;  // which of it can be read
 
 class Python {
  public:
@@ -70,8 +60,8 @@ class Python {
   void read(Store& store, uint64_t sp, uint64_t stack_end, PythonStack& stack) const;
 
  private:
-  static constexpr size_t kMostCodeBytes = 256;
-  uint32_t code_record(Store& store, uint64_t code) const;
+  static constexpr size_t kMostFrameBytes = 88, kMostCodeBytes = 256;
+  uint32_t code_record(Memory& memory, Store& store, uint64_t code) const;
   PythonLayout layout_;
   size_t frame_start_ = 0, frame_bytes_ = 0, code_bytes_ = 0;  // what is read of them
   void* (*state_)() = nullptr;                                 // PyGILState_GetThisThreadState

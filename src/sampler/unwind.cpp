@@ -48,6 +48,7 @@ bool compact(const FrameRules& rules, Row& row) {
 }  // namespace
 
 void Unwinder::prepare(uint32_t generation, uint32_t (*name)(const link_map*)) {
+  if (generation != generation_) found_ = {};  // addresses may be other functions' now
   generation_ = generation;
   name_ = name;
 }
@@ -148,40 +149,54 @@ size_t Unwinder::walk_tables(Registers r, bool called, Frame* frames, size_t mos
 // ways that are in use: left alone, pushed in order before anything else (oneDNN), stored in order at the stack
 // pointer (OpenBLAS), a frame pointer.
 size_t Unwinder::search(const Registers& at, Frame* frames, size_t most, bool& complete) {
-  constexpr uint64_t kWords = 1024;
+  constexpr uint64_t kWords = 1024, kPage = 4096;
   constexpr int kCandidates = 8;
   size_t longest = 0;
   int candidates = 0;
   const uint64_t frame_pointer = at.of[Rbp];
   const uint64_t from = at.of[Rsp];
+  // Whether `slot` holds the caller's address, and its registers were treated in this way: then the answer.
+  auto leads_out = [&](uint64_t slot, uint64_t pc, int way) -> size_t {
+    Registers r = at;
+    r.of[Pc] = pc;
+    r.of[Rsp] = slot + 8;
+    bool readable = true;
+    if (way == 3) readable = read(frame_pointer, r.of[Rbp]);
+    for (uint64_t i = 0; i < std::size(kKept) && (way == 1 || way == 2); ++i)
+      readable = readable && read(way == 1 ? slot - 8 - 8 * i : from + 8 * i, r.of[kKept[i]]);
+    if (!readable) return 0;
+    // The tables may stop at the most frames that are asked for: deep enough is right as well.
+    Step end;
+    const size_t n = walk_tables(r, true, frames + longest, most - longest, end);
+    if (end == Step::Outermost || (end == Step::Done && longest + n == most)) {
+      std::move(frames + longest, frames + longest + n, frames);
+      complete = end == Step::Outermost;
+      return n;
+    }
+    if (n > longest && longest == 0) longest = std::min(n, most / 2);  // kept in case that nothing better is found
+    return 0;
+  };
+  auto may_be_caller = [&](uint64_t pc) {
+    dl_find_object object;
+    return pc >= 4096 && _dl_find_object(reinterpret_cast<void*>(pc - 1), &object) == 0 &&
+           function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), pc - 1).end && follows_call(pc);
+  };
+  // Code made at run time seldom moves its stack pointer: what was found last time is tried first.
+  uint64_t pc;
+  if (found_.pc && found_.page == at.of[Pc] / kPage && read(from + found_.words * 8, pc) && pc == found_.pc)
+    if (const size_t n = leads_out(from + found_.words * 8, pc, found_.way)) return n;
+  longest = 0;
   const bool framed = frame_pointer % 8 == 0 && frame_pointer >= from && frame_pointer < high_ - 16;
   for (uint64_t word = framed ? 0 : 1; word <= kWords && candidates < kCandidates; ++word) {
     const uint64_t slot = word == 0 ? frame_pointer + 8 : from + (word - 1) * 8;
-    uint64_t pc;
     if (!read(slot, pc)) break;
-    dl_find_object object;
-    if (pc < 4096 || _dl_find_object(reinterpret_cast<void*>(pc - 1), &object) != 0) continue;
-    if (!function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), pc - 1).end || !follows_call(pc)) continue;
+    if (!may_be_caller(pc)) continue;
     ++candidates;
-    for (int way = word == 0 ? 3 : 0; way < (word == 0 ? 4 : 3); ++way) {
-      Registers r = at;
-      r.of[Pc] = pc;
-      r.of[Rsp] = slot + 8;
-      bool readable = true;
-      if (way == 3) readable = read(frame_pointer, r.of[Rbp]);
-      for (uint64_t i = 0; i < std::size(kKept) && (way == 1 || way == 2); ++i)
-        readable = readable && read(way == 1 ? slot - 8 - 8 * i : from + 8 * i, r.of[kKept[i]]);
-      if (!readable) continue;
-      // The tables may stop at the most frames that are asked for: deep enough is right as well.
-      Step end;
-      const size_t n = walk_tables(r, true, frames + longest, most - longest, end);
-      if (end == Step::Outermost || (end == Step::Done && longest + n == most)) {
-        std::move(frames + longest, frames + longest + n, frames);
-        complete = end == Step::Outermost;
+    for (int way = word == 0 ? 3 : 0; way < (word == 0 ? 4 : 3); ++way)
+      if (const size_t n = leads_out(slot, pc, way)) {
+        found_ = {at.of[Pc] / kPage, pc, (slot - from) / 8, way};
         return n;
       }
-      if (n > longest && longest == 0) longest = std::min(n, most / 2);  // kept in case that nothing better is found
-    }
   }
   complete = false;
   return longest;

@@ -59,6 +59,11 @@ class Unwinder {
   uint32_t generation_;
   uint32_t (*name_)(const link_map*);
   uint64_t low_, high_;
+  // The last search's: the page of code, the caller's address, where it was above the stack pointer, and in which way.
+  struct {
+    uint64_t page, pc, words;
+    int way;
+  } found_;
 };
 
 }  // namespace fc::sampler

@@ -59,7 +59,7 @@ def notes(p: Profile) -> list:
     if not symbols._libdw():
         lines.append(symbols.reader())
     if p.other_python == FORBIDDEN:
-        lines.append("lines of Python are not shown: this system does not allow process_vm_readv, by which they are read")
+        lines.append("lines of Python are not shown: this system does not say which memory can be read (rt_sigprocmask checks in another order)")
     elif p.other_python:
         found = f"{p.other_python >> 8}.{p.other_python & 255}"
         lines.append(f"lines of Python are read from CPython 3.9 to 3.14 that have the interpreter's lock, not from this {found}: its functions show as the interpreter's")
