@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lines of Python the interrupted thread is at. The interpreter's own structures are read by the thread whose
-// frames they are, after the kernel has said that the pages can be read: a frame that is just being made or dropped gives
-// a short list, never a crash. What is taken for a code object has the type of one.
+// frames they are, after the kernel has said that the pages can be read: a frame that is just being made or dropped
+// gives a short list, never a crash. What is taken for a code object has the type of one.
 //
 // Layouts are those of CPython 3.9 to 3.14; other versions' frames show as the interpreter's C functions.
 #pragma once
