@@ -300,6 +300,13 @@ def test_old_profiles_are_read(built, tmp_path, profile):
     assert calls["work_add"] == 1000 and calls["work_mix"] == 500 and calls["cblas_sgemm"] == 5
     status, out, _ = profile("--read", path, "--so", built / "libwork.so")
     assert status == 0 and "1,000" in out and "work_add" in out
+    cut = tmp_path / "cut.so"
+    cut.write_bytes((built / "libwork.so").read_bytes()[:5000])
+    ours = pathlib.Path(launch.__file__).parents[1] / "libfacula.so"
+    for other, sentence in ((ours, "is of another library, or of another build of it"), (cut, "or not whole"), (path, "is no shared library"), (built, "cannot be read: Is a directory")):
+        with pytest.raises(launch.Refused, match=sentence) as refused:
+            sprof.read(str(path), str(other))
+        assert "\n" not in str(refused.value)
 
 
 def test_old_profiles_that_cannot_be_read(tmp_path):

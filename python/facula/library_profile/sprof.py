@@ -11,12 +11,14 @@ import subprocess
 from collections import Counter
 from typing import Optional
 
+from facula.library_profile import symbols
 from facula.library_profile.launch import Refused
 from facula.library_profile.model import Namer, Node, Profile, Row
 from facula.library_profile.record import Place
 
 _HEADER, _HISTOGRAM, _ARC = 20, struct.Struct("<IQQII15sc"), struct.Struct("<QQI")
 _VERSION = 0x1FFFF  # of a shared object
+_PAGE = 0x10000  # the largest
 
 
 def find_library(soname: str) -> Optional[str]:
@@ -60,11 +62,22 @@ def read(path: str, library: Optional[str] = None) -> Profile:
     if arcs and (arc_tag != 1 or len(data) < arcs_at + arcs * _ARC.size):
         raise Refused(f"profile: {path} is truncated: it holds {(len(data) - arcs_at) // _ARC.size} of {arcs} call pairs")
 
-    soname = os.path.basename(path).removesuffix(".profile") if hasattr(str, "removesuffix") else os.path.basename(path)[: -len(".profile")]
+    soname = os.path.basename(path).removesuffix(".profile")
     found = library or find_library(soname)
     if not found or not os.path.exists(found):
         raise Refused(f"profile: the library {library or soname} was not found: name its file with --so")
     found = os.path.realpath(found)
+    try:
+        code = symbols.code(found)
+    except OSError as e:
+        raise Refused(f"profile: the library {found} cannot be read: {e.strerror}")
+    if not code:
+        raise Refused(f"profile: {found} is no shared library of 64 bits, or not whole: name the one that was profiled with --so")
+    if not (0 <= code[0] - low < _PAGE and 0 <= high - code[1] < _PAGE):  # the profile's are whole pages
+        raise Refused(
+            f"profile: {path} is of another library, or of another build of it, than {found}: its code lies from {low:#x} to {high:#x}, "
+            f"that library's from {code[0]:#x} to {code[1]:#x}; name the one that was profiled with --so"
+        )
     namer, profile = Namer(), Profile([found], soname, 1.0 / rate, Node(None), {}, Counter(), [])
     profile.chosen = profile.loaded = [found]
 

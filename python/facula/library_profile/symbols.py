@@ -146,15 +146,33 @@ def _file(path: str):
         return None
 
 
+def _segments(data: bytes) -> list:
+    """[(kind, flags, offset, address, physical address, bytes of the file, bytes of memory)]"""
+    start, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+    return [struct.unpack_from("<IIQQQQQ", data, start + i * size) for i in range(count)]
+
+
+def code(path: str) -> Optional[tuple]:
+    """(first, last + 1) address of a library's code; None where the file is no such thing, or is not whole."""
+    with open(path, "rb") as f:
+        data = f.read()
+    try:
+        loaded = [s for s in _segments(data) if s[0] == 1] if data[:6] == b"\x7fELF\x02\x01" else []
+    except struct.error:
+        return None
+    ranges = [(address, address + memory) for _, flags, _, address, _, _, memory in loaded if flags & 1]
+    if not ranges or any(offset + length > len(data) for _, _, offset, _, _, length, _ in loaded):
+        return None
+    return min(first for first, _ in ranges), max(end for _, end in ranges)
+
+
 @functools.lru_cache(None)
 def _function_starts(path: str) -> list:
     """Where functions begin by the unwinding table (.eh_frame_hdr), which stripped files have too; sorted."""
     try:
         with open(path, "rb") as f:
             data = f.read()
-        start, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
-        segments = [struct.unpack_from("<IIQQ", data, start + i * size) for i in range(count)]
-        _, _, at, address = next(s for s in segments if s[0] == 0x6474E550)
+        _, _, at, address, *_ = next(s for s in _segments(data) if s[0] == 0x6474E550)
         if data[at : at + 4] != b"\x01\x1b\x03\x3b":
             return []
         rows = min(struct.unpack_from("<I", data, at + 8)[0], (len(data) - at - 12) // 8)
