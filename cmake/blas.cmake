@@ -5,7 +5,8 @@ if(BLAS STREQUAL "OpenBLAS")
   find_library(FACULA_CBLAS_LIBRARY NAMES openblas PATH_SUFFIXES
     x86_64-linux-gnu/openblas-openmp aarch64-linux-gnu/openblas-openmp openblas-openmp)
 elseif(BLAS STREQUAL "MKL")
-  find_library(FACULA_CBLAS_LIBRARY NAMES mkl_rt PATHS $ENV{MKLROOT}/lib PATH_SUFFIXES intel64)
+  # PyPI's package has the versioned file only.
+  find_library(FACULA_CBLAS_LIBRARY NAMES mkl_rt libmkl_rt.so.3 libmkl_rt.so.2 PATHS $ENV{MKLROOT}/lib PATH_SUFFIXES intel64)
 elseif(BLAS STREQUAL "BLIS")
   find_library(FACULA_CBLAS_LIBRARY NAMES blis-mt blis)
 elseif(BLAS STREQUAL "Generic")

@@ -188,6 +188,13 @@ except RuntimeError:
     sys.exit(3)
 a = torch.ones(9, 9)
 assert torch.equal(a @ a, 9 * a) and torch.equal(a.double() @ a.double(), 9 * a.double())
+big = (torch.arange(10000) * 37 % 101).reshape(100, 100).double()
+try:
+    if "FACULA_SANITIZED" not in os.environ:  # sanitizers forbid what it takes
+        u, s, v = torch.linalg.svd(big)  # calls products inside of LAPACK
+        assert torch.allclose(u @ s.diag() @ v, big)
+except RuntimeError as e:
+    assert "this needs LAPACK" in str(e), e
 print(other.counting_calls())
 """
 

@@ -102,10 +102,12 @@ class Library(NamedTuple):
 
 
 def _label(name, path):
-    """openblas-pthread for Debian's variants, openblas-numpy for a package's own."""
+    """openblas-pthread and reference64 for Debian's variants, openblas-numpy for a package's own."""
     folder = os.path.basename(os.path.dirname(path))
     if folder.startswith(name):
         return folder
+    if folder == "blas64":
+        return f"{name}64"
     return f"{name}-{folder[: -len('.libs')]}" if folder.endswith(".libs") else name
 
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string_view>
 
+#include "backends/cpu/library.h"
 #include "backends/plugin/library_file.h"
 #include "core/error.h"
 #include "core/instruction_set.h"
@@ -99,7 +100,7 @@ const Blas& Blas::load(const std::string& file) {
   if (file.find('/') != file.npos)
     if (std::string fault = library_file_fault(file); !fault.empty())
       raise<Error>("BLAS: cannot open ", file, ": ", fault);
-  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // the same one for a file that is open already
+  void* handle = open_blas(file.c_str());  // the same one for a file that is open already
   if (!handle) {
     const char* why = dlerror();
     raise<Error>("BLAS: cannot open ", file, ": ", why ? why : "unknown reason");

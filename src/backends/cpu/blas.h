@@ -23,6 +23,8 @@ class Blas {
   void use_threads(int n) const;
   bool one_at_a_time() const { return alone_; }  // it works in memory that all calls share: they wait for each other
 
+  bool wide() const { return wide_; }  // its integers have 64 bits
+
   const std::string& path() const { return path_; }
   std::string describe() const;  // version, processor that its kernels are for, threads, width of integers
   // False: an OpenBLAS older than the processor, whose kernels of a decade ago are several times slower than our own.

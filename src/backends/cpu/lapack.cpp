@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "backends/cpu/blas_choice.h"
 #include "backends/cpu/library.h"
 
 #ifndef FC_CBLAS_PATH  // built without BLAS
@@ -12,14 +13,30 @@
 
 namespace fc::cpu {
 
+namespace {
+
+void* open_either(const char* path, const char* name) {
+  void* handle = open_blas(path);
+  return handle ? handle : open_blas(name);
+}
+
+// Calls here have 32-bit integers. The BLAS is asked for its own before its LAPACK is called, so MKL has its threads.
+bool wide() {
+  const Blas* blas = default_blas();
+  return blas && blas->wide();
+}
+
+}  // namespace
+
 // OpenBLAS and MKL contain LAPACK; a plain BLAS has it beside itself.
 void* lapack_routine(const char* op, char letter, const char* name) {
-  static void* const libraries[] = {open_library(FC_CBLAS_PATH, FC_CBLAS_NAME),
-                                    open_library("liblapack.so.3", "liblapack.so")};
+  static void* const libraries[] = {wide() ? nullptr : open_either(FC_CBLAS_PATH, FC_CBLAS_NAME),
+                                    open_either("liblapack.so.3", "liblapack.so")};
   const std::string symbol = std::string(1, letter) + name + "_";
   for (void* library : libraries)
     if (void* found = library ? dlsym(library, symbol.c_str()) : nullptr) return found;
-  raise<Error>(op, ": this needs LAPACK, and neither ", FC_CBLAS_NAME, " nor liblapack.so.3 was found with ", symbol,
+  raise<Error>(op, ": this needs LAPACK, and neither ", FC_CBLAS_NAME, wide() ? " (whose integers have 64 bits)" : "",
+               " nor liblapack.so.3 was found with ", symbol,
                " on this machine. Install OpenBLAS (Debian: libopenblas0-openmp).");
 }
 

@@ -11,6 +11,16 @@ inline void* open_library(const char* path, const char* name) {
   return handle ? handle : dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
+// A BLAS or LAPACK. MKL lends its names to the whole process, where they would take the place of those that another
+// library calls in itself, perhaps with other integers: then it is to look at its own first.
+inline void* open_blas(const char* file) {
+  int how = RTLD_NOW | RTLD_LOCAL;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they forbid it
+  if (dlsym(RTLD_DEFAULT, "dgemm_")) how |= RTLD_DEEPBIND;
+#endif
+  return dlopen(file, how);
+}
+
 template <class F>
 bool find_symbol(void* library, const char* name, F*& fn) {
   fn = reinterpret_cast<F*>(dlsym(library, name));
