@@ -35,7 +35,9 @@ trap 'rm -rf "$stage"' EXIT
 tree=$stage$prefix
 if [ -n "${OPENBLAS_SRC:-}" ]; then
   [ -f "$OPENBLAS_SRC/Makefile.system" ] || fail "OPENBLAS_SRC=$OPENBLAS_SRC is no source tree of OpenBLAS (it has no Makefile.system)"
-  make -C "$OPENBLAS_SRC" -j "$jobs" USE_OPENMP=1 libs netlib shared
+  lapack=(netlib)
+  [ "${NO_LAPACK:-0}" = 1 ] && lapack=()  # Debian's sources put theirs in all the same
+  make -C "$OPENBLAS_SRC" -j "$jobs" USE_OPENMP=1 libs "${lapack[@]}" shared
   make -C "$OPENBLAS_SRC" USE_OPENMP=1 PREFIX="$prefix" DESTDIR="$stage" install
   from=$OPENBLAS_SRC
 else

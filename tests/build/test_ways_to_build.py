@@ -218,6 +218,9 @@ def test_openblas_is_built_into_an_environment_and_leaves_no_trace(tmp_path, ope
         assert status == 0 and f"is now {environment}/lib/libopenblas.so" in said
     built = (environment / "lib" / "libopenblas.so").read_text()
     assert set(built.splitlines()) == {f"{target} with USE_OPENMP=1 TARGET=HASWELL" for target in ("libs", "netlib", "shared")}  # in any order
+    (openblas_sources / "built.txt").unlink()
+    assert run("tools/openblas.sh", "install", environment, "2", OPENBLAS_SRC=str(openblas_sources), NO_LAPACK="1")[0] == 0
+    assert "netlib" not in (environment / "lib" / "libopenblas.so").read_text()
     status, said = run("tools/openblas.sh", "uninstall", environment)
     assert status == 0 and files(environment) == before
     status, said = run("tools/openblas.sh", "uninstall", environment)
