@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.profiler: what is recorded, what is made of it, and what goes wrong."""
 
+import csv
 import gzip
 import json
 import os
@@ -302,6 +303,7 @@ PROGRAM = """
 import sys, torch
 x = torch.ones(64, 64, requires_grad=True)
 (x @ x).relu().sum().backward()
+torch.ones(1 << 20).double()
 print("done", sys.argv[1:])
 sys.exit(3)
 """
@@ -316,6 +318,8 @@ def test_from_outside(torch, own, tmp_path):
     assert "done ['a', '-b']" in done.stdout and "aten::mm" in done.stdout and "GFLOP/s" in done.stdout
     assert json.loads(files["t.json"].read_text())["traceEvents"]
     assert files["r.csv"].read_text().startswith("name,calls,self_us")
+    copy = next(row for row in csv.DictReader(files["r.csv"].read_text().splitlines()) if row["name"] == "aten::_to_copy")  # by aten::copy_
+    assert float(copy["gbytes"]) == pytest.approx(float(copy["bytes"]) / float(copy["total_us"]) / 1e3, rel=0.01, abs=0.002)
     rows = [json.loads(line) for line in files["e.jsonl"].read_text().splitlines()]
     product = next(r for r in rows if r["name"] == "aten::mm" and not r["forward"])
     assert product["shapes"] == [[64, 64], [64, 64]] and product["flops"] == 2 * 64**3 and product["bytes"] == 3 * 64 * 64 * 4

@@ -11,7 +11,7 @@ def roofline_text(rows, peaks):
     busy = sorted((r for r in rows if r["flops"] or r["bytes"]), key=lambda r: -r["self_us"])[:8]
     if not busy:
         return ""
-    lines = [f"Of the machine's {arithmetic:.0f} GFLOP/s (a float32 product) and {traffic:.1f} GB/s (a copy), in self time:"]
+    lines = [f"Of the machine's {arithmetic:.0f} GFLOP/s (a float32 product) and {traffic:.1f} GB/s (a copy), in the time of each and of what it calls:"]
     for r in busy:
         lines.append(f"  {r['name']:<40} {r['gflops']:9.2f} GFLOP/s {100 * r['gflops'] / arithmetic:6.1f} %   {r['gbytes']:8.2f} GB/s {100 * r['gbytes'] / traffic:6.1f} %")
     return "\n".join(lines) + "\n"
