@@ -58,7 +58,7 @@ Engine& Engine::get() {
   return *engine;
 }
 
-Engine::Engine() {
+Engine::Engine() : processors_(processors()) {
   workers_.emplace_back();
   wave_ = std::make_unique<Wave>();
   pthread_atfork(nullptr, nullptr, &Engine::after_fork);
@@ -242,7 +242,14 @@ void Engine::run(const Launch& launch, const Options& options) {
 }
 
 void Engine::run_wave(Wave& wave) {
-  wave.next = 0;
+  // Neighbours in a worker's share, as far from others' as can be: what tiles compute with mostly lies in their order,
+  // and two processors that go through neighbouring pieces in step wait for each other's lines of the cache.
+  const auto count = static_cast<uint32_t>(wave.tiles.size());
+  wave.shares.resize(std::min<size_t>(processors_, count));
+  for (uint32_t i = 0, parts = static_cast<uint32_t>(wave.shares.size()); i < parts; ++i) {
+    wave.shares[i].next = static_cast<uint32_t>(uint64_t{count} * i / parts);
+    wave.shares[i].end = static_cast<uint32_t>(uint64_t{count} * (i + 1) / parts);
+  }
   wave.stop = false;
   Worker& caller = workers_.front();
   caller.thread = pthread_self();
@@ -321,8 +328,17 @@ void Engine::work(Worker& worker, Wave& wave) {
   bool alone = wave.launch->library->variable_bytes() != 0;
   int64_t began = 0;
   bool woken = false;
+  size_t used_up = 0;  // shares, from this worker's on
+  auto next_tile = [&] {
+    for (; used_up < wave.shares.size(); ++used_up) {
+      Share& share = wave.shares[(worker.number + used_up) % wave.shares.size()];
+      if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
+      if (const uint32_t i = share.next.fetch_add(1); i < share.end) return i;
+    }
+    return count;
+  };
   for (int idle = 0; !wave.stop.load(std::memory_order_relaxed);) {
-    uint32_t i = wave.next.load(std::memory_order_relaxed) < count ? wave.next.fetch_add(1) : count;
+    const uint32_t i = next_tile();
     if (i < count) {
       if (caller && i == 0) began = now_ns();
       start(worker, *wave.tiles[i]);
@@ -463,10 +479,10 @@ void Engine::start_helpers() {
   for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
   sigdelset(&all, SIGRTMAX - 2);  // the watchdog's
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  unsigned wanted = processors();
   std::lock_guard lock(watch_);
-  while (workers_.size() < wanted) {
+  while (workers_.size() < processors_) {
     Worker& worker = workers_.emplace_back();
+    worker.number = workers_.size() - 1;
     try {
       std::thread([this, &worker] { helper(worker); }).detach();
     } catch (const std::system_error&) {  // no more threads: fewer do

@@ -86,19 +86,28 @@ struct Finding {
   bool who_waits = false;  // add what every tile waits for
 };
 
+// Tiles that one worker starts, in order; when it has no more, it goes on with others' shares.
+struct alignas(64) Share {
+  std::atomic<uint32_t> next{0};
+  uint32_t end = 0;
+};
+
 struct Wave {
   const Launch* launch = nullptr;
   std::vector<Tile*> tiles;
   std::deque<Group> groups;
-  std::atomic<uint32_t> next{0}, change{0}, sleepers{0};
-  std::atomic<uint64_t> progress{0};  // tiles started, ended, barriers passed
+  std::deque<Share> shares;  // of the workers
+  // What every tile writes, in lines of the cache apart from what every tile reads.
+  alignas(64) std::atomic<uint64_t> progress{0};  // tiles started, ended, barriers passed
+  alignas(64) std::atomic<uint32_t> change{0}, sleepers{0};
   std::atomic<bool> stop{false};
   std::mutex mutex;
   std::unique_ptr<Finding> finding;  // the first
 };
 
-struct Worker {
+struct alignas(128) Worker {  // no line of the cache is two workers'
   Context context;
+  size_t number = 0;  // 0: the thread that launches
   pthread_t thread{};
   std::atomic<Tile*> current{nullptr};
   std::atomic<uint64_t> beats{0};  // tiles resumed
@@ -179,6 +188,7 @@ class Engine {
   std::vector<Print> prints_;
 
   std::deque<Worker> workers_;  // the caller first
+  const unsigned processors_;   // the most workers
   std::atomic<Wave*> open_{nullptr};
   std::atomic<uint32_t> generation_{0}, active_{0};
   bool helpers_started_ = false, signals_installed_ = false;
