@@ -39,8 +39,8 @@ KeptTensor::KeptTensor(const Tensor& t) : kept_(shallow_copy(t, false)) {
 }
 
 KeptTensor::~KeptTensor() {
-  Storage& s = *kept_.impl().storage();
   std::lock_guard guard(table().lock);
+  Storage& s = *kept_.impl().storage();  // which the lock keeps from changing
   auto [from, to] = table().keepers.equal_range(&s);
   for (auto i = from; i != to; ++i)
     if (i->second == this) {
