@@ -80,3 +80,5 @@ def test_other_options_and_biases_are_told(torch):
         torch.nn.functional.linear_cross_entropy(x, weight, target, options=torch.tensor(1.0))
     with pytest.raises(TypeError):
         torch.nn.functional.linear_cross_entropy(x, weight, target, linear_bias=())
+    with pytest.raises(TypeError, match=r"linear_cross_entropy\(\): argument 'linear_weight' \(position 2\) must be Tensor, not tuple"):
+        torch.nn.functional.linear_cross_entropy(x, (), target)

@@ -509,6 +509,7 @@ def linear_cross_entropy(
     """
     if options is not None and not hasattr(options, "rows"):
         raise TypeError(f"linear_cross_entropy(): options must be LinearCrossEntropyOptions or None, not {type(options).__name__}")
+    _need_tensor("linear_cross_entropy", "linear_weight", 2, linear_weight)
     if input.dim() not in (1, 2):
         raise RuntimeError(f"linear_cross_entropy(): expected input with dimensionality 1 or 2, got {input.dim()}")
     if linear_weight.dim() < 2:
