@@ -16,11 +16,6 @@ struct Packed final : RefCounted {
   Ref<RefCounted> content;
   Edge edge;  // of an input: where its gradient goes
 };
-struct Kept final : RefCounted {
-  explicit Kept(const Tensor& t) : bytes(make_ref<KeptTensor>(t)) {}
-  Ref<KeptTensor> bytes;
-  Edge edge;
-};
 void set_made_by(const Tensor& t, Ref<Node> node, uint32_t nr) {
   make_meta(t).set_fn(std::move(node), nr);
   t.impl().set_layer(layer::Autograd, true);
@@ -30,6 +25,14 @@ Tensor copied(const Tensor& t) {
   GradMode off(false);
   return clone(t);
 }
+
+// For an argument that the program may overwrite: its bytes as they are now.
+struct KeepBytes final : SavedTensorHooks {
+  Ref<RefCounted> pack(const Tensor& t) override {
+    return make_ref<KeptTensor>(KeptTensor::can_keep(t) ? t : copied(t));
+  }
+  Tensor unpack(RefCounted& kept) override { return static_cast<KeptTensor&>(kept).read(); }
+};
 
 using Stack = std::vector<Ref<SavedTensorHooks>>;
 constinit thread_local Stack* hook_stack [[gnu::tls_model("initial-exec")]] = nullptr;  // null or with a hook in it
@@ -78,17 +81,13 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result, bool may_change) {
   } else {
     data_ = t;
   }
-  if (hook_stack) {
+  if (hook_stack || may_change) {
     auto packed = make_ref<Packed>();
-    packed->hooks = hook_stack->back();  // its own: packing may leave the mode, and enter others
-    packed->content = packed->hooks->pack(may_change ? copied(t) : shallow_copy(t, true));
+    // Its own: packing may leave the mode, and enter others.
+    packed->hooks = hook_stack ? hook_stack->back() : Ref<SavedTensorHooks>(make_ref<KeepBytes>());
+    packed->content = packed->hooks->pack(hook_stack && may_change ? copied(t) : shallow_copy(t, true));
     if (!is_result && requires_grad(t)) packed->edge = gradient_edge(t);
     packed_ = std::move(packed);
-    data_.reset();
-  } else if (may_change) {
-    auto kept = make_ref<Kept>(KeptTensor::can_keep(t) ? t : copied(t));
-    if (requires_grad(t)) kept->edge = gradient_edge(t);
-    kept_ = std::move(kept);
     data_.reset();
   }
 }
@@ -101,12 +100,6 @@ Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
     if (!own && !p.edge) return t;
     t = shallow_copy(t, true);
     set_made_by(t, own ? owner : p.edge.node, own ? output_nr_ : p.edge.nr);
-    return t;
-  }
-  if (kept_) {
-    auto& k = static_cast<Kept&>(*kept_);
-    Tensor t = k.bytes->read();
-    if (k.edge) set_made_by(t, k.edge.node, k.edge.nr);
     return t;
   }
   if (!data_.defined()) return {};

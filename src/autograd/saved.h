@@ -16,12 +16,11 @@ class SavedTensor {
   SavedTensor(const Tensor& t, bool is_result, bool may_change = false);
   Tensor unpack(const Ref<Node>& owner) const;  // owner: the node that saved it
   void reset() { *this = SavedTensor(); }
-  bool empty() const { return !data_.defined() && !packed_ && !kept_; }
+  bool empty() const { return !data_.defined() && !packed_; }
 
  private:
   Tensor data_;
-  Ref<RefCounted> packed_;  // what a pack hook made of it
-  Ref<RefCounted> kept_;    // or its bytes as they were, if they may change
+  Ref<RefCounted> packed_;  // what a pack hook made of it, or its bytes as they were if they may change
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
   bool is_result_ = false;
