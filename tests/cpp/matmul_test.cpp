@@ -206,6 +206,9 @@ TEST(Matmul, CutsCoverTheResult) {
   EXPECT_FALSE(cpu::worth_library_threads(1, 128, 3072, 768, 16));
   EXPECT_FALSE(cpu::worth_library_threads(1, 512, 512, 512, 2));
   EXPECT_FALSE(cpu::worth_library_threads(16, 64, 64, 64, 16));
+  EXPECT_TRUE(cpu::onednn_packs(700, 2600));  // an LSTM's gates: the whole is packed, a thread's half is not
+  EXPECT_FALSE(cpu::onednn_packs_serially(700, 1312, 650, 650, 650));
+  EXPECT_TRUE(cpu::onednn_packs_serially(700, 1312, 768, 768, 768));
 }
 
 TEST(Matmul, ManyThreadsGiveTheSameProduct) {

@@ -10,6 +10,7 @@
 #include "backends/cpu/cut.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
+#include "core/instruction_set.h"
 #include "core/threads.h"
 #include "dispatch/family_table.h"
 #include "dispatch/observe.h"
@@ -242,7 +243,10 @@ void library_product(Who who, bool force, DType type, fc_matmul c) {
   const int team = deterministic_algorithms() || (who.blas && who.blas->one_at_a_time()) ? 1 : team_size();
   const Cut cut = cut_products(c.batch, c.m, c.n, c.k, team);
   if (cut.how == Cut::Blocks && !force && cut.rows * cut.columns < kSmall / c.k) who = {};
-  const bool whole = worth_library_threads(c.batch, c.m, c.n, c.k, team);
+  const bool along_k = !fa.transposed && fb.transposed && cpu_level() == CpuLevel::AVX512;
+  const bool whole = worth_library_threads(c.batch, c.m, c.n, c.k, team) ||
+                     (who.onednn && along_k && cut.how == Cut::Blocks && c.batch == 1 && onednn_packs(c.m, c.n) &&
+                      !onednn_packs_serially(cut.rows, cut.columns, c.k, fa.ld, fb.ld));
   if (who.blas) who.blas->use_threads(whole ? team : 1);
   std::optional<EventScope> told;
   if (who.onednn || who.blas)

@@ -45,29 +45,6 @@ struct BFloat {
   static uint16_t write(float v) { return float_to_bfloat(v); }
 };
 
-// Four rows become columns: to[q * step + r] is element q of row r. Both sides are dense along their short dimension,
-// so four by four elements move in registers.
-template <class N>
-void interleave(N* to, int64_t step, const char* from, int64_t stride, int64_t depth) {
-  typedef N Quad __attribute__((vector_size(4 * sizeof(N)), aligned(sizeof(N)), may_alias));
-  auto row = [&](int r, int64_t q) { return reinterpret_cast<const N*>(from + r * stride) + q; };
-  int64_t q = 0;
-  for (; q + 4 <= depth; q += 4) {
-    Quad a, b, c, d;
-    __builtin_memcpy(&a, row(0, q), sizeof a), __builtin_memcpy(&b, row(1, q), sizeof b);
-    __builtin_memcpy(&c, row(2, q), sizeof c), __builtin_memcpy(&d, row(3, q), sizeof d);
-    const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-               cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const Quad out[] = {
-        __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
-        __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) __builtin_memcpy(to + (q + i) * step, &out[i], sizeof(Quad));
-  }
-  for (; q < depth; ++q)
-    for (int r = 0; r < 4; ++r) to[q * step + r] = *row(r, q);
-}
-
 template <class N>
 int64_t round_up(int64_t v, N unit) {
   return (v + unit - 1) / unit * unit;

@@ -58,8 +58,13 @@ void pack(const void* weights, int64_t unit_stride, int64_t depth_stride, int64_
   T* to = static_cast<T*>(panels) + block * gate_count * depth * width;
   for (int64_t g = 0; g < gate_count; ++g, to += depth * width) {
     const T* from = static_cast<const T*>(weights) + (g * hidden + first) * unit_stride;
+    int64_t done = 0;
+    if (depth_stride == 1)
+      for (; done + 4 <= count; done += 4)
+        interleave(to + done, width, reinterpret_cast<const char*>(from + done * unit_stride),
+                   unit_stride * static_cast<int64_t>(sizeof(T)), depth);
     for (int64_t q = 0; q < depth; ++q) {
-      for (int64_t i = 0; i < count; ++i) to[q * width + i] = from[i * unit_stride + q * depth_stride];
+      for (int64_t i = done; i < count; ++i) to[q * width + i] = from[i * unit_stride + q * depth_stride];
       for (int64_t i = count; i < width; ++i) to[q * width + i] = T(0);
     }
   }
