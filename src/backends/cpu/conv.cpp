@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of convolution and convolution_backward: our own for depthwise ones, oneDNN where it is there and does the
-// type, else matrix products. A forced library (blas_choice.h) does all of them: oneDNN as convolutions, others as
+// Kernels of convolution and convolution_backward: our own for depthwise ones and for 3 x 3 kernels over many channels,
+// oneDNN where it is there and does the type, else matrix products. A forced library (blas_choice.h) does all of them: oneDNN as convolutions, others as
 // products.
 #include "backends/cpu/register.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "backends/cpu/blas_choice.h"
 #include "backends/cpu/depthwise.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/product.h"
+#include "backends/cpu/winograd.h"
 #include "core/threads.h"
 #include "plan/conv.h"
 
@@ -33,6 +35,8 @@ bool convolve(OneDnnConvolution::Pass pass, const Tensor& x, const Tensor& w, co
               const Convolution& c) {
   return onednn_convolve({pass, x, w, b, y, c.stride, c.padding, c.dilation, c.groups});
 }
+
+constexpr int64_t kWideBlock = 256, kDeepest = 2048;  // channels: two vectors of tiles in a block, any at all
 
 // --- depthwise
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -140,6 +144,92 @@ Tensor depthwise_weight_gradient(const Depthwise& d, const Tensor& g, const Tens
   return dw;
 }
 
+// --- 3 x 3 kernels
+// What Winograd's form and the plain sums cost, in vector instructions of one thread; fitted to times of both
+// (docs/performance.md). Panels 0: the plain one is better, or this is no such convolution.
+Winograd plan_winograd(const Tensor& x, const Tensor& w, IntSpan y, int64_t out, IntSpan padding,
+                       const Convolution& c) {
+  Winograd p{};
+  auto all = [](IntSpan list, int64_t value) {
+    return std::ranges::all_of(list, [&](int64_t v) { return v == value; });
+  };
+  if (x.dim() != 4 || x.dtype() != DType::Float32 || c.transposed || c.groups != 1 || w.size(2) != 3 ||
+      w.size(3) != 3 || !all(c.stride, 1) || !all(c.dilation, 1) || c.format != MemoryFormat::Contiguous ||
+      padding[0] > 2 || padding[1] > 2 || padding[0] < 0 || padding[1] < 0 || checked_numel(y) == 0 ||
+      !blas_choice().allows(Engine::Facula))
+    return p;
+  const WinogradKernels& k = *FC_VARIANT(winograd_table);
+  p.in = x.size(1), p.out = out;
+  p.height = x.size(2), p.width = x.size(3), p.out_height = y[2], p.out_width = y[3];
+  p.pad_y = padding[0], p.pad_x = padding[1];
+  p.down = ceil_div(y[2], kWinogradTile), p.across = ceil_div(y[3], kWinogradTile);
+  p.tiles = x.size(0) * p.down * p.across;
+  p.lanes = k.lanes;
+  p.vectors = p.tiles > p.lanes && p.in <= kWideBlock ? 2 : 1;
+  const int64_t pieces = ceil_div(out, k.rows);
+  p.rows = ceil_div(out, pieces);
+  const auto in = static_cast<double>(p.in), vectors = static_cast<double>(p.blocks() * p.vectors),
+             products = in * static_cast<double>(pieces * p.rows), pixels = static_cast<double>(p.tiles) * 16 / p.lanes;
+  const double winograd = 36 * products * vectors + (500 * in + 450 * static_cast<double>(out)) * vectors +
+                          300 * in * static_cast<double>(pieces),
+               plain = 11 * in * static_cast<double>(out) * pixels + 10 * (in + static_cast<double>(out)) * pixels;
+  if (in >= 16 && out >= 16 && p.in <= kDeepest && winograd < plain) p.panels = pieces;
+  return p;
+}
+
+// Undefined: the result is not finite, and the plain sums have to say where. `weight` is [out, in, 3, 3], or [in, out,
+// 3, 3] and mirrored for the way back.
+Tensor winograd(Winograd p, const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan sizes, bool mirrored) {
+  const WinogradKernels& k = *FC_VARIANT(winograd_table);
+  Tensor y = empty_tensor(sizes, DType::Float32, Device{});
+  const float *in = x.data_as<float>(), *kernels = weight.data_as<float>(),
+              *shift = bias.defined() ? bias.data_as<float>() : nullptr;
+  auto* out = y.data_as<float>();
+  const int64_t by_out = 9 * (mirrored ? 1 : p.in), by_in = 9 * (mirrored ? p.out : 1);
+  auto room = [](int64_t floats) {
+    return static_cast<float*>(product_workspace(static_cast<size_t>(floats) * sizeof(float)));
+  };
+  auto pack = [&](int64_t panel, float* to) { k.weights(p, kernels, by_out, by_in, mirrored, panel, to); };
+  std::atomic<bool> finite = true;
+  auto multiply = [&](const float* packed, const float* block, int64_t b, int64_t panel, float* sums) {
+    if (!k.output(p, packed, block, shift, b, panel, out, sums)) finite.store(false, std::memory_order_relaxed);
+  };
+  // The smaller of the two sides is transformed first, for all; the other one piece by piece, while it is in the
+  // second cache.
+  const bool many_tiles = p.blocks() >= p.panels;
+  const int64_t blocks = p.blocks(), block_size = p.block_size(), panel_size = p.panel_size();
+  Tensor first = empty_tensor(Dims{many_tiles ? p.panels * panel_size : blocks * block_size}, DType::Float32, Device{});
+  auto* ready = first.data_as<float>();
+  if (many_tiles) {
+    parallel_for(0, p.panels, 1, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) pack(i, ready + i * panel_size);
+    });
+    parallel_for(0, blocks, 1, [&](int64_t from, int64_t to) {
+      float* block = room(block_size + k.room_size);
+      for (int64_t b = from; b < to; ++b) {
+        k.input(p, in, b, 0, p.in, block);
+        for (int64_t i = 0; i < p.panels; ++i) multiply(ready + i * panel_size, block, b, i, block + block_size);
+      }
+    });
+  } else {
+    parallel_for(0, blocks * p.in, 16, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to;) {
+        const int64_t b = i / p.in, c = i % p.in, n = std::min(to - i, p.in - c);
+        k.input(p, in, b, c, c + n, ready + b * block_size);
+        i += n;
+      }
+    });
+    parallel_for(0, p.panels, 1, [&](int64_t from, int64_t to) {
+      float* packed = room(panel_size + k.room_size);
+      for (int64_t i = from; i < to; ++i) {
+        pack(i, packed);
+        for (int64_t b = 0; b < blocks; ++b) multiply(packed, ready + b * block_size, b, i, packed + panel_size);
+      }
+    });
+  }
+  return finite ? y : Tensor();
+}
+
 // --- operators
 Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride, IntSpan padding,
                    IntSpan dilation, bool transposed, IntSpan output_padding, int64_t groups) {
@@ -148,6 +238,11 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   if (Depthwise d = plan_depthwise(input, weight, c.output, c); d.bands)
     return depthwise_forward(d, contiguous(input), contiguous(weight), bias.defined() ? contiguous(bias) : bias,
                              c.output);
+  if (const Winograd p = plan_winograd(input, weight, c.output, c.output[1], c.padding, c); p.panels)
+    if (Tensor y = winograd(p, contiguous(input), contiguous(weight), bias.defined() ? contiguous(bias) : bias,
+                            c.output, false);
+        y.defined())
+      return y;
   if (by_library(input, weight) && checked_numel(c.output) != 0) {
     const DType type = library_type(input.dtype());
     Tensor x = dense(input, type), w = dense(weight, type),
@@ -185,6 +280,14 @@ ConvGradients backward(const Tensor& grad, const Tensor& input, const Tensor& we
     if (mask[1]) gw = depthwise_weight_gradient(d, g, contiguous(input), weight.sizes());
     rest[0] = mask[0] && !gi.defined();
     rest[1] = false;
+  }
+  // Of a convolution with stride 1: a convolution of the gradient with the mirrored kernel.
+  if (rest[0] && input.dim() == 4) {
+    const int64_t padding[] = {2 - c.padding[0], 2 - c.padding[1]};
+    if (const Winograd p = plan_winograd(grad, weight, input.sizes(), input.size(1), padding, c); p.panels) {
+      gi = winograd(p, contiguous(grad), contiguous(weight), Tensor(), input.sizes(), true);
+      rest[0] = !gi.defined();
+    }
   }
   // Of the plain convolution: x is its input, y its output.
   if ((rest[0] || rest[1]) && by_library(input, weight) && grad.numel() != 0) {

@@ -59,7 +59,9 @@ bool worth_library_threads(int64_t batch, int64_t m, int64_t n, int64_t k, int t
   return threads > 4 && std::min(m, n) > 128 && k < 2 * std::max(m, n);
 }
 
-bool onednn_packs(int64_t m, int64_t n) { return 1.0 / static_cast<double>(m) + 1.0 / static_cast<double>(n) < 0.00196; }
+bool onednn_packs(int64_t m, int64_t n) {
+  return 1.0 / static_cast<double>(m) + 1.0 / static_cast<double>(n) < 0.00196;
+}
 bool onednn_packs_serially(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb) {
   if (n > 100 && ((n < 1200 && m < 200 && k < 1200) || (lda % 256 == 0 && ldb % 256 == 0))) return true;
   return onednn_packs(m, n);

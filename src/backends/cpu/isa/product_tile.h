@@ -18,19 +18,19 @@ inline constexpr int kTileVectors = 2;  // of a tile's row
 
 // out[rows][width] = a panel @ b panel. Packed panels have a_i == 1 and a_k == rows. Not inlined: beside the caller's
 // variables the vectors of b would not stay in registers.
-template <class N, int rows, bool packed>
+template <class N, int rows, bool packed, int vectors = kTileVectors>
 [[gnu::noinline]] void tile(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b_k, N* out) {
   constexpr int lanes = kWidth<N>;
-  Vec<N> sum[rows][kTileVectors] = {};
+  Vec<N> sum[rows][vectors] = {};
   for (int64_t p = 0; p < k; ++p) {
-    Vec<N> y[kTileVectors];
+    Vec<N> y[vectors];
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j) y[j] = load(b + j * lanes);
+    for (int j = 0; j < vectors; ++j) y[j] = load(b + j * lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       Vec<N> x = splat<N>(packed ? a[i] : a[i * a_i]);
 #pragma GCC unroll 4
-      for (int j = 0; j < kTileVectors; ++j) sum[i][j] = fma<N>(x, y[j], sum[i][j]);
+      for (int j = 0; j < vectors; ++j) sum[i][j] = fma<N>(x, y[j], sum[i][j]);
     }
     a += packed ? rows : a_k;
     b += b_k;
@@ -38,7 +38,7 @@ template <class N, int rows, bool packed>
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j) store(out + (i * kTileVectors + j) * lanes, sum[i][j]);
+    for (int j = 0; j < vectors; ++j) store(out + (i * vectors + j) * lanes, sum[i][j]);
 }
 
 // Four rows become columns: to[q * step + r] is element q of row r. Both sides are dense along their short dimension,
