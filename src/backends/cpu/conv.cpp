@@ -36,6 +36,7 @@ bool convolve(OneDnnConvolution::Pass pass, const Tensor& x, const Tensor& w, co
   return onednn_convolve({pass, x, w, b, y, c.stride, c.padding, c.dilation, c.groups});
 }
 
+constexpr int64_t kChunkFloats = 1 << 20, kLeastChunk = 128;
 constexpr int64_t kWideBlock = 256, kDeepest = 2048;  // channels: two vectors of tiles in a block, any at all
 
 // --- depthwise
@@ -177,6 +178,10 @@ Winograd plan_winograd(const Tensor& x, const Tensor& w, IntSpan y, int64_t out,
   return p;
 }
 
+float* workspace(int64_t floats) {
+  return static_cast<float*>(product_workspace(static_cast<size_t>(floats) * sizeof(float)));
+}
+
 // Undefined: the result is not finite, and the plain sums have to say where. `weight` is [out, in, 3, 3], or [in, out,
 // 3, 3] and mirrored for the way back.
 Tensor winograd(Winograd p, const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan sizes, bool mirrored) {
@@ -186,9 +191,6 @@ Tensor winograd(Winograd p, const Tensor& x, const Tensor& weight, const Tensor&
               *shift = bias.defined() ? bias.data_as<float>() : nullptr;
   auto* out = y.data_as<float>();
   const int64_t by_out = 9 * (mirrored ? 1 : p.in), by_in = 9 * (mirrored ? p.out : 1);
-  auto room = [](int64_t floats) {
-    return static_cast<float*>(product_workspace(static_cast<size_t>(floats) * sizeof(float)));
-  };
   auto pack = [&](int64_t panel, float* to) { k.weights(p, kernels, by_out, by_in, mirrored, panel, to); };
   std::atomic<bool> finite = true;
   auto multiply = [&](const float* packed, const float* block, int64_t b, int64_t panel, float* sums) {
@@ -205,7 +207,7 @@ Tensor winograd(Winograd p, const Tensor& x, const Tensor& weight, const Tensor&
       for (int64_t i = from; i < to; ++i) pack(i, ready + i * panel_size);
     });
     parallel_for(0, blocks, 1, [&](int64_t from, int64_t to) {
-      float* block = room(block_size + k.room_size);
+      float* block = workspace(block_size + k.room_size);
       for (int64_t b = from; b < to; ++b) {
         k.input(p, in, b, 0, p.in, block);
         for (int64_t i = 0; i < p.panels; ++i) multiply(ready + i * panel_size, block, b, i, block + block_size);
@@ -220,7 +222,7 @@ Tensor winograd(Winograd p, const Tensor& x, const Tensor& weight, const Tensor&
       }
     });
     parallel_for(0, p.panels, 1, [&](int64_t from, int64_t to) {
-      float* packed = room(panel_size + k.room_size);
+      float* packed = workspace(panel_size + k.room_size);
       for (int64_t i = from; i < to; ++i) {
         pack(i, packed);
         for (int64_t b = 0; b < blocks; ++b) multiply(packed, ready + b * block_size, b, i, packed + panel_size);
@@ -228,6 +230,67 @@ Tensor winograd(Winograd p, const Tensor& x, const Tensor& weight, const Tensor&
     });
   }
   return finite ? y : Tensor();
+}
+
+// How many tiles are transformed at a time for the gradient of the kernels: as many as leave room in the last cache, but
+// enough for each pass over the sums.
+int64_t chunk_of(const Winograd& p) {
+  const int64_t floats = kWinogradPoints * (p.in + p.out), lanes = p.lanes;
+  return std::min(std::max(kChunkFloats / floats, kLeastChunk) / lanes * lanes, ceil_div(p.tiles, lanes) * lanes);
+}
+
+// [out, in, 3, 3], or undefined as above.
+Tensor winograd_weight_gradient(const Winograd& p, const Tensor& grad, const Tensor& x) {
+  const WinogradKernels& k = *FC_VARIANT(winograd_table);
+  Tensor dw = empty_tensor(Dims{p.out, p.in, 3, 3}, DType::Float32, Device{});
+  const int64_t chunk = chunk_of(p), chunks = ceil_div(p.tiles, chunk), across = ceil_div(p.in, p.columns()),
+                x_point = chunk * p.columns(), g_point = chunk * p.rows + 16, x_size = kWinogradPoints * x_point,
+                g_size = kWinogradPoints * g_point, groups = across * kWinogradVectors, units = p.panels * across;
+  // Few panels: threads share their points, and the sums wait for all of them.
+  const int64_t shares = units >= 4 * num_threads() ? 1 : 6, points = kWinogradPoints / shares;
+  const bool kept = shares > 1 || chunks > 1;
+  auto floats = [](int64_t n) { return empty_tensor(Dims{n}, DType::Float32, Device{}); };
+  Tensor sides = floats(across * x_size + p.panels * g_size), all = floats(kept ? units * p.sums_size() : 0);
+  auto *xs = sides.data_as<float>(), *gs = xs + across * x_size, *sums = all.data_as<float>(),
+       *out = dw.data_as<float>();
+  const float *image = x.data_as<float>(), *g = grad.data_as<float>();
+  std::atomic<bool> finite = true;
+  auto finish = [&](int64_t unit, const float* from) {
+    if (!k.gradient(p, from, unit / across, unit % across * p.columns(), out))
+      finite.store(false, std::memory_order_relaxed);
+  };
+  for (int64_t at = 0; at < p.tiles; at += chunk) {
+    const int64_t depth = std::min(chunk, ceil_div(p.tiles - at, p.lanes) * p.lanes), vectors = depth / p.lanes;
+    parallel_for(0, (groups + p.panels) * vectors, 1, [&](int64_t from, int64_t to) {
+      float* room = workspace(k.side_room);
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t group = i / vectors, tile = i % vectors * p.lanes, panel = group - groups;
+        if (panel < 0) {
+          const int64_t first = group * p.lanes;
+          k.side(p, image, false, first, std::min(p.lanes, p.in - first), at + tile, p.columns(), x_point,
+                 xs + group / kWinogradVectors * x_size + tile * p.columns() + group % kWinogradVectors * p.lanes, room);
+        } else {
+          const int64_t first = panel * p.rows;
+          k.side(p, g, true, first, std::min(p.rows, p.out - first), at + tile, p.rows, g_point,
+                 gs + panel * g_size + tile * p.rows, room);
+        }
+      }
+    });
+    parallel_for(0, units * shares, 1, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t unit = i / shares, first = i % shares * points;
+        float* into = kept ? sums + unit * p.sums_size() : workspace(p.sums_size());
+        k.products(p, depth, gs + unit / across * g_size, g_point, xs + unit % across * x_size, x_point, first,
+                   first + points, at > 0, into);
+        if (shares == 1 && at + chunk >= p.tiles) finish(unit, into);
+      }
+    });
+  }
+  if (shares > 1)
+    parallel_for(0, units, 1, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) finish(i, sums + i * p.sums_size());
+    });
+  return finite ? dw : Tensor();
 }
 
 // --- operators
@@ -287,6 +350,12 @@ ConvGradients backward(const Tensor& grad, const Tensor& input, const Tensor& we
     if (const Winograd p = plan_winograd(grad, weight, input.sizes(), input.size(1), padding, c); p.panels) {
       gi = winograd(p, contiguous(grad), contiguous(weight), Tensor(), input.sizes(), true);
       rest[0] = !gi.defined();
+    }
+  }
+  if (rest[1]) {
+    if (const Winograd p = plan_winograd(input, weight, c.output, c.output[1], c.padding, c); p.panels) {
+      gw = winograd_weight_gradient(p, contiguous(grad), contiguous(input));
+      rest[1] = !gw.defined();
     }
   }
   // Of the plain convolution: x is its input, y its output.

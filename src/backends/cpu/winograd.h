@@ -5,8 +5,8 @@
 // transformed back. The points are 0, +-5/8, +-3/2 and infinity, whose rounding errors are about twice those of the
 // plain sums (docs/performance.md); +-1 and +-2, which textbooks take, have eight times.
 //
-// A vector's lanes are neighbouring tiles, so that elements 0 to 35 of a transformed tile are 36 products of matrices:
-// a panel of output channels by all input channels, times all input channels by a block of tiles.
+// A vector's lanes are neighbouring tiles, so that elements 0 to 35 of a transformed tile ("points") are 36 products of
+// matrices: a panel of output channels by all input channels, times all input channels by a block of tiles.
 #pragma once
 #include <cstdint>
 
@@ -35,6 +35,8 @@ struct Winograd {
   int64_t panel_point() const { return in * rows + 16; }
   int64_t block_size() const { return kWinogradPoints * block_point(); }
   int64_t panel_size() const { return kWinogradPoints * panel_point(); }
+  int64_t columns() const { return kWinogradVectors * lanes; }
+  int64_t sums_size() const { return kWinogradPoints * rows * columns(); }
 };
 
 struct WinogradKernels {
@@ -50,6 +52,20 @@ struct WinogradKernels {
   bool (*output)(const Winograd& w, const float* packed, const float* transformed, const float* bias, int64_t block,
                  int64_t panel, float* y, float* room);
   int64_t room_size;
+
+  // The gradient of the kernels is a sum over tiles, so there the lanes are channels: a panel of output channels by all
+  // tiles of a chunk, times these by a panel of columns() input channels.
+  //
+  // A vector of tiles, from `tile` on: `count` channels from `first` on of x or, where `gradient`, of the result's
+  // gradient. Rows of transformed tiles are `width` floats long, points `point` floats apart.
+  void (*side)(const Winograd& w, const float* image, bool gradient, int64_t first, int64_t count, int64_t tile,
+               int64_t width, int64_t point, float* to, float* room);
+  int64_t side_room;
+  // sums[point] = or += the products over `depth` tiles, for points [first, last).
+  void (*products)(const Winograd& w, int64_t depth, const float* grad, int64_t grad_point, const float* x,
+                   int64_t x_point, int64_t first, int64_t last, bool add, float* sums);
+  // The gradient of the two panels' kernels from their sums; false: not finite.
+  bool (*gradient)(const Winograd& w, const float* sums, int64_t panel, int64_t first_channel, float* dw);
 };
 
 FC_VARIANTS(extern const WinogradKernels winograd_table;)
