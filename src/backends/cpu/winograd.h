@@ -12,14 +12,27 @@
 
 #include "backends/cpu/variants.h"
 
+namespace fc {
+class Tensor;
+struct Convolution;
+}  // namespace fc
+
 namespace fc::cpu {
+
+// What plan_convolution made of the call. Undefined results: this is no such convolution, the plain sums are faster, or
+// the result is not finite, which only plain sums put where it belongs. Any number of threads gives the same bits.
+Tensor winograd_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& c);
+Tensor winograd_input_gradient(const Tensor& grad, const Tensor& x, const Tensor& weight, const Convolution& c);
+Tensor winograd_weight_gradient(const Tensor& grad, const Tensor& x, const Tensor& weight, const Convolution& c);
+
+// --- what is compiled once per instruction set
 
 inline constexpr int64_t kWinogradTile = 4, kWinogradReach = 6, kWinogradPoints = 36;
 inline constexpr int64_t kWinogradVectors = 2;  // of tiles in a block, at most
 
 struct Winograd {
-  int64_t in, out;             // channels
-  int64_t height, width;       // of the input
+  int64_t in, out;        // channels
+  int64_t height, width;  // of the input
   int64_t out_height, out_width;
   int64_t pad_y, pad_x;
   int64_t down, across, tiles;  // tiles of an image, and of all images

@@ -408,15 +408,8 @@ bool gradient(const Winograd& w, const float* sums, int64_t panel, int64_t first
 
 }  // namespace
 
-const WinogradKernels winograd_table = {W,
-                                        kTileRows,
-                                        weights,
-                                        input,
-                                        output,
-                                        kPoints * kTileRows * kWinogradVectors * W,
-                                        either_side,
-                                        kPoints * W * W,
-                                        products,
-                                        gradient};
+const WinogradKernels winograd_table = {
+    W,           kTileRows,     weights,  input,   output, kPoints* kTileRows* kWinogradVectors* W,
+    either_side, kPoints* W* W, products, gradient};
 
 }  // namespace fc::cpu::FC_ISA
