@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of convolution and convolution_backward: our own for depthwise ones and for 3 x 3 kernels over many channels,
-// oneDNN where it is there and does the type, else matrix products. A forced library (blas_choice.h) does all of them: oneDNN as convolutions, others as
-// products.
+// oneDNN where it is there and does the type, else matrix products. A forced library (blas_choice.h) does all of them:
+// oneDNN as convolutions, others as products.
 #include "backends/cpu/register.h"
 
 #include <algorithm>

@@ -105,8 +105,8 @@ Tensor convolve(const Winograd& p, const Tensor& x, const Tensor& weight, const 
   return finite ? y : Tensor();
 }
 
-// How many tiles are transformed at a time for the gradient of the kernels: as many as leave room in the last cache, but
-// enough for each pass over the sums.
+// How many tiles are transformed at a time for the gradient of the kernels: few enough for the last cache, enough to be
+// worth a pass over the sums.
 int64_t chunk_of(const Winograd& p) {
   const int64_t floats = kWinogradPoints * (p.in + p.out), lanes = p.lanes;
   return std::min(std::max(kChunkFloats / floats, kLeastChunk) / lanes * lanes, ceil_div(p.tiles, lanes) * lanes);
