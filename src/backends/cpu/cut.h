@@ -18,8 +18,8 @@ struct Cut {
 Cut cut_products(int64_t batch, int64_t m, int64_t n, int64_t k, int threads);
 // Whether one call on all threads of a library beats blocks; it also cuts k where that is the long dimension.
 bool worth_library_threads(int64_t batch, int64_t m, int64_t n, int64_t k, int threads);
-// Whether dnnl_sgemm with AVX-512 copies its operands into panels first: on all threads, and in a call on one, which also
-// looks at the leading dimensions. Without panels it is slow where the sums run along the memory of both operands.
+// Whether dnnl_sgemm with AVX-512 copies its operands into panels first: on all threads, and in a call on one, which
+// also looks at the leading dimensions. Without panels it is slow where sums run along the memory of both operands.
 bool onednn_packs(int64_t m, int64_t n);
 bool onednn_packs_serially(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb);
 
