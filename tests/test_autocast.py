@@ -288,3 +288,30 @@ def test_unscale_over_lists(torch):
         xs[1][0, 0] = float("nan")
         torch._amp_foreach_non_finite_check_and_unscale_(xs, found, inverse)
         assert found.item() == 1
+
+
+@pytest.mark.parametrize("lower", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("given", ["float32", "lower"])
+def test_recurrent_layers(torch, name, lower, given):
+    """A GRU answers in its state's type, the others in the lower one."""
+    lower = getattr(torch, lower)
+    torch.manual_seed(0)
+    layer = getattr(torch.nn, name)(4, 5, num_layers=2, bidirectional=True)
+    x = torch.randn(7, 2, 4, dtype=torch.float32 if given == "float32" else lower, requires_grad=True)
+    with torch.autocast("cpu", lower):
+        y, state = layer(x)
+        packed, _ = layer(torch.nn.utils.rnn.pack_padded_sequence(x, [7, 3]))
+    expected = torch.float32 if name == "GRU" and given == "float32" else lower
+    states = state if isinstance(state, tuple) else (state,)
+    assert {y.dtype, packed.data.dtype, *(s.dtype for s in states)} == {expected}
+    y.float().sum().backward()
+    assert x.grad.dtype is x.dtype and {p.grad.dtype for p in layer.parameters()} == {torch.float32}
+    assert torch.allclose(y.float(), layer(x.detach().float())[0], atol=0.02)
+
+
+def test_prelu_takes_what_a_layer_made(torch):
+    with torch.autocast("cpu", torch.bfloat16):
+        net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.PReLU())
+        assert net(torch.randn(2, 4)).dtype is torch.bfloat16
+        assert torch.nn.PReLU(4)(torch.randn(2, 4)).dtype is torch.bfloat16

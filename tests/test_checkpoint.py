@@ -410,3 +410,17 @@ def test_a_group_of_backward_passes_computes_again_once(torch):
         a.sum().backward(retain_graph=True)
         b.sum().backward()
     assert len(runs) == 2
+
+
+def test_a_forward_runs_once_more_however_often_a_formula_reads(torch, checkpoint):
+    """tan's derivative reads its result twice."""
+    calls = []
+
+    def f(a):
+        calls.append(1)
+        return a.tan()
+
+    x = leaf(torch)
+    checkpoint(f, x, use_reentrant=False).sum().backward()
+    assert len(calls) == 2
+    assert torch.allclose(x.grad, 1 + x.detach().tan() ** 2)

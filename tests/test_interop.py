@@ -76,3 +76,13 @@ def test_numpy_functions_take_tensors(torch):
     assert np.sum(torch.ones(3).numpy()) == 3 and np.asarray(torch.ones(2), dtype=np.int32).dtype == np.int32
     assert np.array(torch.arange(3)).tolist() == [0, 1, 2]
     assert torch.tensor(np.float32(2.5)).item() == 2.5 and torch.tensor([np.int64(3)]).dtype is torch.int64
+
+
+@pytest.mark.parametrize("make", ["as_tensor", "asarray"])
+@pytest.mark.parametrize("number", [np.float32(1), np.int64(3), np.bool_(True), np.complex64(1j)])
+def test_numbers_of_numpy_are_copied(torch, make, number):
+    """They lend their memory to read only; a tensor of one can be written to all the same."""
+    x = getattr(torch, make)(number)
+    assert x.shape == () and x.item() == number.item()
+    x.zero_()
+    assert x.item() == 0 and number.item() != 0

@@ -240,3 +240,23 @@ def test_forks_beside_an_openmp_that_holds_locks_over_them(tmp_path):
     process = start(FORKS, change={"LD_PRELOAD": str(tmp_path / "openmp.so")})
     told = process.communicate(timeout=120)
     assert process.returncode == 0, told
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_the_process_ends_while_daemon_threads_compute(threads):
+    """Destructors of libraries would run below them."""
+    program = """
+import threading
+import facula as torch
+def work():
+    image, kernels, a = torch.randn(2, 32, 40, 40), torch.randn(32, 32, 5, 5), torch.randn(100, 100)
+    while True:
+        a @ a
+        torch.conv2d(image, kernels)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+"""
+    for _ in range(4):
+        env = dict(os.environ, FACULA_NUM_THREADS=threads)
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 """Functions of the torch namespace that are Python by nature: they look at Python data or pick an operator."""
 
 import itertools
+import sys
 
 from facula import _C
 from facula._tensor import Tensor
@@ -79,16 +80,22 @@ def as_tensor(data, dtype=None, device=None):
     """data as a tensor, sharing memory where that is possible."""
     if hasattr(data, "__array_interface__") and hasattr(data, "strides"):
         _check_array(data)
-    out = _C._tensor(data, dtype, device, False)
+    out = _C._tensor(data, dtype, device, _is_number(data))
     return out if isinstance(data, Tensor) else _warned(out, "array")
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """obj as a tensor: sharing memory where copy allows, a copy otherwise."""
-    out = _C._tensor(obj, dtype, device, bool(copy))
+    out = _C._tensor(obj, dtype, device, bool(copy) or (copy is None and _is_number(obj)))
     if not isinstance(obj, Tensor):
         _warned(out, "array")
     return out.requires_grad_() if requires_grad else out
+
+
+def _is_number(data):
+    """Whether data is a NumPy scalar: it lends its memory like an array, but only to read."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(data, numpy.generic)
 
 
 def from_numpy(array):

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,6 +26,13 @@ void last_call(PyObject*) {
   while (asking > 0) usleep(100);
 }
 
+// The interpreter is gone, and next the process runs the destructors of libraries that daemon threads may be computing
+// in. They will sleep when they ask for the lock; until then, but not for ever, the end waits for them.
+constexpr int kPatience = 100000;  // times 100 us
+void wait_for_computing() {
+  for (int i = 0; i < kPatience && computing.load(std::memory_order_acquire) > 0; ++i) usleep(100);
+}
+
 void give_up(PyHolder::Held* h) noexcept {
   drop_reference(h->object);
   delete h;
@@ -45,6 +53,8 @@ void drop_what_waits() {
 
 }  // namespace
 
+std::atomic<int> computing{0};
+
 void drop_later(TensorImpl& dying) noexcept {
   dying.revive();  // the list's count, with which it cannot end: nobody puts it here twice
   auto* o = static_cast<TensorObject*>(dying.python);
@@ -58,6 +68,8 @@ PyHolder::~PyHolder() {
 
 void add_gil_hooks() {
   after_use = drop_what_waits;
+  Py_AtExit(wait_for_computing);
+  pthread_atfork(nullptr, nullptr, [] { computing = 0; });  // a child has no other threads
   static char any;
   PyObject* dict = PyInterpreterState_GetDict(PyInterpreterState_Main());  // cleared when the interpreter ends
   Own capsule(check(PyCapsule_New(&any, nullptr, last_call)));

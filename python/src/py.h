@@ -6,6 +6,7 @@
 #include <Python.h>
 #include <cxxabi.h>
 
+#include <atomic>
 #include <memory>
 #include <new>
 #include <optional>
@@ -68,17 +69,24 @@ __attribute__((no_sanitize("null"))) auto in_interpreter(F&& f) -> decltype(f())
 }
 bool shutting_down();  // the interpreter is, or is gone
 
+extern std::atomic<int> computing;  // threads that have let the lock go
 class ReleaseGil {
  public:
-  explicit ReleaseGil(bool on = true) : state_(on ? PyEval_SaveThread() : nullptr) {}
+  explicit ReleaseGil(bool on = true) {
+    if (!on) return;
+    computing.fetch_add(1, std::memory_order_relaxed);  // before the lock goes to one who ends the interpreter
+    state_ = PyEval_SaveThread();
+  }
   ~ReleaseGil() {
-    if (state_) in_interpreter([&] { PyEval_RestoreThread(state_); });
+    if (!state_) return;
+    computing.fetch_sub(1, std::memory_order_release);
+    in_interpreter([&] { PyEval_RestoreThread(state_); });
   }
   ReleaseGil(const ReleaseGil&) = delete;
   ReleaseGil& operator=(const ReleaseGil&) = delete;
 
  private:
-  PyThreadState* state_;
+  PyThreadState* state_ = nullptr;
 };
 // For C++ that may run on any thread. Throws when the interpreter is shutting down and this is another thread than the
 // one that does it, or is told with TakeGil(std::nothrow) to have no lock then.

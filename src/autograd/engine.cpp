@@ -435,6 +435,10 @@ std::vector<Tensor> run_backward_edges(std::vector<Edge> roots, std::vector<Tens
     }
     FC_CHECK(Dims::same(grads[i].sizes(), root.sizes), "Mismatch in shape: grad_output[", i, "] has a shape of ",
              grads[i].sizes(), " and output[", i, "] has a shape of ", root.sizes, ".");
+    FC_CHECK(is_complex(grads[i].dtype()) == is_complex(root.dtype),
+             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+             "grad_output[",
+             i, "] has a dtype of ", grads[i].dtype(), " and output[", i, "] has a dtype of ", root.dtype, ".");
   }
   GradMode mode(o.create_graph);
   Task task(o, targets.size());

@@ -133,7 +133,7 @@ class OpNode final : public Node {
     Tensor in(int arg) override {
       Saved& s = node.find(arg, -1);
       if (s.value.tag() != Tag::None) return wrapped_number(s.value.arg().scalar());
-      return s.tensor.unpack(Ref<Node>(&node));
+      return read(s.tensor);
     }
     TensorSpan list(int arg) override {
       Saved& s = node.find(arg, -1);
@@ -141,7 +141,7 @@ class OpNode final : public Node {
       for (SavedTensor& t : s.list) unpacked.push_back(t.unpack(Ref<Node>(&node)));
       return unpacked;
     }
-    Tensor result(int i) override { return node.find(-1, i).tensor.unpack(Ref<Node>(&node)); }
+    Tensor result(int i) override { return read(node.find(-1, i).tensor); }
     Arg arg(int arg) override { return node.find(arg, -1).value.arg(); }
     IntSpan sizes(int arg, int item) override {
       if (node.is_list(arg)) return node.item_sizes_[node.edge_of(arg, item)];
@@ -163,8 +163,17 @@ class OpNode final : public Node {
       if (node.edges[e]) gradients[e] = std::move(gradient);
     }
 
+    // A hook runs once, however often the formula reads: it may be a whole forward pass (checkpoint).
+    Tensor read(const SavedTensor& saved) {
+      if (!saved.has_hooks()) return saved.unpack(Ref<Node>(&node));
+      for (const auto& [from, t] : by_hooks)
+        if (from == &saved) return t;
+      return by_hooks.emplace_back(&saved, saved.unpack(Ref<Node>(&node))).second;
+    }
+
     OpNode& node;
     std::vector<Tensor> grads, gradients, unpacked;
+    std::vector<std::pair<const SavedTensor*, Tensor>> by_hooks;
   };
 
   void begin() {

@@ -15,6 +15,7 @@ class SavedTensor {
   // may_change: of an argument, that the program may overwrite it before it is unpacked.
   SavedTensor(const Tensor& t, bool is_result, bool may_change = false);
   Tensor unpack(const Ref<Node>& owner) const;  // owner: the node that saved it
+  bool has_hooks() const { return static_cast<bool>(packed_); }
   void reset() { *this = SavedTensor(); }
   bool empty() const { return !data_.defined() && !packed_; }
 

@@ -404,10 +404,17 @@ Tensor elu_of(const Tensor& self, const Scalar& alpha, const Scalar& scale, cons
   return call<"aten::elu", Tensor>(self, alpha, scale, input_scale);
 }
 Tensor relu6(const Tensor& self) { return hardtanh_of(self, 0, 6); }
-Tensor selu(const Tensor& self) { return elu_of(self, 1.6732632423543772848, 1.0507009873554804934, 1); }
-Tensor celu(const Tensor& self, const Scalar& alpha) {
+// In place they are elu's in-place form, which keeps what its derivative reads.
+constexpr double kSeluAlpha = 1.6732632423543772848, kSeluScale = 1.0507009873554804934;
+Tensor selu(const Tensor& self) { return elu_of(self, kSeluAlpha, kSeluScale, 1); }
+Tensor selu_(const Tensor& self) { return call<"aten::elu_", Tensor>(self, kSeluAlpha, kSeluScale, 1); }
+double celu_slope(const Scalar& alpha) {
   FC_CHECK(!alpha.is_zero(), "ZeroDivisionError: alpha cannot be 0 for CELU");
-  return elu_of(self, alpha, 1, 1 / alpha.to_double());
+  return 1 / alpha.to_double();
+}
+Tensor celu(const Tensor& self, const Scalar& alpha) { return elu_of(self, alpha, 1, celu_slope(alpha)); }
+Tensor celu_(const Tensor& self, const Scalar& alpha) {
+  return call<"aten::elu_", Tensor>(self, alpha, 1, celu_slope(alpha));
 }
 
 Tensor prelu(const Tensor& self, const Tensor& weight) {
@@ -440,15 +447,16 @@ constexpr OpDef compositions[] = {
      .in_place = true},
     {.schema = "selu(Tensor self) -> Tensor",
      .doc = "An elu scaled so that activations keep mean and variance.",
-     .composite = kernel<&selu>(),
-     .in_place = true},
+     .composite = kernel<&selu>()},
+    {.schema = "selu_(Tensor(a!) self) -> Tensor(a!)", .composite = kernel<&selu_>()},
     {.schema = "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
      .doc = "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), element by element.",
-     .composite = kernel<&celu>(),
-     .in_place = true},
+     .composite = kernel<&celu>()},
+    {.schema = "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", .composite = kernel<&celu_>()},
     {.schema = "prelu(Tensor self, Tensor weight) -> Tensor",
      .doc = "x where it is positive, a learned multiple of it elsewhere.",
-     .composite = kernel<&prelu>()},
+     .composite = kernel<&prelu>(),
+     .autocast = Autocast::Lower},
     {.schema = "glu(Tensor self, int dim=-1) -> Tensor",
      .doc = "The first half of a dimension times the sigmoid of the second.",
      .composite = kernel<&glu>(),

@@ -76,12 +76,12 @@ void c2r_grad(Grad& g) {
 Tensor as_float(const Tensor& x, bool complex) {
   DType type = x.dtype();
   if (is_integral(type, true)) type = default_dtype();
-  FC_CHECK(!is_reduced(type), "fft: Unsupported dtype ", info(type).legacy);
+  FC_CHECK_AS(NotImplementedError, !is_reduced(type), "fft: Unsupported dtype ", info(type).legacy);
   if (complex) type = complex_of(type);
   return type == x.dtype() ? x : to_dtype(x, type);
 }
 Tensor as_real(const char* op, const Tensor& x) {
-  FC_CHECK(!is_complex(x.dtype()), op, " expects a real input tensor, but got ", info(x.dtype()).legacy);
+  FC_CHECK_AS(TypeError, !is_complex(x.dtype()), op, " expects a real input tensor, but got ", info(x.dtype()).legacy);
   return as_float(x, false);
 }
 FftNorm parse_norm(OptText norm, bool forward) {

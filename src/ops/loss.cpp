@@ -187,12 +187,12 @@ Tensor cross_entropy_probabilities(const Tensor& self, const Tensor& target, con
 
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                           int64_t ignore_index, double smoothing) {
+  FC_CHECK(smoothing >= 0 && smoothing <= 1,
+           "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
   if (Dims::same(self.sizes(), target.sizes()) && self.dim() > 0) {
     FC_CHECK(ignore_index < 0, "cross_entropy: ignore_index is not supported for floating point target");
     return cross_entropy_probabilities(self, target, weight, reduction, smoothing);
   }
-  FC_CHECK(smoothing >= 0 && smoothing <= 1,
-           "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
   if (smoothing == 0 && may_fuse_rows(self, target, weight))
     return std::get<0>(call<"facula::cross_entropy_rows", Three>(self, target, weight, reduction, ignore_index));
   const int64_t dim = self.dim() == 1 ? 0 : 1;

@@ -121,6 +121,12 @@ void layer_norm_grad(Grad& g) {  // (input, normalized_shape, weight, bias, eps)
 Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, bool training, double momentum, double eps, bool) {
   if (input.dim() == 1 && input.numel() == 0) return clone(input);  // PyTorch takes it for a batch of nothing
+  if (input.numel() == 0) {  // no statistics: what was learned stays, and gets gradients of 0
+    check_batch_norm(input, weight, bias, running_mean, running_var, training);
+    Tensor y = clone(input);
+    if (weight.defined()) y = mul(y, per_channel(weight, input.dim()));
+    return to_dtype(bias.defined() ? add(y, per_channel(bias, input.dim())) : y, input.dtype());
+  }
   return std::get<0>(
       call<"aten::native_batch_norm", Three>(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }

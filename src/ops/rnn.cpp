@@ -5,6 +5,7 @@
 // the same number of rows. What is here runs on any device; the CPU has kernels of its own for what it serves best.
 #include <vector>
 
+#include "define/autocast.h"
 #include "define/calls.h"
 #include "define/row.h"
 #include "ops/register.h"
@@ -217,8 +218,17 @@ struct Network {
   int64_t layers;
   double dropout;
 
-  // Data packed by batch_sizes; h and c [layers * directions, batch, …].
+  // Data packed by batch_sizes; h and c [layers * directions, batch, …]. Under autocast the GRU, unlike others, answers in
+  // its state's type.
   Three run(const Tensor& data, IntSpan batch_sizes, const Tensor& h, const Tensor& c, TensorSpan params) const {
+    if (mode != kGru || autocast_dtype(h.device().type) == DType::Undefined || !is_floating(h.dtype()))
+      return all_layers(data, batch_sizes, h, c, params);
+    ExcludeLayers as_it_is(layer::Autocast);
+    std::vector<Tensor> cast;
+    for (const Tensor& p : params) cast.push_back(to_dtype(p, h.dtype()));
+    return all_layers(to_dtype(data, h.dtype()), batch_sizes, h, c, cast);
+  }
+  Three all_layers(const Tensor& data, IntSpan batch_sizes, const Tensor& h, const Tensor& c, TensorSpan params) const {
     const int64_t directions = bidirectional ? 2 : 1;
     FC_CHECK(layers > 0 && layers <= (int64_t{1} << 32), "rnn: num_layers must be positive, got ", layers);
     FC_CHECK(dropout >= 0 && dropout <= 1, "dropout probability has to be between 0 and 1, but got ", dropout);
@@ -415,10 +425,12 @@ Two unpack(const Tensor& data, const Tensor& batch_sizes, bool batch_first, cons
   {.schema = name ".input(Tensor input, Tensor hx, Tensor[] params, " REST ", bool batch_first) -> (Tensor, Tensor)",  \
    .doc = text,                                                                                                        \
    .composite = kernel<&rnn<mode>>(),                                                                                  \
+   .autocast = (mode) == kGru ? Autocast::None : Autocast::Lower,                                                      \
    .random = true},                                                                                                    \
   {                                                                                                                    \
     .schema = name ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, " REST ") -> (Tensor, Tensor)", \
-    .doc = text, .composite = kernel<&rnn_packed<mode>>(), .random = true                                              \
+    .doc = text, .composite = kernel<&rnn_packed<mode>>(),                                                             \
+    .autocast = (mode) == kGru ? Autocast::None : Autocast::Lower, .random = true                                      \
   }
 
 constexpr OpDef defs[] = {
@@ -440,11 +452,13 @@ constexpr OpDef defs[] = {
                ", bool batch_first) -> (Tensor, Tensor, Tensor)",
      .doc = "All layers of a long short-term memory network over sequences.",
      .composite = kernel<&lstm>(),
+     .autocast = Autocast::Lower,
      .random = true},
     {.schema = "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, " REST
                ") -> (Tensor, Tensor, Tensor)",
      .doc = "All layers of a long short-term memory network over sequences.",
      .composite = kernel<&lstm_packed>(),
+     .autocast = Autocast::Lower,
      .random = true},
     RNN("gru", kGru, "All layers of a gated recurrent network over sequences."),
     RNN("rnn_tanh", kTanh, "All layers of a recurrent network with tanh over sequences."),

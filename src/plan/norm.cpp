@@ -12,7 +12,12 @@ int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weigh
            shape);
   size_t nd = input.sizes().size(), k = shape.size();
   bool fits = nd >= k && Dims::same(input.sizes().subspan(nd - k), shape);
-  FC_CHECK(fits, "layer_norm: Given normalized_shape=", shape, ", expected input with shape [*, ...", shape,
+  auto listed = [&] {
+    std::string text;
+    for (int64_t n : shape) text += str(", ", n);
+    return text;
+  };
+  FC_CHECK(fits, "layer_norm: Given normalized_shape=", shape, ", expected input with shape [*", listed(),
            "], but got input of size ", input.sizes());
   for (auto [t, name] : {std::pair(&weight, "weight"), std::pair(&bias, "bias")})
     FC_CHECK(!t->defined() || Dims::same(t->sizes(), shape), "layer_norm: Expected ", name,
@@ -32,6 +37,8 @@ int64_t check_rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight)
            "rms_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
            "but got normalized_shape = ",
            shape);
+  FC_CHECK_AS(ValueError, input.sizes().size() >= shape.size(), "rms_norm: Input tensor must have at least ",
+              shape.size(), " dimensions, but got ", input.dim());
   return check_layer_norm(input, shape, weight, Tensor());
 }
 int64_t check_rms_norm_backward(const Tensor& grad, const Tensor& input, IntSpan shape, const Tensor& rstd,
@@ -42,12 +49,7 @@ int64_t check_rms_norm_backward(const Tensor& grad, const Tensor& input, IntSpan
 }
 double rms_norm_eps(const Tensor& input, std::optional<double> eps) {
   if (eps) return *eps;
-  switch (input.dtype()) {
-    case DType::Float64: return 0x1p-52;
-    case DType::Float16: return 0x1p-10;
-    case DType::BFloat16: return 0x1p-7;
-    default: return 0x1p-23;
-  }
+  return input.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23;  // of the type that is computed in
 }
 
 void check_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
