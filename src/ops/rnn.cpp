@@ -218,8 +218,8 @@ struct Network {
   int64_t layers;
   double dropout;
 
-  // Data packed by batch_sizes; h and c [layers * directions, batch, …]. Under autocast the GRU, unlike others, answers in
-  // its state's type.
+  // Data packed by batch_sizes; h and c [layers * directions, batch, …]. Under autocast the GRU, unlike others, answers
+  // in its state's type.
   Three run(const Tensor& data, IntSpan batch_sizes, const Tensor& h, const Tensor& c, TensorSpan params) const {
     if (mode != kGru || autocast_dtype(h.device().type) == DType::Undefined || !is_floating(h.dtype()))
       return all_layers(data, batch_sizes, h, c, params);
