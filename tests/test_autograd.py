@@ -552,3 +552,15 @@ def test_requires_grad_of_what_was_computed():
     for change in (lambda: y.requires_grad_(False), lambda: setattr(y, "requires_grad", True), lambda: setattr(y, "requires_grad", False)):
         with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables."):
             change()
+
+
+def test_backward_fills_the_results_it_is_asked_for(torch):
+    x = leaf(torch)
+    y = x * 2
+    y.sum().backward(inputs=[y], retain_graph=True)
+    assert y.grad.tolist() == [1, 1, 1] and x.grad is None
+    y.sum().backward(inputs=[y, x])
+    assert y.grad.tolist() == [2, 2, 2] and x.grad.tolist() == [2, 2, 2]
+    z = x * 3
+    z.backward(torch.ones(3), inputs=z)
+    assert z.grad.tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]

@@ -80,7 +80,11 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is not None and len(_as_list(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
-    _run_backward(roots, _grad_list(grad_tensors, roots), _as_list(inputs), keep, create_graph, True, True)
+    inputs = _as_list(inputs)
+    for x in inputs:
+        if isinstance(x, Tensor) and x.grad_fn is not None:
+            x.retain_grad()  # who asks for the gradient of a result wants it in .grad
+    _run_backward(roots, _grad_list(grad_tensors, roots), inputs, keep, create_graph, True, True)
 
 
 def grad(
