@@ -564,3 +564,14 @@ def test_backward_fills_the_results_it_is_asked_for(torch):
     z = x * 3
     z.backward(torch.ones(3), inputs=z)
     assert z.grad.tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]
+
+
+def test_a_function_may_return_no_tensor(torch):
+    class Returns(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, result):
+            ctx.save_for_backward(x)
+            return result
+
+    for result in (5, None, (5, None, "a")):
+        assert Returns.apply(leaf(torch), result) == result

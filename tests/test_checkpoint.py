@@ -410,3 +410,11 @@ def test_a_group_of_backward_passes_computes_again_once(torch):
         a.sum().backward(retain_graph=True)
         b.sum().backward()
     assert len(runs) == 2
+
+
+def test_a_word_about_hooks_is_not_for_the_function(torch, checkpoint):
+    x = torch.ones(2, requires_grad=True)
+    for word in (True, False, None):
+        assert checkpoint(lambda x: x * 2, x, use_reentrant=False, respect_saved_tensors_hooks=word).tolist() == [2, 2]
+    with pytest.raises(ValueError, match="is only supported when use_reentrant=False"):
+        checkpoint(lambda x: x * 2, x, use_reentrant=True, respect_saved_tensors_hooks=True)

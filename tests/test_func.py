@@ -214,6 +214,27 @@ def test_gradients_of_samples_through_dropout(torch, func):
     assert torch.equal(nested[0], nested[1]) and not torch.equal(nested[0, 0], nested[0, 1])
 
 
+def test_structures_of_cotangents_and_tangents(torch, func):
+    x = torch.ones(3)
+    two = func.vjp(lambda a: (a * 2, a * 3), x)[1]
+    assert two((x, x))[0].tolist() == [5, 5, 5]
+    one, named = func.vjp(lambda a: a * 2, x)[1], func.vjp(lambda a: {"a": a * 2}, x)[1]
+    for call, wrong in ((two, [x, x]), (two, x), (one, (x,)), (one, [x]), (named, {"b": x}), (named, x)):
+        with pytest.raises(RuntimeError, match="Expected pytree structure of cotangents to be the same as pytree structure of outputs"):
+            call(wrong)
+    with pytest.raises(RuntimeError, match=r"cotangents: \[\*, \*\], primal output: \(\*, \*\)"):
+        two([x, x])
+    for wrong in ([x], x, (x, x)):
+        with pytest.raises(RuntimeError, match="Expected primals and tangents to have the same python structure"):
+            func.jvp(lambda a: a * 2, (x,), wrong)
+    for size in (0, -1):
+        with pytest.raises(ValueError, match="`chunk_size` should be greater than 0"):
+            func.jacrev(torch.sin, chunk_size=size)
+    if torch.__name__ == "facula":  # PyTorch compiles there
+        with pytest.raises(RuntimeError, match="to have the same argspec as the primals"):
+            func.linearize(lambda a: a[0] * 2, (x, x))[1]([x, x])
+
+
 def test_what_vmap_refuses(torch, func):
     x = torch.ones(3, 2)
     with pytest.raises(ValueError, match="Expected all tensors to have the same size in the mapped dimension"):

@@ -3,7 +3,6 @@
 
 from facula import _C, _missing
 from facula._tensor import Tensor
-from facula.autograd import forward_modes as _modes
 from facula.autograd import graph
 from facula.autograd.forward_modes import (
     detect_anomaly,
@@ -16,18 +15,16 @@ from facula.autograd.forward_modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from facula.autograd.function import Function
+from facula.autograd.function import Function, NestedIOFunction
 from facula.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "backward", "grad", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "Function", "gradcheck",
     "gradgradcheck", "detect_anomaly", "set_detect_anomaly", "graph", "GradcheckError", "functional",
-    "enforce_grad_layout_policy", "set_multithreading_enabled",
+    "enforce_grad_layout_policy", "set_multithreading_enabled", "Variable", "NestedIOFunction", "grad_mode", "variable",
 ]  # fmt: skip
 
-__getattr__ = _missing.missing("facula.autograd", later=("functional", "profiler", "variable"))
-grad_mode = _modes
-anomaly_mode = _modes
+__getattr__ = _missing.missing("facula.autograd", later=("anomaly_mode", "functional", "grad_mode", "profiler", "variable"))
 
 
 class _Engine:
