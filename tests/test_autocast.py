@@ -288,3 +288,13 @@ def test_unscale_over_lists(torch):
         xs[1][0, 0] = float("nan")
         torch._amp_foreach_non_finite_check_and_unscale_(xs, found, inverse)
         assert found.item() == 1
+
+
+def test_devices_that_do_not_exist(torch):
+    for call in (torch.is_autocast_enabled, torch.amp.is_autocast_available, torch.get_autocast_dtype, lambda d: torch.set_autocast_enabled(d, False),
+                 lambda d: torch.set_autocast_dtype(d, torch.float16)):  # fmt: skip
+        with pytest.raises(RuntimeError, match="device string: foo"):
+            call("foo")
+    assert not torch.amp.is_autocast_available("meta") and torch.amp.is_autocast_available("cpu:0")
+    with pytest.raises(RuntimeError, match="unknown device type for autocast"):
+        torch.is_autocast_enabled("meta")

@@ -145,3 +145,13 @@ def test_all_names_of_a_module(module, names):
     found = {}
     exec(f"from facula.{module} import *", found)
     assert not set(names.split()) - set(found)
+
+
+def test_words_that_change_nothing():
+    from facula.utils.flop_counter import FlopCounterMode
+
+    assert FlopCounterMode(display=False, skip_unsupported=True).skip_unsupported
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    assert autograd.gradcheck(torch.sin, x, check_forward_ad=True, check_batched_forward_grad=True)
+    with pytest.raises(AssertionError, match="requires check_forward_ad to be True"):
+        autograd.gradcheck(torch.sin, x, check_batched_forward_grad=True)
