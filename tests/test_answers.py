@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers that were wrong once: values, types and gradients at the edges of operators' arguments, and the exceptions
 for what has no answer. Run with `--module torch` to hold PyTorch to the same."""
+import warnings
+
 import pytest
 
 inf = float("inf")
@@ -279,3 +281,39 @@ def test_dropout_in_place_that_drops_nothing_may_be_given_a_leaf(torch, name, si
     assert drop(0.5, inplace=True).eval()(x) is x and drop(0.0, inplace=True)(x) is x and drop(0.5, inplace=True)(empty) is empty
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         drop(0.5, inplace=True)(x)
+
+
+WARNINGS = {
+    "kl_div": (lambda t: t.nn.functional.kl_div(t.zeros(2), t.ones(2)), "'mean' divides the total loss by both the batch size and the support size"),
+    "upsample": (lambda t: t.nn.functional.upsample(image(t), scale_factor=2), "`nn.functional.upsample` is deprecated"),
+    "upsample_nearest": (lambda t: t.nn.functional.upsample_nearest(image(t), scale_factor=2), "`nn.functional.upsample_nearest` is deprecated"),
+    "upsample_bilinear": (lambda t: t.nn.functional.upsample_bilinear(image(t), scale_factor=2), "`nn.functional.upsample_bilinear` is deprecated"),
+    "detect_anomaly": (lambda t: t.autograd.detect_anomaly(), "Anomaly Detection has been enabled"),
+}
+ONCE = {  # in a process, unless set_warn_always asks for all
+    "backward": (lambda t: t.ones((), requires_grad=True).clone().backward(create_graph=True), "create a reference cycle between the parameter and its gradient"),
+    "set_default_tensor_type": (lambda t: t.set_default_tensor_type(t.FloatTensor), "please use torch.set_default_dtype"),
+    "chain_matmul": (lambda t: t.chain_matmul(t.ones(2, 2), t.ones(2, 2)), "Use torch.linalg.multi_dot instead"),
+}
+
+
+@pytest.mark.parametrize("name", [*WARNINGS, *ONCE])
+def test_warning(torch, name):
+    call, words = {**WARNINGS, **ONCE}[name]
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=words):
+            call(torch)
+    finally:
+        torch.set_warn_always(False)
+    if name in ONCE:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            call(torch)
+
+
+@pytest.mark.parametrize("reduction", ["batchmean", "sum", "none"])
+def test_other_reductions_of_kl_div_are_quiet(torch, reduction):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.nn.functional.kl_div(torch.tensor(0.0), torch.tensor(1.0), reduction=reduction).item() == 0

@@ -77,6 +77,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is not None and len(_as_list(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
+    if create_graph:
+        from facula.functional import _warn_once
+
+        _warn_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a "
+            "memory leak. autograd.grad makes none; after backward(), .grad = None breaks it.",
+        )
     inputs = _as_list(inputs)
     for x in inputs:
         if isinstance(x, Tensor) and x.grad_fn is not None:

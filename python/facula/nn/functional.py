@@ -649,8 +649,18 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @_overridable
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence of target from log probabilities."""
-    if reduction == "batchmean" and size_average is None and reduce is None:
-        return _op("kl_div")(input, target, 2, log_target=log_target) / input.size(0)
+    if size_average is None and reduce is None:
+        if reduction == "batchmean":
+            total = _op("kl_div")(input, target, 2, log_target=log_target)
+            return total / input.size(0) if input.dim() else total
+        if reduction == "mean":
+            import warnings
+
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides by the batch size "
+                "only, as the definition of the divergence does.",
+                stacklevel=3,
+            )
     return _op("kl_div")(input, target, _number(reduction, size_average, reduce), log_target=log_target)
 
 
@@ -882,21 +892,30 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     return _op(name)(input, size, *args, *scales)
 
 
+def _warn_old(name):
+    import warnings
+
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+
+
 @_overridable
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of interpolate."""
+    _warn_old("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @_overridable
 def upsample_nearest(input, size=None, scale_factor=None):
     """interpolate in mode "nearest"."""
+    _warn_old("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @_overridable
 def upsample_bilinear(input, size=None, scale_factor=None):
     """interpolate in mode "bilinear" with aligned corners."""
+    _warn_old("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
