@@ -191,6 +191,19 @@ def test_randomness_of_what_draws(torch, func, name):
     assert other.shape == same.shape and not torch.equal(other[0], other[1])
 
 
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_randomness_of_recurrent_layers(torch, func, kind):
+    if torch.__name__ == "torch":
+        pytest.skip("PyTorch has no rules for them")
+    x, layer = torch.ones(3, 7, 4), getattr(torch.nn, kind)(4, 5, 2, dropout=0.5)
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        func.vmap(lambda a: layer(a)[0])(x)
+    same, other = (func.vmap(lambda a: layer(a)[0], randomness=r)(x) for r in ("same", "different"))
+    assert torch.equal(same[0], same[2]) and not torch.equal(other[0], other[2])
+    layer.eval()
+    assert torch.allclose(func.vmap(lambda a: layer(a)[0])(x)[1], layer(x[1])[0])
+
+
 @pytest.mark.parametrize("randomness", ["error", "same", "different"])
 def test_randomness_where_nothing_is_drawn(torch, func, randomness):
     x = torch.ones(3, 2, 2, 8)
