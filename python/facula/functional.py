@@ -384,11 +384,12 @@ _said = set()
 
 def _warn_once(text, stacklevel=3):
     """A warning that PyTorch's C++ gives: once in a process, unless set_warn_always asks for all."""
-    if text in _said and not _settings["warn_always"]:
-        return
+    if not _settings["warn_always"]:
+        if text in _said:
+            return
+        _said.add(text)
     import warnings
 
-    _said.add(text)
     warnings.warn(text, stacklevel=stacklevel)
 
 
