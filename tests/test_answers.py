@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers that were wrong once: values, types and gradients at the edges of operators' arguments, and the exceptions
 for what has no answer. Run with `--module torch` to hold PyTorch to the same."""
+import warnings
+
 import pytest
 
 inf = float("inf")
@@ -52,6 +54,17 @@ ANSWERS = {
         lambda t: t.nn.functional.interpolate(t.tensor([[[[0, 255, 3], [9, 100, 7]]]], dtype=t.uint8), size=(3, 5), mode="bilinear"),
         [[[[0, 102, 255, 104, 3], [5, 74, 178, 74, 5], [9, 45, 100, 44, 7]]]],
     ),
+    "mse_loss with weights, mean": (lambda t: t.nn.functional.mse_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="mean"), 2),
+    "mse_loss with weights, sum": (lambda t: t.nn.functional.mse_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="sum"), 20),
+    "mse_loss with weights, none": (lambda t: t.nn.functional.mse_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="none"), [1, 0, 3, 16]),
+    "l1_loss with weights, mean": (lambda t: t.nn.functional.l1_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4])).mul(10).round(), 12),
+    "l1_loss with weights, sum": (lambda t: t.nn.functional.l1_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="sum"), 12),
+    "l1_loss with weights, none": (lambda t: t.nn.functional.l1_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="none"), [1, 0, 3, 8]),
+    "huber_loss with weights, mean": (lambda t: t.nn.functional.huber_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="mean"), 2),
+    "huber_loss with weights, sum": (lambda t: t.nn.functional.huber_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="sum"), 8),
+    "huber_loss with weights, none": (lambda t: t.nn.functional.huber_loss(t.arange(4.0), t.ones(4), weight=t.tensor([1.0, 2, 3, 4]), reduction="none"), [0.5, 0, 1.5, 6]),
+    "instance_norm of one pixel by kept statistics": (
+        lambda t: list(t.nn.InstanceNorm2d(3, track_running_stats=True).eval()(t.ones(2, 3, 1, 1)).shape), [2, 3, 1, 1]),
     "type by a class": (lambda t: t.ones(2).type(t.DoubleTensor).type(), "torch.DoubleTensor"),
     "type by a class of integers": (lambda t: t.ones(2).type(t.LongTensor), [1, 1]),
     "ops.aten.__and__": (lambda t: t.ops.aten.__and__(t.tensor(6), 3), 2),
@@ -103,6 +116,23 @@ ERRORS = {
     "unique of a number along a dimension": (lambda t: t.unique(t.tensor(1.0), dim=0), IndexError, "no dimensions"),
     "unique along a dimension without values": (lambda t: t.ops.aten.unique_dim(t.empty(1 << 31, 3, 4, device="meta"), 2), NotImplementedError, "depends on values"),
     "unique_consecutive of a number along a dimension": (lambda t: t.unique_consecutive(t.tensor(1.0), dim=0), IndexError, "no dimensions"),
+    "weights of another size": (
+        lambda t: t.nn.functional.l1_loss(t.ones(4), t.ones(4), weight=t.ones(3)), ValueError, "Weights and input must have the same size"),
+    "weights and an unknown reduction": (
+        lambda t: t.nn.functional.mse_loss(t.ones(4), t.ones(4), reduction="x", weight=t.ones(4)), ValueError, "Invalid reduction mode: x"),
+    "instance_norm of one pixel": (
+        lambda t: t.nn.functional.instance_norm(t.ones(2, 3, 1)), ValueError,
+        r"Expected more than 1 spatial element when training, got input size torch.Size\(\[2, 3, 1\]\)"),
+    "InstanceNorm of one pixel": (lambda t: t.nn.InstanceNorm1d(3)(t.ones(3, 1)), ValueError, "Expected more than 1 spatial element"),
+    "label_smoothing of probabilities": (
+        lambda t: t.nn.functional.cross_entropy(t.ones(2, 3), t.ones(2, 3), label_smoothing=1.5), RuntimeError,
+        "label_smoothing must be between 0.0 and 1.0. Got: 1.5"),
+    "attention with keys of another width": (
+        lambda t: t.nn.MultiheadAttention(8, 2, kdim=4, vdim=4)(t.ones(3, 1, 8), t.ones(3, 1, 8), t.ones(3, 1, 8)), AssertionError,
+        r"expecting key weights shape of \(8, 8\), but got torch.Size\(\[8, 4\]\)"),
+    "attention with values of another width": (
+        lambda t: t.nn.MultiheadAttention(8, 2, kdim=4, vdim=4)(t.ones(3, 1, 8), t.ones(3, 1, 4), t.ones(3, 1, 8)), AssertionError,
+        r"expecting value weights shape of \(8, 8\), but got torch.Size\(\[8, 4\]\)"),
     "huber_loss of no integers": (lambda t: t.nn.functional.huber_loss(t.ones(0).long(), t.ones(0).long(), reduction="sum"), NotImplementedError, "huber_cpu.*Long"),
     "smooth_l1_loss of no bytes": (lambda t: t.nn.functional.smooth_l1_loss(t.ones(0).byte(), t.ones(0).byte()), NotImplementedError, "smooth_l1_cpu.*Byte"),
 }
@@ -242,3 +272,50 @@ def test_gradient_of_many_windows_of_nothing(torch):
     x = torch.empty(4, 2**31, device="meta", requires_grad=True)
     x.unfold(1, 2**31 - 1, 1).backward(torch.empty(4, 2, 2**31 - 1, device="meta"))
     assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize("name, size", [("Dropout", (2,)), ("Dropout1d", (2, 3, 4)), ("Dropout2d", (2, 3, 4, 4)), ("Dropout3d", (2, 3, 4, 4, 4))])
+def test_dropout_in_place_that_drops_nothing_may_be_given_a_leaf(torch, name, size):
+    x, empty = torch.ones(size, requires_grad=True), torch.ones(0, *size[1:], requires_grad=True)
+    drop = getattr(torch.nn, name)
+    assert drop(0.5, inplace=True).eval()(x) is x and drop(0.0, inplace=True)(x) is x and drop(0.5, inplace=True)(empty) is empty
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        drop(0.5, inplace=True)(x)
+
+
+WARNINGS = {
+    "kl_div": (lambda t: t.nn.functional.kl_div(t.zeros(2), t.ones(2)), "'mean' divides the total loss by both the batch size and the support size"),
+    "upsample": (lambda t: t.nn.functional.upsample(image(t), scale_factor=2), "`nn.functional.upsample` is deprecated"),
+    "upsample_nearest": (lambda t: t.nn.functional.upsample_nearest(image(t), scale_factor=2), "`nn.functional.upsample_nearest` is deprecated"),
+    "upsample_bilinear": (lambda t: t.nn.functional.upsample_bilinear(image(t), scale_factor=2), "`nn.functional.upsample_bilinear` is deprecated"),
+    "detect_anomaly": (lambda t: t.autograd.detect_anomaly(), "Anomaly Detection has been enabled"),
+}
+ONCE = {  # in a process, unless set_warn_always asks for all
+    "backward": (lambda t: t.ones((), requires_grad=True).clone().backward(create_graph=True), "create a reference cycle between the parameter and its gradient"),
+    "set_default_tensor_type": (lambda t: t.set_default_tensor_type(t.FloatTensor), "please use torch.set_default_dtype"),
+    "chain_matmul": (lambda t: t.chain_matmul(t.ones(2, 2), t.ones(2, 2)), "Use torch.linalg.multi_dot instead"),
+}
+
+
+@pytest.mark.parametrize("name", [*WARNINGS, *ONCE])
+def test_warning(torch, name):
+    call, words = {**WARNINGS, **ONCE}[name]
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=words):
+            call(torch)
+    finally:
+        torch.set_warn_always(False)
+    if name in ONCE:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call(torch)
+            warnings.simplefilter("error")
+            call(torch)
+
+
+@pytest.mark.parametrize("reduction", ["batchmean", "sum", "none"])
+def test_other_reductions_of_kl_div_are_quiet(torch, reduction):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.nn.functional.kl_div(torch.tensor(0.0), torch.tensor(1.0), reduction=reduction).item() == 0

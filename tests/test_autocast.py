@@ -315,3 +315,13 @@ def test_prelu_takes_what_a_layer_made(torch):
         net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.PReLU())
         assert net(torch.randn(2, 4)).dtype is torch.bfloat16
         assert torch.nn.PReLU(4)(torch.randn(2, 4)).dtype is torch.bfloat16
+
+
+def test_devices_that_do_not_exist(torch):
+    for call in (torch.is_autocast_enabled, torch.amp.is_autocast_available, torch.get_autocast_dtype, lambda d: torch.set_autocast_enabled(d, False),
+                 lambda d: torch.set_autocast_dtype(d, torch.float16)):  # fmt: skip
+        with pytest.raises(RuntimeError, match="device string: foo"):
+            call("foo")
+    assert not torch.amp.is_autocast_available("meta") and torch.amp.is_autocast_available("cpu:0")
+    with pytest.raises(RuntimeError, match="unknown device type for autocast"):
+        torch.is_autocast_enabled("meta")

@@ -552,3 +552,26 @@ def test_requires_grad_of_what_was_computed():
     for change in (lambda: y.requires_grad_(False), lambda: setattr(y, "requires_grad", True), lambda: setattr(y, "requires_grad", False)):
         with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables."):
             change()
+
+
+def test_backward_fills_the_results_it_is_asked_for(torch):
+    x = leaf(torch)
+    y = x * 2
+    y.sum().backward(inputs=[y], retain_graph=True)
+    assert y.grad.tolist() == [1, 1, 1] and x.grad is None
+    y.sum().backward(inputs=[y, x])
+    assert y.grad.tolist() == [2, 2, 2] and x.grad.tolist() == [2, 2, 2]
+    z = x * 3
+    z.backward(torch.ones(3), inputs=z)
+    assert z.grad.tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]
+
+
+def test_a_function_may_return_no_tensor(torch):
+    class Returns(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, result):
+            ctx.save_for_backward(x)
+            return result
+
+    for result in (5, None, (5, None, "a")):
+        assert Returns.apply(leaf(torch), result) == result

@@ -424,3 +424,11 @@ def test_a_forward_runs_once_more_however_often_a_formula_reads(torch, checkpoin
     checkpoint(f, x, use_reentrant=False).sum().backward()
     assert len(calls) == 2
     assert torch.allclose(x.grad, 1 + x.detach().tan() ** 2)
+
+
+def test_a_word_about_hooks_is_not_for_the_function(torch, checkpoint):
+    x = torch.ones(2, requires_grad=True)
+    for word in (True, False, None):
+        assert checkpoint(lambda x: x * 2, x, use_reentrant=False, respect_saved_tensors_hooks=word).tolist() == [2, 2]
+    with pytest.raises(ValueError, match="is only supported when use_reentrant=False"):
+        checkpoint(lambda x: x * 2, x, use_reentrant=True, respect_saved_tensors_hooks=True)

@@ -162,3 +162,20 @@ def test_pickle_and_cache(torch):
     x = torch.tensor([30.0])
     assert tanh.inv(tanh(x)) is x  # which atanh(1) would lose
     assert tanh.inv.inv is tanh
+
+
+def test_von_mises_draws_until_all_are_accepted(torch):
+    """Numbers of PyTorch: the last draw that was accepted counts, not the first."""
+    torch.manual_seed(3)
+    samples = torch.distributions.VonMises(torch.tensor([0.0, 1.0, 2.0, 1.0]), torch.tensor([0.5, 3.0, 40.0, 1e-6])).sample((3,))
+    wanted = [[-0.3814, 0.5064, 1.8496, -1.8639], [-1.3001, 1.3985, 1.8873, 2.8586], [0.7315, 0.6221, 1.7470, -0.8320]]
+    assert (samples - torch.tensor(wanted)).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("registry", ["biject_to", "transform_to"])
+@pytest.mark.parametrize("name", ["positive", "nonnegative"])
+def test_the_way_to_positive_numbers_has_two_parts(torch, registry, name):
+    d = torch.distributions
+    found = getattr(d, registry)(getattr(d.constraints, name))
+    assert [type(part).__name__ for part in found.parts] == ["ExpTransform", "AffineTransform"]
+    assert found(torch.zeros(2)).tolist() == [1, 1] and found.log_abs_det_jacobian(torch.ones(1), found(torch.ones(1))).tolist() == [1]

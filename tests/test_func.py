@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.func: derivatives and vmap, alone and composed. `--module torch` runs the same tests on PyTorch."""
+import functools
+
 import pytest
 
 
@@ -158,6 +160,92 @@ def test_randomness(torch, func):
     assert not torch.equal(*func.vmap(lambda a: torch.rand_like(a), randomness="different")(x)[:2])
     with pytest.raises(RuntimeError, match="Only allowed values for randomness"):
         func.vmap(torch.sin, randomness="x")
+
+
+DRAWING = {
+    "dropout": lambda t, a: t.nn.functional.dropout(a, 0.5), "dropout_": lambda t, a: t.nn.functional.dropout(a.clone(), 0.5, True, True),
+    "alpha_dropout": lambda t, a: t.nn.functional.alpha_dropout(a, 0.5, True),
+    "dropout1d": lambda t, a: t.nn.functional.dropout1d(a.view(16, 2), 0.5, True),
+    "dropout2d": lambda t, a: t.nn.functional.dropout2d(a.view(2, 8, 2, 1), 0.5),
+    "dropout3d": lambda t, a: t.nn.functional.dropout3d(a.view(1, 16, 1, 2, 1), 0.5),
+    "feature_alpha_dropout": lambda t, a: t.nn.functional.feature_alpha_dropout(a.view(1, 16, 2), 0.5, True),
+    "attention": lambda t, a: t.nn.functional.scaled_dot_product_attention(*[a.view(1, 8, 4)] * 3, dropout_p=0.5),
+    "dropout of the same for all": lambda t, a: a + t.nn.functional.dropout(t.ones(16), 0.5),
+    "native_dropout": lambda t, a: t.native_dropout(a, 0.5, True)[0], "rand_like": lambda t, a: t.rand_like(a),
+    "randint_like": lambda t, a: t.randint_like(a, 1000), "normal_": lambda t, a: a.clone().normal_(),
+    "exponential_": lambda t, a: a.clone().exponential_(), "bernoulli_": lambda t, a: a.clone().bernoulli_(0.5),
+    "gumbel_softmax": lambda t, a: t.nn.functional.gumbel_softmax(a), "new_empty": lambda t, a: a.new_empty(16).normal_() + a,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_randomness_of_what_draws(torch, func, name):
+    x = torch.ones(3, 2, 16)
+    run = functools.partial(DRAWING[name], torch)
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        func.vmap(run)(x)
+    torch.manual_seed(1)
+    same = func.vmap(run, randomness="same")(x)
+    assert torch.equal(same[0], same[1]) and torch.equal(same[0], same[2]) and same[0].unique().numel() > 1
+    other = func.vmap(run, randomness="different")(x)
+    assert other.shape == same.shape and not torch.equal(other[0], other[1])
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_randomness_of_recurrent_layers(torch, func, kind):
+    if torch.__name__ == "torch":
+        pytest.skip("PyTorch has no rules for them")
+    x, layer = torch.ones(3, 7, 4), getattr(torch.nn, kind)(4, 5, 2, dropout=0.5)
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        func.vmap(lambda a: layer(a)[0])(x)
+    same, other = (func.vmap(lambda a: layer(a)[0], randomness=r)(x) for r in ("same", "different"))
+    assert torch.equal(same[0], same[2]) and not torch.equal(other[0], other[2])
+    layer.eval()
+    assert torch.allclose(func.vmap(lambda a: layer(a)[0])(x)[1], layer(x[1])[0])
+
+
+@pytest.mark.parametrize("randomness", ["error", "same", "different"])
+def test_randomness_where_nothing_is_drawn(torch, func, randomness):
+    x = torch.ones(3, 2, 2, 8)
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    drop = [torch.nn.Dropout(0.5).eval(), torch.nn.Dropout(0.0), torch.nn.Dropout1d(0.5).eval(), lambda a: sdpa(a, a, a)]
+    for call in drop:
+        assert torch.allclose(func.vmap(call, randomness=randomness)(x), x)
+    with pytest.raises(RuntimeError, match="we do not yet support aten::rrelu"):
+        func.vmap(torch.nn.functional.rrelu, randomness=randomness)(x)
+
+
+def test_gradients_of_samples_through_dropout(torch, func):
+    x, w = torch.ones(4, 32), torch.ones(32)
+    one = func.grad(lambda w, x: torch.nn.functional.dropout(w * x, 0.5).sum())
+    same = func.vmap(one, (None, 0), randomness="same")(w, x)
+    other = func.vmap(one, (None, 0), randomness="different")(w, x)
+    assert sorted(set(same.flatten().tolist())) == [0, 2] and torch.equal(same[0], same[3]) and not torch.equal(other[0], other[3])
+    nested = func.vmap(func.vmap(lambda a: torch.nn.functional.dropout(a, 0.5), randomness="same"), randomness="different")(torch.ones(2, 3, 32))
+    assert torch.equal(nested[0, 0], nested[0, 1]) and not torch.equal(nested[0], nested[1])
+    nested = func.vmap(func.vmap(lambda a: torch.nn.functional.dropout1d(a.view(16, 2), 0.5), randomness="different"), randomness="same")(torch.ones(2, 3, 32))
+    assert torch.equal(nested[0], nested[1]) and not torch.equal(nested[0, 0], nested[0, 1])
+
+
+def test_structures_of_cotangents_and_tangents(torch, func):
+    x = torch.ones(3)
+    two = func.vjp(lambda a: (a * 2, a * 3), x)[1]
+    assert two((x, x))[0].tolist() == [5, 5, 5]
+    one, named = func.vjp(lambda a: a * 2, x)[1], func.vjp(lambda a: {"a": a * 2}, x)[1]
+    for call, wrong in ((two, [x, x]), (two, x), (one, (x,)), (one, [x]), (named, {"b": x}), (named, x)):
+        with pytest.raises(RuntimeError, match="Expected pytree structure of cotangents to be the same as pytree structure of outputs"):
+            call(wrong)
+    with pytest.raises(RuntimeError, match=r"cotangents: \[\*, \*\], primal output: \(\*, \*\)"):
+        two([x, x])
+    for wrong in ([x], x, (x, x)):
+        with pytest.raises(RuntimeError, match="Expected primals and tangents to have the same python structure"):
+            func.jvp(lambda a: a * 2, (x,), wrong)
+    for size in (0, -1):
+        with pytest.raises(ValueError, match="`chunk_size` should be greater than 0"):
+            func.jacrev(torch.sin, chunk_size=size)
+    if torch.__name__ == "facula":  # PyTorch compiles there
+        with pytest.raises(RuntimeError, match="to have the same argspec as the primals"):
+            func.linearize(lambda a: a[0] * 2, (x, x))[1]([x, x])
 
 
 def test_what_vmap_refuses(torch, func):

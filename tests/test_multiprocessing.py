@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import warnings
 
 import facula as torch
 import pytest
@@ -236,3 +237,26 @@ def test_descriptors_by_hand():
         torch.UntypedStorage._new_shared_fd_cpu(fd, size + 1)
     with pytest.raises(RuntimeError, match="unable to stat"):
         torch.UntypedStorage._new_shared_fd_cpu(-1, size)
+
+
+def _fail(i):
+    raise ValueError(str(i))
+
+
+def test_no_folder_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mp.start_processes(_nothing, nprocs=1, start_method="fork")
+        group = mp.start_processes(_nothing, nprocs=1, join=False, start_method="fork")
+        while not group.join():
+            pass
+        assert os.listdir(tmp_path) == []  # while the group is there
+        with pytest.raises(mp.ProcessRaisedException, match="ValueError: 0"):
+            mp.start_processes(_fail, nprocs=1, start_method="fork")
+        gc.collect()
+    assert os.listdir(tmp_path) == []
+
+
+def _nothing(i):
+    pass

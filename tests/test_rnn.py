@@ -151,3 +151,11 @@ def test_one_bias_without_the_other(torch, mode, biases):
     cell = torch.ones(2, 1) if mode == 2 else None
     with pytest.raises(RuntimeError, match="rnn: expected both biases or none, got only bias_[ih]h"):
         torch.ops.facula.rnn_layer(torch.ones(4, 3), torch.ones(2, 1), cell, torch.ones(gates, 3), torch.ones(gates, 1), *both, None, [2, 2], mode, False)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_too_few_states_for_packed_sequences(torch, kind):
+    packed = torch.nn.utils.rnn.pack_sequence([torch.ones(2, 4), torch.ones(3, 4)], enforce_sorted=False)
+    h = torch.zeros(1, 1, 5)
+    with pytest.raises(RuntimeError):
+        getattr(torch.nn, kind)(4, 5)(packed, (h, h) if kind == "LSTM" else h)

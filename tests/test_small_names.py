@@ -121,3 +121,37 @@ def test_sizes_as_tensors():
 
     assert operators.reshape_from_tensor_shape(X, operators.shape_as_tensor(X.view(6, 4))).shape == (6, 4)
     assert OperatorExportTypes.ONNX == 0 and TrainingMode.TRAINING == 2
+
+
+def test_names_of_autograd():
+    from facula.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+    from facula.autograd.function import InplaceFunction, NestedIOFunction
+    from facula.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+    assert (detect_anomaly, set_detect_anomaly) == (autograd.detect_anomaly, autograd.set_detect_anomaly)
+    assert (no_grad, enable_grad, inference_mode, set_grad_enabled) == (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled)
+    assert autograd.grad_mode.no_grad is no_grad and autograd.anomaly_mode.detect_anomaly is detect_anomaly
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        assert InplaceFunction(True).inplace
+    assert issubclass(NestedIOFunction, autograd.Function)
+
+
+@pytest.mark.parametrize("module, names", [
+    ("autograd", "Variable Function NestedIOFunction grad_mode variable no_grad"),
+    ("nn.utils", "skip_init fuse_conv_bn_eval fuse_linear_bn_weights convert_conv2d_weight_memory_format parametrize parametrizations stateless rnn "
+                 "clip_grad_norm_ weight_norm"),
+])  # fmt: skip
+def test_all_names_of_a_module(module, names):
+    found = {}
+    exec(f"from facula.{module} import *", found)
+    assert not set(names.split()) - set(found)
+
+
+def test_words_that_change_nothing():
+    from facula.utils.flop_counter import FlopCounterMode
+
+    assert FlopCounterMode(display=False, skip_unsupported=True).skip_unsupported
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    assert autograd.gradcheck(torch.sin, x, check_forward_ad=True, check_batched_forward_grad=True)
+    with pytest.raises(AssertionError, match="requires check_forward_ad to be True"):
+        autograd.gradcheck(torch.sin, x, check_batched_forward_grad=True)

@@ -294,6 +294,10 @@ def _subscripts(numbers):
 @_front("chain_matmul")
 def chain_matmul(*matrices):
     """The product of several matrices, in the cheapest order."""
+    _warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which takes "
+        "a list of matrices."
+    )
     return _C._functions["chain_matmul"](_tensors(matrices))
 
 
@@ -381,7 +385,19 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _C._functions["nonzero"](input, **({} if out is None else {"out": out}))
 
 
-_settings = {"warn_only": False, "interop_threads": 1, "warn_always": False}  # told back; nothing here depends on them
+_settings = {"warn_only": False, "interop_threads": 1, "warn_always": False}  # told back; the last one is for _warn_once
+_said = set()
+
+
+def _warn_once(text, stacklevel=3):
+    """A warning that PyTorch's C++ gives: once in a process, unless set_warn_always asks for all."""
+    if not _settings["warn_always"]:
+        if text in _said:
+            return
+        _said.add(text)
+    import warnings
+
+    warnings.warn(text, stacklevel=stacklevel)
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
@@ -424,7 +440,7 @@ def get_num_interop_threads():
 
 
 def set_warn_always(b):
-    """Whether warnings of PyTorch's C++ come each time: there are none of these here; kept, and told back."""
+    """Whether warnings that PyTorch's C++ gives once in a process come each time."""
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     _settings["warn_always"] = b
@@ -566,6 +582,10 @@ def set_default_tensor_type(t):
     """The type of floats made from Python numbers, as a class (torch.DoubleTensor) or its name. set_default_dtype is its successor."""
     from facula._legacy import types
 
+    _warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() "
+        "as alternatives."
+    )
     if isinstance(t, str) and t.startswith("torch.cuda."):
         raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
     kind = types.get(t.removeprefix("torch.")) if isinstance(t, str) else t

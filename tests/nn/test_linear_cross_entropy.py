@@ -82,3 +82,10 @@ def test_other_options_and_biases_are_told(torch):
         torch.nn.functional.linear_cross_entropy(x, weight, target, linear_bias=())
     with pytest.raises(TypeError, match=r"linear_cross_entropy\(\): argument 'linear_weight' \(position 2\) must be Tensor, not tuple"):
         torch.nn.functional.linear_cross_entropy(x, (), target)
+
+
+def test_the_order_of_parameters(torch):
+    import inspect
+
+    names = list(inspect.signature(torch.nn.LinearCrossEntropyLoss).parameters)
+    assert names[-5:] == ["reduction", "weight", "ignore_index", "label_smoothing", "options"]

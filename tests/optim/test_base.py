@@ -204,3 +204,48 @@ def test_other_parameters_and_state_for_a_while(torch):
     with pytest.raises(KeyError), swap(made, twin, state):
         raise KeyError
     assert made.state is before[1] and made.param_groups[0]["params"][0] is own["a"]
+
+
+# The options that stand after lr, in the order of PyTorch's groups.
+ORDERS = {
+    "NAdam": "betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach capturable differentiable",
+    "RAdam": "betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable",
+    "Adadelta": "rho eps weight_decay maximize capturable foreach differentiable",
+    "Adagrad": "lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused",
+    "RMSprop": "momentum alpha eps centered weight_decay capturable foreach maximize differentiable",
+    "Rprop": "etas step_sizes foreach maximize differentiable capturable",
+    "SGD": "momentum dampening weight_decay nesterov maximize foreach differentiable fused",
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_the_order_of_options(torch, name):
+    made = getattr(torch.optim, name)([leaf(torch, 1.0)], lr=0.1)
+    assert list(made.defaults) == ["lr", *ORDERS[name].split()]
+    assert list(made.param_groups[0]) == ["params", *made.defaults]
+
+
+def test_the_order_of_states(torch):
+    x = leaf(torch, 1.0, 2.0)
+    made = torch.optim.LBFGS([x])
+
+    def closure():
+        made.zero_grad()
+        loss = (x * x * x * x).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        made.step(closure)
+        assert list(made.state[x]) == "func_evals n_iter al d t old_dirs old_stps ro H_diag prev_flat_grad prev_loss".split()
+    kept = torch.optim.lr_scheduler.ReduceLROnPlateau(made).state_dict()
+    assert list(kept)[-7:] == "mode_worse mode threshold threshold_mode best cooldown_counter num_bad_epochs".split()
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RAdam", "Adadelta", "Adagrad", "Adamax", "ASGD", "RMSprop", "Rprop"])
+def test_foreach_is_not_differentiable(torch, name):
+    x = leaf(torch, 1.0)
+    made = getattr(torch.optim, name)([x], lr=0.1, foreach=True, differentiable=True)
+    x.grad = torch.ones(1)
+    with pytest.raises(AssertionError, match="_foreach ops don't support autograd"):
+        made.step()

@@ -28,6 +28,21 @@ def _known(device_type: str) -> bool:
     return True
 
 
+def _type(device_type) -> str:
+    """The device type that a string names; an error if it names none."""
+    if not isinstance(device_type, str):
+        raise TypeError(f"autocast: argument 'device_type' must be str, not {type(device_type).__name__}")
+    kind = device_type.partition(":")[0]
+    return kind if kind in _SUPPORTED else _C.device(device_type).type
+
+
+def _castable(device_type) -> str:
+    """The same, of a device that autocast knows."""
+    if not is_autocast_available(device_type):
+        raise RuntimeError(f"unknown device type for autocast: '{device_type}'")
+    return _type(device_type)
+
+
 class autocast(_C._StateMode):
     """Inside, products and convolutions run in a lower type, and operators that need the digits in float32.
 
@@ -77,22 +92,26 @@ def autocast_decorator(autocast_instance, func):
 
 def is_autocast_available(device_type):
     """Whether autocast knows the device type."""
-    return device_type in _SUPPORTED or _known(device_type)
+    kind = _type(device_type)
+    return kind in _SUPPORTED or (kind != "meta" and _known(kind))
 
 
 def is_autocast_enabled(device_type="cuda"):
     """Whether this thread casts for the device type."""
+    device_type = _castable(device_type)
     return _known(device_type) and _C._autocast_dtype(device_type) is not None
 
 
 def get_autocast_dtype(device_type):
     """What autocast casts to on the device type."""
+    device_type = _castable(device_type)
     now = _C._autocast_dtype(device_type) if _known(device_type) else None
     return now or getattr(_chosen, device_type, _C.float16 if device_type in ("cuda", "mps") else _C.bfloat16)
 
 
 def set_autocast_dtype(device_type, dtype):
     """What autocast casts to on the device type, on this thread."""
+    device_type = _castable(device_type)
     setattr(_chosen, device_type, dtype)
     if is_autocast_enabled(device_type):
         _C._set_autocast(device_type, dtype)
@@ -102,6 +121,7 @@ def set_autocast_enabled(device_type, enabled=None):
     """Switches casts for the device type (cuda, if only True or False is given) on this thread."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
+    device_type = _castable(device_type)
     if _known(device_type):
         _C._set_autocast(device_type, get_autocast_dtype(device_type) if enabled else None)
     elif enabled:

@@ -3,7 +3,6 @@
 
 from facula import _C, _missing
 from facula._tensor import Tensor
-from facula.autograd import forward_modes as _modes
 from facula.autograd import graph
 from facula.autograd.forward_modes import (
     detect_anomaly,
@@ -16,18 +15,16 @@ from facula.autograd.forward_modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from facula.autograd.function import Function
+from facula.autograd.function import Function, NestedIOFunction
 from facula.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "backward", "grad", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "Function", "gradcheck",
     "gradgradcheck", "detect_anomaly", "set_detect_anomaly", "graph", "GradcheckError", "functional",
-    "enforce_grad_layout_policy", "set_multithreading_enabled",
+    "enforce_grad_layout_policy", "set_multithreading_enabled", "Variable", "NestedIOFunction", "grad_mode", "variable",
 ]  # fmt: skip
 
-__getattr__ = _missing.missing("facula.autograd", later=("functional", "profiler", "variable"))
-grad_mode = _modes
-anomaly_mode = _modes
+__getattr__ = _missing.missing("facula.autograd", later=("anomaly_mode", "functional", "grad_mode", "profiler", "variable"))
 
 
 class _Engine:
@@ -80,7 +77,18 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is not None and len(_as_list(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
-    _run_backward(roots, _grad_list(grad_tensors, roots), _as_list(inputs), keep, create_graph, True, True)
+    if create_graph:
+        from facula.functional import _warn_once
+
+        _warn_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a "
+            "memory leak. autograd.grad makes none; after backward(), .grad = None breaks it.",
+        )
+    inputs = _as_list(inputs)
+    for x in inputs:
+        if isinstance(x, Tensor) and x.grad_fn is not None:
+            x.retain_grad()  # who asks for the gradient of a result wants it in .grad
+    _run_backward(roots, _grad_list(grad_tensors, roots), inputs, keep, create_graph, True, True)
 
 
 def grad(

@@ -114,6 +114,11 @@ class detect_anomaly(_C._StateMode):
     """Anomaly detection for a scope."""
 
     def __init__(self, check_nan=True):
+        import warnings
+
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.", stacklevel=2
+        )
         self._set("anomaly", True, bool(check_nan))
 
 

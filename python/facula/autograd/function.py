@@ -8,7 +8,7 @@ from facula import _C
 from facula._tensor import Tensor
 from facula.autograd.forward_modes import no_grad
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
 
 
 class FunctionCtx:
@@ -139,7 +139,11 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError
 
     def __init__(self, *args, **kwargs):
-        raise TypeError(f"{type(self).__name__} should not be instantiated: methods on autograd functions are all static")
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so they are called on the class itself.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     @classmethod
     def apply(cls, *args):
@@ -163,8 +167,6 @@ class Function(metaclass=_FunctionMeta):
         outputs = result if isinstance(result, tuple) else (result,)
         if not all(isinstance(t, Tensor) for t in outputs):
             ctx._outputs_at, ctx._output_count = [i for i, t in enumerate(outputs) if isinstance(t, Tensor)], len(outputs)
-        if recording and not any(isinstance(t, Tensor) for t in outputs):
-            raise TypeError(f"{cls.__name__}.forward must return Tensors, got {', '.join(type(t).__name__ for t in outputs)}")
         position = {id(t): i for i, t in enumerate(inputs)}
         dirty = {}  # the input that each dirty tensor is
         for t in marked:
@@ -184,7 +186,7 @@ class Function(metaclass=_FunctionMeta):
                     )
             dirty[id(t)] = position[id(t)]
             _C._bump_version(t)
-        if not recording:
+        if not recording or not any(isinstance(t, Tensor) for t in outputs):
             return result
         constant = {id(t) for t in no_gradient}
         attached = []
@@ -208,6 +210,27 @@ class Function(metaclass=_FunctionMeta):
         _C._function_save(handle, [replace.get(id(s), s) for s in to_save], saved_outputs)
         ctx._handle = handle
         return tuple(attached) if isinstance(result, tuple) else attached[0]
+
+
+class InplaceFunction(Function):
+    """An old base of operations that can work in place; Function is all they need."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """An old base of operations whose arguments and results are nested, written as forward_extended and backward_extended.
+
+    Its methods are not static, so that it cannot be applied any more; it is here for programs that import it.
+    """
+
+    def forward_extended(self, *input):
+        raise NotImplementedError
+
+    def backward_extended(self, *grad_output):
+        raise NotImplementedError
 
 
 def once_differentiable(function):

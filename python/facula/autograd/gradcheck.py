@@ -73,12 +73,15 @@ def _run(outputs, seeds, inputs):
 
 def gradcheck(
     func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
-    check_grad_dtypes=False, check_batched_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False, masked=None,
+    check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True,
+    fast_mode=False, masked=None,
 ):  # fmt: skip
     """Compare the gradients of func(*inputs) with central differences; inputs should be float64.
 
     The options that begin with check_ and fast_mode are accepted: every element is compared, in reverse mode.
     """
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     try:
         _check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol)
     except GradcheckError:

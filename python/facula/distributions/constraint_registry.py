@@ -68,8 +68,6 @@ def _transform_independent(constraint):
 
 @_both(constraints.greater_than, constraints.greater_than_eq)
 def _greater(constraint):
-    if isinstance(constraint.lower_bound, (int, float)) and constraint.lower_bound == 0:
-        return transforms.ExpTransform()
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
 
 

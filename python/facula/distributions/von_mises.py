@@ -81,8 +81,8 @@ class VonMises(Distribution):
             f = (1 + r * z) / (r + z)
             c = kappa * (r - f)
             accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-            x = torch.where(accepted & ~done, (u3 - 0.5).sign() * f.acos(), x)
-            done = done | accepted
+            x = torch.where(accepted, (u3 - 0.5).sign() * f.acos(), x)
+            done = done | accepted  # who is done is drawn on until all are, and the last draw counts
         return ((x + math.pi + self._loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     mean = property(lambda self: self.loc)

@@ -215,13 +215,33 @@ def _check_like(given, wanted, what):
     return leaves
 
 
+def _same_structure(given, wanted):
+    return tree_flatten(given)[1] == tree_flatten(wanted)[1]
+
+
+class _Leaf:
+    """What stands for a tensor where a structure is printed."""
+
+    def __repr__(self):
+        return "*"
+
+
+def _printed(tree):
+    leaves, spec = tree_flatten(tree)
+    return repr(tree_unflatten([_Leaf()] * len(leaves), spec))
+
+
 def vjp(func, *primals, has_aux=False):
     """func(*primals), and the function that gives the product of cotangents with its Jacobian."""
     call = _Linear(func, primals, has_aux, "vjp(f, *primals)")
 
-    def vjp_fn(*cotangents, **kwargs):
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        leaves = _check_like(given, call.outputs, "vjp_fn")
+    def vjp_fn(cotangents, retain_graph=True, create_graph=None):  # the graph is always kept
+        if not _same_structure(cotangents, call.out):
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {_printed(cotangents)}, primal output: {_printed(call.out)}"
+            )
+        leaves = _check_like(cotangents, call.outputs, "vjp_fn")
         result = tree_unflatten(call.vjp(leaves), call.in_spec)
         return tuple(result)
 
@@ -232,6 +252,11 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """func(*primals), and the product of its Jacobian with tangents."""
     if not isinstance(primals, tuple):
         raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals), got {type(primals)}")
+    if not _same_structure(primals, tangents):
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
+            f"of 3 tensors, tangents also must be. Got primals with structure {_printed(primals)} and tangents with structure {_printed(tangents)}"
+        )
     call = _Linear(func, primals, has_aux, "jvp(f, primals, tangents)")
     leaves = _check_like(tangents, call.variables, "jvp(f, primals, tangents)")
     out = tree_unflatten(call.jvp(leaves), call.out_spec)
@@ -243,6 +268,8 @@ def linearize(func, *primals):
     call = _Linear(func, primals, False, "linearize")
 
     def jvp_fn(*tangents):
+        if not _same_structure(tangents, primals):
+            raise RuntimeError(f"Expected the tangents {_printed(tangents)} to have the same argspec as the primals {_printed(primals)}")
         return tree_unflatten(call.jvp(_check_like(list(tangents), call.variables, "linearize")), call.out_spec)
 
     return call.out, jvp_fn
@@ -289,6 +316,8 @@ def _jacobian(func, argnums, has_aux, chunk_size, what, rows):
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """A function that returns the Jacobian of func, computed row by row: one backward pass for all rows at once."""
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
     return _jacobian(func, argnums, has_aux, chunk_size, "jacrev", rows=True)
 
 

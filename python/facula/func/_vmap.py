@@ -78,34 +78,90 @@ class Batched(torch.Tensor):
         return run(func, args, kwargs or {})
 
 
+# Composite operators that may draw, though their names do not say so as those of dropout and of recurrent layers do.
+_MAY_DRAW = frozenset(("dropout_", "alpha_dropout_", "feature_dropout_", "feature_alpha_dropout_", "scaled_dot_product_attention"))
+_REFUSED = frozenset(("rrelu", "rrelu_", "rrelu_with_noise", "rrelu_with_noise_"))
+
+
+class _Drawn(Exception):
+    """A composite operator draws: what randomness "look" is for."""
+
+
 class _Randomness(TorchDispatchMode):
     """What random operators do inside of vmap."""
 
-    def __init__(self, level):
-        self.level = level
+    def __init__(self, level, randomness=None):
+        self.level, self.randomness = level, randomness or level.randomness
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if not func.is_random or func.is_composite:
+        name = func._opname
+        if name in _REFUSED:
+            raise VmapError(f"vmap: we do not yet support {func.name()}")
+        if func.is_composite:
+            return self._composite(func, args, kwargs) if func.is_random or name in _MAY_DRAW else func(*args, **kwargs)
+        if not func.is_random:
             return func(*args, **kwargs)
-        mode = self.level.randomness
+        mode = self.randomness
+        if mode == "look":
+            raise _Drawn
         if mode == "error":
             raise VmapError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags "
                 "on vmap or perform the randomness operation out of vmap"
             )
-        if any(isinstance(x, Batched) and x.level is self.level for x in tree_flatten((args, kwargs))[0]):
-            if mode == "same":
-                raise VmapError(
-                    f"vmap: {func.name()} of a tensor that differs from sample to sample cannot draw the same numbers for all in randomness mode 'same'"
-                )
-            return func(*args, **kwargs)  # draws for the whole value
+        batched = [x for x in tree_flatten((args, kwargs))[0] if self._is(x)]
+        if batched:
+            return self._same(func, batched, args, kwargs) if mode == "same" else func(*args, **kwargs)  # or for the whole value
         if mode == "same":
             return func(*args, **kwargs)
         # Nothing of the call is batched: draw once per sample.
         if func.is_in_place:
             raise VmapError(f"vmap: {func.name()} cannot write numbers that differ from sample to sample into a tensor that does not")
         return wrap_results([func(*args, **kwargs) for _ in range(self.level.size)], self.level)
+
+    def _is(self, x):
+        return isinstance(x, Batched) and x.level is self.level
+
+    def _composite(self, func, args, kwargs):
+        """Taken apart here, under this mode, which then sees what is drawn inside."""
+        if func._opname == "scaled_dot_product_attention" and not (args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)):
+            return func(*args, **kwargs)  # which has a rule
+        batched = any(map(self._is, tree_flatten((args, kwargs))[0]))
+        # Noise that is made by sizes is one tensor for all samples. To differ, it is drawn in a call for each.
+        apart = self.randomness == "different" and (not batched or func._opname.startswith("feature_"))
+        try:
+            with _Randomness(self.level, "look" if apart else None):
+                result = func._expand(*args, **kwargs)
+                return args[0] if func.is_in_place else result
+        except _Drawn:
+            pass
+        if func.is_in_place and not batched:
+            raise VmapError(f"vmap: {func.name()} cannot write numbers that differ from sample to sample into a tensor that does not")
+        results = []
+        for i in range(self.level.size):
+            one = tree_map(lambda x: x.value[i] if self._is(x) else x, (args, kwargs))  # noqa: B023
+            results.append(func(*one[0], **one[1]))
+        return args[0] if func.is_in_place else wrap_results(results, self.level)
+
+    def _same(self, func, batched, args, kwargs):
+        """A draw that only the shape of a Batched matters to, made once for all samples."""
+        x = args[0] if args else None
+        if len(batched) == 1 and x is batched[0]:
+            one = x.value.new_empty(x.value.shape[1:])
+            if func.is_in_place:
+                x.value.copy_(func(one, *args[1:], **kwargs))
+                return x
+            if func._opname.endswith("_like"):
+                return func(one, *args[1:], **kwargs)
+            if func._opname == "native_dropout":
+                kept, mask = func(one.fill_(1), *args[1:], **kwargs)
+                return x * kept, mask
+        if func._opname == "attention_kept":
+            return func(*(x.value.new_empty(x.value.shape[1:]) if self._is(x) else x for x in args), **kwargs)
+        raise VmapError(
+            f"vmap: {func.name()} of a tensor that differs from sample to sample cannot draw the same numbers for all in randomness mode 'same'"
+        )
 
 
 def wrap_results(samples, level):

@@ -4,11 +4,13 @@
 import multiprocessing
 import multiprocessing.connection
 import os
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import warnings
+import weakref
 
 from facula import _C
 
@@ -64,6 +66,7 @@ class ProcessContext:
     def __init__(self, processes, error_files):
         self.processes, self.error_files = processes, error_files
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
+        self._clean = None  # removes the folder of error_files
 
     def pids(self):
         return [int(p.pid) for p in self.processes]
@@ -85,6 +88,8 @@ class ProcessContext:
                 failed = index
                 break
         if failed is None:
+            if not self.sentinels and self._clean is not None:
+                self._clean()
             return not self.sentinels
         if grace_period is not None:
             self._wait(grace_period)
@@ -127,23 +132,27 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
     """Runs fn(i, *args) in processes i = 0 … nprocs-1. join: waits for them; otherwise returns a ProcessContext."""
     context = multiprocessing.get_context(start_method)
 
-    folder = tempfile.TemporaryDirectory(prefix="facula-errors-")
+    folder = tempfile.mkdtemp(prefix="facula-errors-")
 
     def start(i):
-        file = os.path.join(folder.name, str(i))  # written only by a process that fails
+        file = os.path.join(folder, str(i))  # written only by a process that fails
         process = context.Process(target=_wrap, args=(fn, i, args, file), daemon=daemon)
         process.start()
         return process, file
 
-    if start_method == "forkserver" and os.environ.get(ENV_VAR_PARALLEL_START, "0") == "1":
-        from concurrent.futures import ThreadPoolExecutor
+    try:
+        if start_method == "forkserver" and os.environ.get(ENV_VAR_PARALLEL_START, "0") == "1":
+            from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(max_workers=nprocs) as executor:
-            started = list(executor.map(start, range(nprocs)))
-    else:
-        started = [start(i) for i in range(nprocs)]
+            with ThreadPoolExecutor(max_workers=nprocs) as executor:
+                started = list(executor.map(start, range(nprocs)))
+        else:
+            started = [start(i) for i in range(nprocs)]
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     group = ProcessContext([p for p, _ in started], [f for _, f in started])
-    group._folder = folder
+    group._clean = weakref.finalize(group, shutil.rmtree, folder, ignore_errors=True)  # at the latest
     if not join:
         return group
     while not group.join():

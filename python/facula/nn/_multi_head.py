@@ -58,6 +58,16 @@ def _mha_checks(query, key, value, key_padding_mask, attn_mask, num_heads):
     return batched
 
 
+def _part_checks(inputs, weights, bias, size):
+    """Weights, and parts of the bias, of their own for query, key and value must fit those."""
+    biases = (None,) * 3 if bias is None else (bias[:size], bias[size : 2 * size], bias[2 * size :])
+    for name, x, weight, b in zip(("query", "key", "value"), inputs, weights, biases):
+        if tuple(weight.shape) != (size, x.size(-1)):
+            raise AssertionError(f"expecting {name} weights shape of {(size, x.size(-1))}, but got {weight.shape}")
+        if b is not None and tuple(b.shape) != (size,):
+            raise AssertionError(f"expecting {name} bias shape of {(size,)}, but got {b.shape}")
+
+
 @_overridable
 def multi_head_attention_forward(
     query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight,
@@ -93,6 +103,7 @@ def multi_head_attention_forward(
         for part, name in zip(parts, "qkv"):
             if part is None:
                 raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+        _part_checks((query, key, value), parts, in_proj_bias, size)
     else:
         if key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")

@@ -31,13 +31,19 @@ logsigmoid = _op("log_sigmoid")
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _number(reduction, size_average=None, reduce=None):
-    """The operators' number for a reduction; size_average and reduce are its old spelling."""
+def _named(reduction, size_average=None, reduce=None, stacklevel=4):
+    """The reduction that is meant; size_average and reduce are its old spelling."""
     if size_average is not None or reduce is not None:
         import warnings
 
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4)
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=stacklevel)
+    return reduction
+
+
+def _number(reduction, size_average=None, reduce=None):
+    """The operators' number for a reduction."""
+    reduction = _named(reduction, size_average, reduce, 5)
     try:
         return _REDUCTIONS[reduction]
     except (KeyError, TypeError):
@@ -175,6 +181,8 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 def _drop(name, input, p, training, inplace):
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if inplace and (not training or p == 0.0 or input.numel() == 0):
+        return input  # nothing is written, which a leaf that requires a gradient would not allow
     return _op(name + "_" if inplace else name)(input, p, training)
 
 
@@ -424,6 +432,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 @_overridable
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
     """Normalises each channel of each sample."""
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     return _op("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
@@ -547,6 +557,8 @@ def linear_cross_entropy(
 @_overridable
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
     """The loss of log_softmax(input) against classes or probabilities."""
+    if label_smoothing > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     return _op("cross_entropy_loss")(input, target, weight, _number(reduction, size_average, reduce), ignore_index, label_smoothing)
 
 
@@ -568,18 +580,36 @@ def _warn_sizes(name, input, target):
         )
 
 
+def _weighted(losses, weight, input, reduction, over_weight=True):
+    """Losses of the elements times their weights, reduced; over_weight: a mean is over the sum of weights, not their number."""
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    losses = losses * weight
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
+    if reduction == "none":
+        return losses
+    if reduction == "mean" and not over_weight:
+        return losses.mean()
+    return losses.sum() / weight.sum() if reduction == "mean" else losses.sum()
+
+
 @_overridable
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The mean of squared differences."""
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The mean of squared differences, each times its weight if there are weights."""
     _warn_sizes("mse_loss", input, target)
-    return _op("mse_loss")(input, target, _number(reduction, size_average, reduce))
+    if weight is None:
+        return _op("mse_loss")(input, target, _number(reduction, size_average, reduce))
+    return _weighted(_op("mse_loss")(input, target, 0), weight, input, _named(reduction, size_average, reduce))
 
 
 @_overridable
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The mean of absolute differences."""
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The mean of absolute differences, each times its weight if there are weights."""
     _warn_sizes("l1_loss", input, target)
-    return _op("l1_loss")(input, target, _number(reduction, size_average, reduce))
+    if weight is None:
+        return _op("l1_loss")(input, target, _number(reduction, size_average, reduce))
+    return _weighted(_op("l1_loss")(input, target, 0), weight, input, _named(reduction, size_average, reduce))
 
 
 @_overridable
@@ -590,10 +620,12 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 
 @_overridable
-def huber_loss(input, target, reduction="mean", delta=1.0):
-    """Half the squared difference near zero, linear beyond delta."""
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """Half the squared difference near zero, linear beyond delta; times weights, whose mean is over their number."""
     _warn_sizes("huber_loss", input, target)
-    return _op("huber_loss")(input, target, _number(reduction), delta)
+    if weight is None:
+        return _op("huber_loss")(input, target, _number(reduction), delta)
+    return _weighted(_op("huber_loss")(input, target, 0, delta), weight, input, reduction, over_weight=False)
 
 
 @_overridable
@@ -617,8 +649,18 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @_overridable
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence of target from log probabilities."""
-    if reduction == "batchmean" and size_average is None and reduce is None:
-        return _op("kl_div")(input, target, 2, log_target=log_target) / input.size(0)
+    if size_average is None and reduce is None:
+        if reduction == "batchmean":
+            total = _op("kl_div")(input, target, 2, log_target=log_target)
+            return total / input.size(0) if input.dim() else total
+        if reduction == "mean":
+            import warnings
+
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides by the batch size "
+                "only, as the definition of the divergence does.",
+                stacklevel=3,
+            )
     return _op("kl_div")(input, target, _number(reduction, size_average, reduce), log_target=log_target)
 
 
@@ -850,21 +892,30 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     return _op(name)(input, size, *args, *scales)
 
 
+def _warn_old(name):
+    import warnings
+
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+
+
 @_overridable
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of interpolate."""
+    _warn_old("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @_overridable
 def upsample_nearest(input, size=None, scale_factor=None):
     """interpolate in mode "nearest"."""
+    _warn_old("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @_overridable
 def upsample_bilinear(input, size=None, scale_factor=None):
     """interpolate in mode "bilinear" with aligned corners."""
+    _warn_old("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 

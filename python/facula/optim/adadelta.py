@@ -27,7 +27,7 @@ class Adadelta(PerParameter):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = _options(locals())
+        options = _options(locals(), "maximize capturable foreach differentiable")
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         super().__init__(params, options)

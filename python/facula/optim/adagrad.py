@@ -33,7 +33,7 @@ class Adagrad(PerParameter):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(params, _options(locals()))
+        super().__init__(params, _options(locals(), "weight_decay initial_accumulator_value foreach maximize differentiable fused"))
         _check_forms(differentiable, fused, foreach)
         if fused:
             self._step_supports_amp_scaling = True

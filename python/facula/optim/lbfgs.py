@@ -212,7 +212,8 @@ class LBFGS(Optimizer):
                 or abs(loss - previous_loss) < group["tolerance_change"]
             ):
                 break
-        state.update(d=direction, t=t, prev_flat_grad=previous, prev_loss=previous_loss)
+        history = {} if "d" in state else {key: state.pop(key) for key in ("old_dirs", "old_stps", "ro", "H_diag")}  # after d and t
+        state.update(d=direction, t=t, **history, prev_flat_grad=previous, prev_loss=previous_loss)
         return first_loss
 
     @staticmethod

@@ -94,9 +94,14 @@ def _check_betas(betas: tuple) -> None:
 _NOT_NEGATIVE = ("eps", "weight_decay", "momentum", "lr_decay", "initial_accumulator_value", "lambd", "alpha", "momentum_decay")
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of an optimiser's groups: locals() at the head of its __init__. Those that several optimisers have are checked."""
+def _options(given: dict[str, Any], last: str = "") -> dict[str, Any]:
+    """The options of an optimiser's groups: locals() at the head of its __init__. Those that several optimisers have are checked.
+
+    last: those that stand after the others, where PyTorch's groups have another order than its signatures.
+    """
     options = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+    for name in last.split():
+        options[name] = options.pop(name)
     _check_lr(options["lr"])
     for name in _NOT_NEGATIVE:
         if name in options:
@@ -365,6 +370,7 @@ class PerParameter(Optimizer):
     _complex_as_real = True  # complex numbers are treated as pairs of real ones
     # Options that states saved by older versions lack.
     _later_options: dict[str, Any] = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _records_foreach = False  # whether foreach=True is no reason to refuse differentiable=True
     _numbers = ("step",)  # parts of the state that are numbers in states saved by older versions
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -392,6 +398,8 @@ class PerParameter(Optimizer):
 
     def _step_of_group(self, group: dict, params: list[Tensor], grads: list[Tensor], states: list[dict]) -> None:
         """One step of parameters that share their options."""
+        if params and group.get("foreach") and group.get("differentiable") and not self._records_foreach:
+            raise AssertionError("_foreach ops don't support autograd")
         if not params or (self._may_fuse(group, params, grads) and self._update_all(group, params, grads, states)):
             return
         if self._scaling():

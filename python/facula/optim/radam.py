@@ -31,7 +31,7 @@ class RAdam(PerParameter):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        super().__init__(params, _options(locals()))
+        super().__init__(params, _options(locals(), "maximize foreach capturable decoupled_weight_decay differentiable"))
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         return {"step": _number(group, p, 0.0), "exp_avg": _zeros(p), "exp_avg_sq": _zeros(p)}

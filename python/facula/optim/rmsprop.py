@@ -30,7 +30,7 @@ class RMSprop(PerParameter):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        super().__init__(params, _options(locals()))
+        super().__init__(params, _options(locals(), "alpha eps centered weight_decay capturable foreach maximize differentiable"))
 
     def _begin(self, group: dict, p: Tensor) -> dict[str, Any]:
         state = {"step": _number(group, p, 0.0), "square_avg": _zeros(p)}

@@ -30,7 +30,7 @@ class Rprop(PerParameter):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = _options(locals())
+        options = _options(locals(), "foreach maximize differentiable capturable")
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, options)

@@ -17,6 +17,7 @@ class SGD(PerParameter):
 
     _takes_sparse = True
     _complex_as_real = False
+    _records_foreach = True
     _later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
 
     def __init__(

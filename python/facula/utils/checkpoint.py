@@ -326,9 +326,12 @@ def _without_reentrance(function, args, kwargs, preserve_rng_state, context_fn, 
 
 def checkpoint(
     function, *args, use_reentrant=None, preserve_rng_state=True, context_fn=noop_context_fn, determinism_check="default",
-    debug=False, early_stop=True, **kwargs,
+    debug=False, early_stop=True, respect_saved_tensors_hooks=None, **kwargs,
 ):  # fmt: skip
-    """function(*args, **kwargs), whose intermediate results are computed again in backward instead of being kept."""
+    """function(*args, **kwargs), whose intermediate results are computed again in backward instead of being kept.
+
+    respect_saved_tensors_hooks is accepted: what a selective policy keeps is not given to hooks around the call.
+    """
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended; the "
@@ -340,8 +343,8 @@ def checkpoint(
         return _without_reentrance(function, args, kwargs, preserve_rng_state, context_fn, determinism_check, debug, early_stop)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if context_fn is not noop_context_fn or debug is not False:
-        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    if context_fn is not noop_context_fn or debug is not False or respect_saved_tensors_hooks is not None:
+        raise ValueError("Passing `context_fn`, `debug`, or `respect_saved_tensors_hooks` is only supported when use_reentrant=False.")
     return CheckpointFunction.apply(function, preserve_rng_state, *args)
 
 

@@ -58,8 +58,8 @@ for _name in ("attention_dropout", "attention_dropout_backward"):
 class FlopCounterMode:
     """Inside of `with`, counts flops, in all and per module."""
 
-    def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
-        self.depth, self.display = depth, display
+    def __init__(self, mods=None, depth=2, display=True, custom_mapping=None, skip_unsupported=False):
+        self.depth, self.display, self.skip_unsupported = depth, display, skip_unsupported  # nothing is refused here
         self.flop_counts: dict = defaultdict(lambda: defaultdict(int))
         self.flop_registry = {**flop_registry, **{_packet(op): f for op, f in (custom_mapping or {}).items()}}
         self._parents, self._hooks = ["Global"], []

@@ -143,7 +143,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device=None, dtype=None,
-        weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+        reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0,
         options: LinearCrossEntropyOptions | None = None,
     ) -> None:  # fmt: skip
         super().__init__(weight, None, None, reduction)

@@ -143,7 +143,13 @@ class RNNBase(_Drawn):
 
     def permute_hidden(self, hx, permutation: Tensor | None):
         """The states of sequences in another order."""
-        return hx if permutation is None else self._each_state(lambda h: h.index_select(1, permutation), hx)
+
+        def permuted(h: Tensor) -> Tensor:
+            if h.size(1) < permutation.numel():
+                raise RuntimeError(f"Expected a hidden state of {permutation.numel()} sequences, got {list(h.size())}")
+            return h.index_select(1, permutation)
+
+        return hx if permutation is None else self._each_state(permuted, hx)
 
     @staticmethod
     def _each_state(fn, hx):

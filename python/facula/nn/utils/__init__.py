@@ -17,6 +17,12 @@ _NAMES = {
     "fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion", "fuse_linear_bn_weights": "fusion",
     "skip_init": "init", "convert_conv2d_weight_memory_format": "memory_format", "convert_conv3d_weight_memory_format": "memory_format",
 }  # fmt: skip
+__all__ = [
+    "clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector",
+    "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless",
+    "vector_to_parameters", "weight_norm", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights", "skip_init", "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format",
+]  # fmt: skip
 _absent = _missing.missing("facula.nn.utils", _LATER)
 
 
