@@ -19,7 +19,15 @@ def everything(torch, x, w, b, padding):
     return y.detach(), *torch.autograd.grad(y, inputs, g)
 
 
-# batch, channels in and out, height, width, padding
+LEAST = 2**25  # multiplications; smaller convolutions are summed plainly
+
+
+def batch_for(channels, outputs, height, width, padding):
+    pixels = (height + 2 * padding[0] - 2) * (width + 2 * padding[1] - 2)
+    return -(-LEAST // (9 * channels * outputs * min(pixels, height * width)))
+
+
+# batch at least, channels in and out, height, width, padding
 CASES = [
     *[(1, 32, 32, 21, width, (1, 1)) for width in (*range(17, 25), 64, 66, 130)],
     *[(2, 40, 24, height, 33, (1, 1)) for height in (3, 4, 5, 6, 7, 8)],
@@ -35,7 +43,9 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_agrees_with_products(torch, case):
-    batch, channels, outputs, height, width, padding = case
+    batch, *sizes = case
+    channels, outputs, height, width, padding = sizes
+    batch = max(batch, batch_for(*sizes))
     torch.manual_seed(0)
     x, w, b = torch.randn(batch, channels, height, width), torch.randn(outputs, channels, 3, 3), torch.randn(outputs)
     expected = everything(torch, x.double(), w.double(), b.double(), padding)
@@ -76,8 +86,8 @@ def test_errors_are_of_the_plain_sums_size(torch):
 def test_what_is_not_finite_stays_where_it_belongs(torch, value, place):
     """A transformed tile would spread it over all of its results."""
     torch.manual_seed(0)
-    x, w = torch.randn(1, 32, 40, 40), torch.randn(32, 32, 3, 3) * 0.05
-    g = torch.randn(1, 32, 40, 40)
+    x, w = torch.randn(3, 32, 40, 40), torch.randn(32, 32, 3, 3) * 0.05
+    g = torch.randn(3, 32, 40, 40)
     {"x": x[0, 5, 17], "w": w[3, 4, 1], "grad": g[0, 7, 22]}[place][2] = value
     options = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)
 
@@ -94,20 +104,30 @@ def test_what_is_not_finite_stays_where_it_belongs(torch, value, place):
 
 
 def test_what_lies_beside_an_image_is_not_seen(torch):
-    around = torch.full((4, 32, 30, 61), float("nan"))
-    around[1:3] = torch.randn(2, 32, 30, 61)
+    around = torch.full((5, 32, 30, 61), float("nan"))
+    around[1:4] = torch.randn(3, 32, 30, 61)
     w = torch.randn(32, 32, 3, 3)
-    found = torch.conv2d(around[1:3], w, padding=1)
+    found = torch.conv2d(around[1:4], w, padding=1)
     assert torch.isfinite(found).all()
-    assert torch.equal(found, torch.conv2d(around[1:3].clone(), w, padding=1))
+    assert torch.equal(found, torch.conv2d(around[1:4].clone(), w, padding=1))
 
 
 def test_a_forced_library_computes_these_too(torch):
     if not torch.backends.mkldnn.is_available():
         pytest.skip("no oneDNN")
-    program = "import facula as torch; torch.conv2d(torch.ones(1, 64, 32, 32), torch.ones(64, 64, 3, 3))"
+    program = "import facula as torch; torch.conv2d(torch.ones(1, 64, 34, 34), torch.ones(64, 64, 3, 3))"
     for choice, library in (("auto", False), ("onednn,force", True)):
         env = dict(os.environ, FACULA_BLAS=choice, DNNL_VERBOSE="1")
         done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         assert (",convolution," in done.stdout) == library
+
+
+def test_small_ones_are_summed_plainly(torch):
+    """As PyTorch does, whose rounding networks of few pixels amplify."""
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("no oneDNN")
+    program = "import facula as torch; torch.conv2d(torch.ones(1, 64, 16, 16), torch.ones(64, 64, 3, 3))"
+    env = dict(os.environ, FACULA_BLAS="auto", DNNL_VERBOSE="1")
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and ",convolution," in done.stdout

@@ -12,7 +12,10 @@
 namespace fc::cpu {
 namespace {
 
-constexpr int64_t kFewest = 16, kMost = 2048;                 // channels: below, transforms are most of the work
+constexpr int64_t kFewest = 16, kMost = 2048;  // channels: below, transforms are most of the work
+// Multiplications of the plain sums, 0.3 ms of a core. Below, there is little to gain, and PyTorch's rounding is worth
+// more: deep networks with few pixels amplify it a thousandfold (docs/decisions.md).
+constexpr double kLeastWork = 1 << 25;
 constexpr int64_t kWideBlock = 256;                           // up to here a block is two vectors of tiles
 constexpr int64_t kChunkFloats = 1 << 20, kLeastChunk = 128;  // transformed at a time; tiles
 
@@ -46,7 +49,8 @@ Winograd plan(const Tensor& x, const Tensor& w, IntSpan y, int64_t out, IntSpan 
   const double winograd = 36 * products * vectors + (500 * in + 450 * static_cast<double>(out)) * vectors +
                           300 * in * static_cast<double>(pieces),
                plain = 11 * in * static_cast<double>(out) * pixels + 10 * (in + static_cast<double>(out)) * pixels;
-  if (std::min(p.in, out) >= kFewest && p.in <= kMost && winograd < plain) p.panels = pieces;
+  const double work = 9 * in * static_cast<double>(checked_numel(y));
+  if (work >= kLeastWork && std::min(p.in, out) >= kFewest && p.in <= kMost && winograd < plain) p.panels = pieces;
   return p;
 }
 
