@@ -575,3 +575,14 @@ def test_a_function_may_return_no_tensor(torch):
 
     for result in (5, None, (5, None, "a")):
         assert Returns.apply(leaf(torch), result) == result
+
+
+def test_a_pack_hook_leaves_its_input_alone(torch):
+    """The program goes on with it."""
+    def pack(t):
+        with torch.no_grad():
+            return t.add_(1)
+
+    x = torch.randn(3, requires_grad=True) * 1
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t), pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+        x * x

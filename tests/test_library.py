@@ -265,9 +265,16 @@ def test_opcheck(torch, space):
         y = x.clone()
         return y, y[:1]
 
+    def unchecked(f):
+        """Custom operators check their results themselves."""
+        name = f"{space}::{f.__name__}"
+        torch.library.define(name, torch.library.infer_schema(f))
+        torch.library.impl(name, "default", f)
+        return getattr(getattr(torch.ops, space), f.__name__).default
+
     for f, words in ((writes, "x is not defined as mutable but was mutated"), (aliases, "shares memory with the argument x"), (twice, "shares memory with output 0")):
         with pytest.raises(OpCheckError, match=f"test_schema failed with .*{words}"):
-            torch.library.opcheck(define(f.__name__, f), (torch.ones(2),))
+            torch.library.opcheck(unchecked(f), (torch.ones(2),))
 
     def narrow(x: torch.Tensor) -> torch.Tensor:
         return x.clone()
@@ -370,3 +377,22 @@ def test_a_layer_that_returns_nothing_is_named(torch):
     with torch.dispatch.layer("forgetful", lambda op, args, kwargs, go_on: None):
         with pytest.raises(TypeError, match="aten::ones: the layer 'forgetful' must return a Tensor, not None"):
             torch.ones(2)
+
+
+def test_results_of_a_custom_op_are_its_own(torch, space):
+    """What its schema says: no result shares memory with an argument or another result."""
+    functions = {
+        "itself": lambda x: x,
+        "part": lambda x: x[1:],
+        "twice": lambda x: [x.clone()] * 2,
+    }
+    for name, function in functions.items():
+        function.__annotations__ = {"x": torch.Tensor, "return": list[torch.Tensor] if name == "twice" else torch.Tensor}
+        op = torch.library.custom_op(f"{space}::{name}", function, mutates_args=())
+        with pytest.raises(RuntimeError, match="may not alias any inputs to this custom operator or other returns"):
+            op(torch.ones(3))
+    op.register_kernel("cpu", lambda x: [x.clone(), x.clone()])
+    assert len(op(torch.ones(3))) == 2
+    op.register_kernel("cpu", lambda x: [x, x.clone()])
+    with pytest.raises(RuntimeError, match="may not alias"):
+        op(torch.ones(3))

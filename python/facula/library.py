@@ -9,6 +9,7 @@
     lib.impl("triple", lambda x: x * 3, "CPU")
 """
 
+import functools
 import inspect
 import typing
 
@@ -80,7 +81,15 @@ def impl(qualname, types, func=None, *, lib=None):
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
     name = op._qualname if isinstance(op, CustomOp) else op
-    return impl(name, "default" if device_types is None else device_types, func)
+    types = "default" if device_types is None else device_types
+    if not isinstance(op, CustomOp):
+        return impl(name, types, func)
+
+    def register(fn):
+        impl(name, types, _fresh_results(name, fn))
+        return fn
+
+    return register if func is None else register(func)
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
@@ -192,6 +201,31 @@ def infer_schema(prototype_function, *, mutates_args=(), op_name=None):
     return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
 
 
+def _tensors(value):
+    """The tensors in an argument or a result."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _fresh_results(qualname, fn):
+    """fn, held to what its schema says of results: none shares memory with an argument or with another one."""
+
+    @functools.wraps(fn)
+    def run(*args, **kwargs):
+        results = fn(*args, **kwargs)
+        taken = {t._storage_id() for t in _tensors([*args, *kwargs.values()])}
+        for t in _tensors(results):
+            if t._storage_id() in taken:
+                raise RuntimeError(f"{qualname}: The output of this custom operator (1) must not also be an input to this custom operator and (2) may not alias any inputs to this custom operator or other returns: return a clone.")
+            taken.add(t._storage_id())
+        return results
+
+    return run
+
+
 class CustomOp:
     """An operator made from a Python function; call it, or give it kernels, a shape rule and a derivative."""
 
@@ -205,7 +239,7 @@ class CustomOp:
         before = CustomOp._made.get(qualname)
         if before is None or before._schema_text != self._schema_text:  # made again (a notebook's cell): new kernels only
             _C._define(self._schema_text)
-        impl(qualname, "default" if device_types is None else device_types, fn)
+        impl(qualname, "default" if device_types is None else device_types, _fresh_results(qualname, fn))
         self._raw = _C._find_operator(qualname)
         self.__name__ = self._opname
         self.__doc__ = fn.__doc__

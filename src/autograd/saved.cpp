@@ -86,6 +86,10 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result, bool may_change) {
     // Its own: packing may leave the mode, and enter others.
     packed->hooks = hook_stack ? hook_stack->back() : Ref<SavedTensorHooks>(make_ref<KeepBytes>());
     packed->content = packed->hooks->pack(hook_stack && may_change ? copied(t) : shallow_copy(t, true));
+    FC_CHECK(
+        t.impl().version() == version_,
+        "A saved tensor pack hook is modifying its input in place. What is given to a pack hook is still used by the "
+        "program: change a clone of it.");
     if (!is_result && requires_grad(t)) packed->edge = gradient_edge(t);
     packed_ = std::move(packed);
     data_.reset();

@@ -16,6 +16,7 @@ constexpr int64_t kFewest = 16, kMost = 2048;  // channels: below, transforms ar
 // Multiplications of the plain sums, 0.3 ms of a core. Below, there is little to gain, and PyTorch's rounding is worth
 // more: deep networks with few pixels amplify it a thousandfold (docs/decisions.md).
 constexpr double kLeastWork = 1 << 25;
+constexpr int64_t kBlocksEach = 4;                            // of a thread
 constexpr int64_t kWideBlock = 256;                           // up to here a block is two vectors of tiles
 constexpr int64_t kChunkFloats = 1 << 20, kLeastChunk = 128;  // transformed at a time; tiles
 
@@ -40,7 +41,8 @@ Winograd plan(const Tensor& x, const Tensor& w, IntSpan y, int64_t out, IntSpan 
   p.down = ceil_div(y[2], kWinogradTile), p.across = ceil_div(y[3], kWinogradTile);
   p.tiles = x.size(0) * p.down * p.across;
   p.lanes = k.lanes;
-  p.vectors = p.tiles > p.lanes && p.in <= kWideBlock ? 2 : 1;
+  // Narrow blocks where wide ones would be few for all threads; the sums are the same.
+  p.vectors = p.in <= kWideBlock && p.tiles >= kBlocksEach * 2 * p.lanes * num_threads() ? 2 : 1;
   const int64_t pieces = ceil_div(out, k.rows);
   p.rows = ceil_div(out, pieces);
   const auto in = static_cast<double>(p.in), vectors = static_cast<double>(p.blocks() * p.vectors),
