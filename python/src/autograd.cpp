@@ -243,7 +243,7 @@ void bind_autograd(nb::module_& m) {
                             bool keep_graph, bool create_graph, bool allow_unused, bool accumulate) {
     for (const Tensor& t : roots) given(t);
     for (const Tensor& t : inputs) given(t);
-    py::ReleaseGil release;
+    py::ReleaseGil release(true, py::ReleaseGil::Kernels);
     return backward_at_depth([&] {
       return autograd::run_backward(roots, grads, inputs, {keep_graph, create_graph, allow_unused, accumulate});
     });
@@ -256,7 +256,7 @@ void bind_autograd(nb::module_& m) {
       to.push_back(edge_of(h));
       FC_CHECK(to.back(), "One of the differentiated Tensors does not require grad");
     }
-    py::ReleaseGil release;
+    py::ReleaseGil release(true, py::ReleaseGil::Kernels);
     return backward_at_depth([&] {
       return autograd::run_backward_edges(from, grads, to, {keep_graph, create_graph, allow_unused, accumulate});
     });

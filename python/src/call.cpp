@@ -434,7 +434,7 @@ PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, cons
 
 PyObject* run_into(Value* results, FunctionObject* f, const Operator& op, Scratch& s, const LayerSet* layers) {
   {
-    ReleaseGil release(s.big);
+    ReleaseGil release(s.big, ReleaseGil::Kernels);
     UseScope use(s.big);
     // A layer may have gone on with tensors of another device than it was given.
     if (layers)

@@ -28,7 +28,13 @@ void last_call(PyObject*) {
 
 // The interpreter is gone, and next the process runs the destructors of libraries that daemon threads may be computing
 // in. They will sleep when they ask for the lock; until then, but not for ever, the end waits for them.
-constexpr int kPatience = 100000;  // times 100 us
+std::atomic<int> computing{0};
+constinit thread_local bool computes [[gnu::tls_model("initial-exec")]] = false;  // this thread is one of them
+bool set_computing(bool on) {
+  if (on != computes) computing.fetch_add(on ? 1 : -1, std::memory_order_acq_rel);
+  return std::exchange(computes, on);
+}
+constexpr int kPatience = 20000;  // times 100 us
 void wait_for_computing() {
   for (int i = 0; i < kPatience && computing.load(std::memory_order_acquire) > 0; ++i) usleep(100);
 }
@@ -53,7 +59,16 @@ void drop_what_waits() {
 
 }  // namespace
 
-std::atomic<int> computing{0};
+ReleaseGil::ReleaseGil(bool on, What what) {
+  if (!on) return;
+  before_ = set_computing(computes || what == Kernels);  // before the lock goes to one who ends the interpreter
+  state_ = PyEval_SaveThread();
+}
+ReleaseGil::~ReleaseGil() {
+  if (!state_) return;
+  set_computing(before_);
+  in_interpreter([&] { PyEval_RestoreThread(state_); });
+}
 
 void drop_later(TensorImpl& dying) noexcept {
   dying.revive();  // the list's count, with which it cannot end: nobody puts it here twice
@@ -88,7 +103,7 @@ bool shutting_down() {
 #endif
 }
 
-__attribute__((no_sanitize("null"))) TakeGil::TakeGil(std::nothrow_t) noexcept {
+__attribute__((no_sanitize("null"))) TakeGil::TakeGil(std::nothrow_t) noexcept : computes_(set_computing(false)) {
   ++asking;
   held_ = !gone && (!shutting_down() || PyGILState_Check());
   try {
@@ -104,6 +119,7 @@ TakeGil::TakeGil() : TakeGil(std::nothrow) {
 }
 TakeGil::~TakeGil() {
   if (held_) in_interpreter([this] { PyGILState_Release(state_); });
+  set_computing(computes_);
 }
 
 ChangeAlone::ChangeAlone() {

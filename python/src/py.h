@@ -6,7 +6,6 @@
 #include <Python.h>
 #include <cxxabi.h>
 
-#include <atomic>
 #include <memory>
 #include <new>
 #include <optional>
@@ -69,24 +68,18 @@ __attribute__((no_sanitize("null"))) auto in_interpreter(F&& f) -> decltype(f())
 }
 bool shutting_down();  // the interpreter is, or is gone
 
-extern std::atomic<int> computing;  // threads that have let the lock go
 class ReleaseGil {
  public:
-  explicit ReleaseGil(bool on = true) {
-    if (!on) return;
-    computing.fetch_add(1, std::memory_order_relaxed);  // before the lock goes to one who ends the interpreter
-    state_ = PyEval_SaveThread();
-  }
-  ~ReleaseGil() {
-    if (!state_) return;
-    computing.fetch_sub(1, std::memory_order_release);
-    in_interpreter([&] { PyEval_RestoreThread(state_); });
-  }
+  // Kernels: what this thread does without the lock is to be over before libraries are taken apart.
+  enum What { Other, Kernels };
+  explicit ReleaseGil(bool on = true, What what = Other);
+  ~ReleaseGil();
   ReleaseGil(const ReleaseGil&) = delete;
   ReleaseGil& operator=(const ReleaseGil&) = delete;
 
  private:
   PyThreadState* state_ = nullptr;
+  bool before_ = false;
 };
 // For C++ that may run on any thread. Throws when the interpreter is shutting down and this is another thread than the
 // one that does it, or is told with TakeGil(std::nothrow) to have no lock then.
@@ -101,7 +94,7 @@ class TakeGil {
 
  private:
   PauseUse pause_;  // first: goes on when the lock is let go
-  bool held_ = false;
+  bool held_ = false, computes_;
   PyGILState_STATE state_{};
 };
 // For changes of what other threads read without the lock (core/use.h). The lock is held, and let go while waiting.
