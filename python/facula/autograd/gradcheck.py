@@ -81,7 +81,7 @@ def gradcheck(
     The options that begin with check_ and fast_mode are accepted: every element is compared, in reverse mode.
     """
     if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+        raise ValueError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     try:
         _check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol)
     except GradcheckError:
