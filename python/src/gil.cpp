@@ -59,13 +59,11 @@ void drop_what_waits() {
 
 }  // namespace
 
-ReleaseGil::ReleaseGil(bool on, What what) {
-  if (!on) return;
+void ReleaseGil::let_go(What what) {
   before_ = set_computing(computes || what == Kernels);  // before the lock goes to one who ends the interpreter
   state_ = PyEval_SaveThread();
 }
-ReleaseGil::~ReleaseGil() {
-  if (!state_) return;
+void ReleaseGil::take_back() {
   set_computing(before_);
   in_interpreter([&] { PyEval_RestoreThread(state_); });
 }

@@ -72,12 +72,18 @@ class ReleaseGil {
  public:
   // Kernels: what this thread does without the lock is to be over before libraries are taken apart.
   enum What { Other, Kernels };
-  explicit ReleaseGil(bool on = true, What what = Other);
-  ~ReleaseGil();
+  explicit ReleaseGil(bool on = true, What what = Other) {
+    if (on) let_go(what);
+  }
+  ~ReleaseGil() {
+    if (state_) take_back();
+  }
   ReleaseGil(const ReleaseGil&) = delete;
   ReleaseGil& operator=(const ReleaseGil&) = delete;
 
  private:
+  void let_go(What what);
+  void take_back();
   PyThreadState* state_ = nullptr;
   bool before_ = false;
 };

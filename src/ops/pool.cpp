@@ -208,9 +208,8 @@ Blocks plan_blocks(const char* op, IntSpan size, IntSpan kernel, IntSpan dilatio
   b.c.dilation = dilation;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t wide = padded_size(size[i], padding[i]), reach = kernel_reach(kernel[i], dilation[i]);
-    const int64_t short_by = std::max<int64_t>(reach - wide, 0);
-    b.positions.push_back(
-        (wide < reach ? -(short_by / stride[i] + (short_by % stride[i] != 0)) : (wide - reach) / stride[i]) + 1);
+    const int64_t room = wide - reach;  // divided towards minus infinity, for the message
+    b.positions.push_back(room / stride[i] - (room < 0 && room % stride[i] != 0) + 1);
   }
   FC_CHECK(b.positions[0] > 0 && b.positions[1] > 0, op, ": Given input with spatial size (", size[0], ", ", size[1],
            "), kernel_size=(", kernel[0], ", ", kernel[1], "), dilation=(", dilation[0], ", ", dilation[1],

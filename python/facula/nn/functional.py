@@ -557,8 +557,6 @@ def linear_cross_entropy(
 @_overridable
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
     """The loss of log_softmax(input) against classes or probabilities."""
-    if label_smoothing > 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     return _op("cross_entropy_loss")(input, target, weight, _number(reduction, size_average, reduce), ignore_index, label_smoothing)
 
 

@@ -2,6 +2,9 @@
 // The inner loop of our own matrix products: a tile of the result lives in registers while k runs. And what packs the
 // panels that it reads.
 #pragma once
+#include <array>
+#include <utility>
+
 #include "backends/cpu/isa/vec.h"
 
 namespace fc::cpu::FC_ISA {
@@ -39,6 +42,18 @@ template <class N, int rows, bool packed, int vectors = kTileVectors>
   for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < vectors; ++j) store(out + (i * vectors + j) * lanes, sum[i][j]);
+}
+
+// The tile of 1 to kTileRows rows.
+template <class N>
+using TileFn = void (*)(int64_t k, const N* a, int64_t a_i, int64_t a_k, const N* b, int64_t b_k, N* out);
+template <class N, bool packed, int vectors = kTileVectors>
+TileFn<N> tile_of(int64_t rows) {
+  static constexpr auto tiles = []<size_t... i>(std::index_sequence<i...>) {
+    return std::array<TileFn<N>, sizeof...(i)>{tile<N, static_cast<int>(i) + 1, packed, vectors>...};
+  }
+  (std::make_index_sequence<kTileRows>());
+  return tiles[static_cast<size_t>(rows - 1)];
 }
 
 // Four rows become columns: to[q * step + r] is element q of row r. Both sides are dense along their short dimension,

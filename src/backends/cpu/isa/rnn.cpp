@@ -2,7 +2,6 @@
 #include "backends/cpu/rnn.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -42,12 +41,7 @@ int64_t rows_of_piece(int64_t n) {
 
 template <class T>
 void multiply(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* panel, T* out) {
-  using Fn = void (*)(int64_t, const T*, int64_t, int64_t, const T*, int64_t, T*);
-  static constexpr auto tiles = []<size_t... i>(std::index_sequence<i...>) {
-    return std::array<Fn, sizeof...(i)>{tile<T, static_cast<int>(i) + 1, false>...};
-  }
-  (std::make_index_sequence<kTileRows>());
-  tiles[static_cast<size_t>(rows - 1)](k, a, a_row, 1, panel, kUnits<T>, out);
+  tile_of<T, false>(rows)(k, a, a_row, 1, panel, kUnits<T>, out);
 }
 
 template <class T>

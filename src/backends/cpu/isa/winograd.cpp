@@ -2,8 +2,6 @@
 #include "backends/cpu/winograd.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <utility>
 
 #include "backends/cpu/isa.h"
@@ -258,16 +256,6 @@ void weights(const Winograd& w, const float* kernels, int64_t to_stride, int64_t
   }
 }
 
-using TileFn = void (*)(int64_t, const float*, int64_t, int64_t, const float*, int64_t, float*);
-template <int vectors>
-TileFn tile_of(int64_t rows) {
-  static constexpr auto tiles = []<size_t... i>(std::index_sequence<i...>) {
-    return std::array<TileFn, sizeof...(i)>{tile<float, static_cast<int>(i) + 1, true, vectors>...};
-  }
-  (std::make_index_sequence<kTileRows>());
-  return tiles[static_cast<size_t>(rows - 1)];
-}
-
 bool is_zero(V v) {
   for (int i = 0; i < W; ++i)
     if (!(v[i] == 0)) return false;
@@ -276,7 +264,7 @@ bool is_zero(V v) {
 
 bool output(const Winograd& w, const float* packed, const float* transformed, const float* bias, int64_t block,
             int64_t panel, float* y, float* room) {
-  const TileFn multiply = w.vectors == 1 ? tile_of<1>(w.rows) : tile_of<2>(w.rows);
+  const TileFn<float> multiply = w.vectors == 1 ? tile_of<float, true, 1>(w.rows) : tile_of<float, true, 2>(w.rows);
   for (int point = 0; point < kPoints; ++point)
     multiply(w.in, packed + point * w.panel_point(), 1, w.rows, transformed + point * w.block_point(), w.block(),
              room + point * w.rows * w.block());
@@ -368,11 +356,11 @@ void either_side(const Winograd& w, const float* image, bool gradient, int64_t f
 void products(const Winograd& w, int64_t depth, const float* grad, int64_t grad_point, const float* x, int64_t x_point,
               int64_t first, int64_t last, bool add, float* sums) {
   constexpr int64_t kColumns = kWinogradVectors * W;
-  const auto fn = tile_of<kWinogradVectors>(w.rows);
+  const TileFn<float> multiply = tile_of<float, true, kWinogradVectors>(w.rows);
   float fresh[kTileRows * kColumns];
   for (int64_t i = first; i < last; ++i) {
     float* to = sums + i * w.rows * kColumns;
-    fn(depth, grad + i * grad_point, 1, w.rows, x + i * x_point, kColumns, add ? fresh : to);
+    multiply(depth, grad + i * grad_point, 1, w.rows, x + i * x_point, kColumns, add ? fresh : to);
     if (add)
       for (int64_t l = 0; l < w.rows * kColumns; l += W) store(to + l, load(to + l) + load(fresh + l));
   }
