@@ -58,3 +58,18 @@ def test_numbers_that_wrap_or_are_infinite_fit():
     assert torch.where(torch.tensor([True, False]), byte(3, 5), -1).tolist() == [3, 255]
     assert torch.where(torch.tensor([False]), torch.ones(1, dtype=torch.float16), 1e9).tolist() == [float("inf")]
     assert byte(3).add(byte(1), alpha=-1).tolist() == [2]
+
+
+@pytest.mark.parametrize("dtype, most", [("float16", 65504.0), ("float8_e5m2", 57344.0), ("float8_e4m3fn", 448.0)])
+def test_large_numbers_of_narrow_types(dtype, most):
+    dtype = getattr(torch, dtype)
+    saturates = dtype is torch.float8_e4m3fn  # it has no infinity
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.full((2,), most * 1.3, dtype=dtype)
+    assert torch.full((2,), -most, dtype=dtype).float().tolist() == [-most, -most]
+    for made in (torch.tensor([most * 1.3, 1e300], dtype=dtype), torch.tensor([most * 1.3, 1e300]).to(dtype)):
+        assert made.float().tolist() == [most if saturates else float("inf")] * 2
+    if saturates:
+        numbers = torch.tensor([449.0, 480.0, -1e4, float("inf"), 447.9, 2.0**-10, 1.1 * 2.0**-10])
+        assert numbers.to(dtype).float().tolist() == [448.0, 448.0, -448.0, 448.0, 448.0, 0.0, 2.0**-9]
+        assert torch.tensor(float("nan")).to(dtype).float().isnan().item()

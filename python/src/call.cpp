@@ -476,6 +476,15 @@ bool any_overrides(PyObject* const* args, size_t n) {
   return false;
 }
 
+// Which of the arguments by name is the list that an operator writes to.
+size_t index_of_self(PyObject* kwnames) {
+  size_t i = 0;
+  while (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, static_cast<Py_ssize_t>(i)), "self") != 0 &&
+         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, static_cast<Py_ssize_t>(i)), "input") != 0)
+    ++i;
+  return i;
+}
+
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     FunctionObject* f = fn(self);
@@ -485,8 +494,13 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObj
       if (PyObject* r = call_torch_function(self, args, n, kwnames)) return r;
     }
     Scratch s;
-    for (const OverloadInfo& o : *f->overloads)
-      if (match(o, f->method, args, n, kwnames, s, nullptr)) return run(f, o, s);
+    for (const OverloadInfo& o : *f->overloads) {
+      if (!match(o, f->method, args, n, kwnames, s, nullptr)) continue;
+      if (!o.gives_list_back) [[likely]]
+        return run(f, o, s);
+      Own none(check(run(f, o, s)));
+      return Py_NewRef(n > 0 ? args[0] : args[index_of_self(kwnames)]);
+    }
     no_overload(callable(f), args, n, kwnames);
   });
 }
@@ -582,9 +596,10 @@ bool is_factory(const Operator& op) {
 }
 
 OverloadInfo describe(const Operator& op) {
-  OverloadInfo o{&op, op.schema().positional(), false, false, is_factory(op), false, {}};
+  OverloadInfo o{&op, op.schema().positional(), false, false, is_factory(op), false, false, {}};
   o.factory_out = op.is_out && op.num_results() == 1 &&
                   std::ranges::any_of(overloads(op.schema().base_name()), [](Operator* f) { return is_factory(*f); });
+  o.gives_list_back = op.schema().name.starts_with("_foreach_") && op.num_results() == 0 && !op.is_out;
   const auto& params = op.schema().parameters;
   o.varargs_function = o.positional == 1 && is_int_list(params[0]);
   o.varargs_method = o.positional == 2 && is_int_list(params[1]) && params[0].type.kind == Kind::Tensor;

@@ -174,7 +174,9 @@ void store(PyObject* o, DType t, char* at) {
     std::memcpy(at, &v, item_size(t));  // little endian
     return;
   }
-  Tensor one = full({}, s, t, Device{});
+  // A number beyond the type's largest is rounded here, as in PyTorch; where a tensor is filled, it raises.
+  Tensor one =
+      is_reduced(t) && !s.is_complex() ? to_dtype(full({}, s, DType::Float64, Device{}), t) : full({}, s, t, Device{});
   std::memcpy(at, one.data(), item_size(t));
 }
 

@@ -26,6 +26,7 @@ struct OverloadInfo {
   bool varargs_method;    // x.view(2, 3)
   bool factory;           // takes requires_grad
   bool factory_out;       // its out= form, which takes dtype, device and their like, too, if they are those of out
+  bool gives_list_back;   // torch._foreach_add_: the list that it wrote to; torch.ops has it give nothing
   std::vector<ParameterInfo> parameters;
 };
 

@@ -54,7 +54,7 @@ inline uint8_t float_to_f8e5m2(float value) {
   return static_cast<uint8_t>(sign | (bits - 0x38000000) >> 21);
 }
 
-// e4m3fn: bias 7, no infinities, 0x7f is NaN, largest number 448.
+// e4m3fn: bias 7, no infinities, 0x7f is NaN. What is larger than the largest number, 448, becomes that.
 inline float f8e4m3_to_float(uint8_t v) {
   uint32_t sign = static_cast<uint32_t>(v & 0x80) << 24;
   uint32_t rest = v & 0x7f;
@@ -66,13 +66,13 @@ inline uint8_t float_to_f8e4m3(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   uint32_t sign = bits >> 24 & 0x80;
   bits &= 0x7fffffff;
-  if (bits > 0x43e80000) return static_cast<uint8_t>(sign | 0x7f);  // beyond 464: NaN
-  if (bits < 0x3c800000) {                                          // subnormal: unit 2^-9
+  if (bits > 0x7f800000) return static_cast<uint8_t>(sign | 0x7f);
+  if (bits >= 0x43e00000) return static_cast<uint8_t>(sign | 0x7e);
+  if (bits < 0x3c800000) {  // subnormal: unit 2^-9
     float f = std::bit_cast<float>(bits) + 16384.0f;
     return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(f) - 0x46800000));
   }
-  uint32_t rounded = (bits + 0x7ffff + (bits >> 20 & 1) - 0x3c000000) >> 20;
-  return static_cast<uint8_t>(sign | (rounded > 0x7e ? 0x7f : rounded));
+  return static_cast<uint8_t>(sign | (bits + 0x7ffff + (bits >> 20 & 1) - 0x3c000000) >> 20);
 }
 
 }  // namespace fc

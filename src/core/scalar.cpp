@@ -13,12 +13,13 @@ bool fits(const Scalar& v, DType t) {
   if (is_complex(t) || t == DType::Bool) return true;
   if (v.is_complex() && v.to_complex().im != 0) return false;
   if (is_floating(t)) {
-    double most = t == DType::Float16                  ? 65504
-                  : t == DType::Float64                ? HUGE_VAL
-                  : is_reduced(t) && item_size(t) == 1 ? HUGE_VAL
-                                                       : 0x1.fffffep127;
-    double x = std::fabs(v.to_complex().re);
-    return !(x > most) || std::isinf(x);
+    const double most = t == DType::Float16         ? 65504
+                        : t == DType::Float64       ? HUGE_VAL
+                        : t == DType::Float8_e5m2   ? 57344
+                        : t == DType::Float8_e4m3fn ? 448
+                                                    : 0x1.fffffep127;
+    const double x = std::fabs(v.to_complex().re);
+    return !(x > most) || (std::isinf(x) && t != DType::Float8_e4m3fn);  // which has no infinity
   }
   if (v.is_unsigned()) return t == DType::UInt64;
   int bits = static_cast<int>(8 * item_size(t)) - (is_signed(t) ? 1 : 0);

@@ -418,53 +418,6 @@ int64_t product_flops(const Arg* args) {
 }
 int64_t outer_flops(const Arg* args) { return flop_product({2, args[1].tensor().numel(), args[2].tensor().numel()}); }
 
-// One product for each group. Where an operand is a matrix, groups are parts of it that end at `offsets`: of a's rows,
-// of b's columns, or, where both are, of the dimension that is summed over.
-Tensor grouped_mm(const Tensor& a, const Tensor& b, const Tensor& offsets, const Tensor& bias,
-                  std::optional<DType> out_type) {
-  FC_CHECK((a.dim() == 2 || a.dim() == 3) && (b.dim() == 2 || b.dim() == 3),
-           "grouped_mm: expected operands of 2 or 3 dimensions, got ", a.sizes(), " and ", b.sizes());
-  FC_CHECK(a.dtype() == b.dtype() && is_floating(a.dtype()), "grouped_mm: expected operands of one floating type, got ",
-           a.dtype(), " and ", b.dtype());
-  FC_CHECK(a.size(-1) == b.size(-2), "grouped_mm: contraction dimension of mat_a and mat_b must match, got ", a.sizes(),
-           " and ", b.sizes());
-  FC_CHECK((a.dim() == 3 && b.dim() == 3) != offsets.defined(),
-           "grouped_mm: Have to provide offsets if there is a 2d matrix, and only then; mat_a is ", a.sizes(),
-           ", mat_b ", b.sizes());
-  auto finished = [&](Tensor out) {
-    if (bias.defined()) out = add(out, bias);
-    return to_dtype(out, out_type.value_or(a.dtype()));
-  };
-  if (!offsets.defined()) return finished(call<"aten::bmm", Tensor>(a, b));
-  FC_CHECK(offsets.dim() == 1 && offsets.dtype() == DType::Int32,
-           "grouped_mm: Offsets have to be int32, one for each "
-           "group, got ",
-           offsets.dtype(), " ", offsets.sizes());
-  FC_CHECK((a.dim() == 2 || a.size(0) == offsets.numel()) && (b.dim() == 2 || b.size(0) == offsets.numel()),
-           "grouped_mm: expected as many groups as offsets, ", offsets.numel(), ", got ", a.sizes(), " and ",
-           b.sizes());
-  const Tensor ends =
-      call<"aten::to.device", Tensor>(contiguous(offsets), Device{}, DType::Int32, false, false, nullptr);
-  const int64_t all = a.dim() == 3 ? b.size(1) : b.dim() == 3 ? a.size(0) : a.size(1);
-  std::vector<Tensor> parts;
-  int64_t from = 0;
-  for (int64_t i = 0; i < ends.numel(); ++i) {
-    const int64_t to = ends.data_as<int32_t>()[i];
-    FC_CHECK(to >= from && to <= all, "grouped_mm: offsets must not decrease nor exceed ", all, ", got ", to, " after ",
-             from);
-    const int64_t n = to - from;
-    parts.push_back(a.dim() == 3   ? mm(select(a, 0, i), narrow(b, 1, from, n))
-                    : b.dim() == 3 ? mm(narrow(a, 0, from, n), select(b, 0, i))
-                                   : mm(narrow(a, 1, from, n), narrow(b, 0, from, n)));
-    from = to;
-  }
-  if (a.dim() == 2 && b.dim() == 2) return finished(stack(parts, 0));
-  const bool columns = a.dim() == 3;
-  if (from < all)
-    parts.push_back(zeros(columns ? Dims{a.size(1), all - from} : Dims{all - from, b.size(2)}, a.dtype(), a.device()));
-  return finished(cat(parts, columns ? 1 : 0));
-}
-
 constexpr OpDef defs[] = {
     {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
      .doc = "The product of two matrices.",
@@ -608,13 +561,6 @@ constexpr OpDef defs[] = {
     {.schema = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
      .doc = "A bilinear form of two inputs, plus a bias.",
      .composite = kernel<&bilinear>()},
-    {.schema =
-         "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) "
-         "-> Tensor",
-     .doc = "One matrix product for each group.",
-     .composite = kernel<&grouped_mm>(),
-     .autocast = Autocast::Lower,
-     .devices = Devices::Any},
     {.schema = "trace(Tensor self) -> Tensor", .doc = "The sum of a matrix's diagonal.", .composite = kernel<&trace>()},
     {.schema = "inner(Tensor self, Tensor other) -> Tensor",
      .doc = "Sums of products over the last dimensions of both tensors.",

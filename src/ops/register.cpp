@@ -28,6 +28,7 @@ void define_all_operators() {
     define_index();
     define_advanced_index();
     define_linalg();
+    define_scaled_mm();
     define_numeric();
     define_view_copies();
     define_fft();

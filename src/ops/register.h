@@ -25,6 +25,7 @@ void define_shape();
 void define_index();
 void define_advanced_index();
 void define_linalg();
+void define_scaled_mm();
 void define_numeric();
 void define_view_copies();  // after the views
 void define_fft();

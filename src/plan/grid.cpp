@@ -25,8 +25,6 @@ Dims check_grid(const Tensor& input, const Tensor& grid, int64_t spatial, int64_
   }
   FC_CHECK(interpolation >= 0 && interpolation <= 2 && padding >= 0 && padding <= 2,
            "grid_sampler(): unknown interpolation mode ", interpolation, " or padding mode ", padding);
-  FC_CHECK(spatial == 2 || interpolation != static_cast<int64_t>(Interpolation::Cubic),
-           "grid_sampler(): bicubic interpolation only supports 4D input");
   return shape;
 }
 

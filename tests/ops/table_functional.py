@@ -178,7 +178,7 @@ def grid_samples(torch, make):
                 x, grid = make(1, 2, 3, 4), make(1, 2, 3, 2, low=-1.7, high=1.7)
                 # PyTorch's steps at the edge of "border" and of rounding are conventions, not slopes.
                 yield S(f"{mode} {padding}", x, grid, mode, padding, align).narrow().but(grad=mode != "nearest")
-    for mode in ("bilinear", "nearest"):
+    for mode in ("bilinear", "nearest", "bicubic"):
         for padding in ("zeros", "border", "reflection"):
             yield S(f"volume {padding}", make(1, 1, 3, 2, 4), make(1, 2, 1, 3, 3, low=-1.5, high=1.5), mode, padding, False).narrow().but(grad=mode != "nearest")
     yield S("strided", make(2, 2, 3, 3, layout="transposed"), make(2, 2, 2, 2, low=-1, high=1, layout="step"), align_corners=True).narrow()

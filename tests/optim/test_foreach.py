@@ -206,3 +206,24 @@ def test_large_lists_in_one_pass(torch):
 def test_refuses(torch, call, text):
     with pytest.raises(RuntimeError, match=text):
         call(torch, torch.ones(3, 3))
+
+
+def test_in_place_forms_give_the_list_back(torch):
+    """torch._foreach_add_ and its like: the list or tuple that was given; torch.ops.aten and what is no _foreach_: nothing."""
+    other = [torch.ones(2), torch.ones(3)]
+    with_others = {"add_": (1,), "mul_": (other,), "copy_": (other,), "lerp_": (other, 0.5), "addcmul_": (other, other)}
+    for given in (copies(other), tuple(copies(other))):
+        for name in UNARY + ["zero"]:
+            assert getattr(torch, f"_foreach_{name}_")(given) is given, name
+        for name, args in with_others.items():
+            assert getattr(torch, f"_foreach_{name}")(given, *args) is given, name
+        assert torch._foreach_add_(scalar=1, self=given) is given and torch._foreach_add_(given, scalar=1) is given
+        assert torch.ops.aten._foreach_add_.Scalar(given, 1) is None and torch.ops.aten._foreach_zero_(given) is None
+        assert torch._amp_foreach_non_finite_check_and_unscale_(given, torch.zeros(1), torch.ones(1)) is None
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        assert torch._foreach_add_(other, 1) is other and other[0].tolist() == [2, 2]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.nn.functional: operators under their functional names, with torch's arguments and defaults."""
 
+import enum
 import functools
 import math
 
@@ -506,6 +507,82 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
     """One matrix product for each group; the groups of an operand with two dimensions end at offs (int32)."""
     return _op("_grouped_mm")(mat_a, mat_b, offs, bias, out_dtype)
+
+
+class ScalingType(enum.Enum):
+    """What a scale of a float8 matrix stands for. Blocks need types that do not exist here: they are refused."""
+
+    TensorWise = 0
+    RowWise = 1
+    BlockWise1x16 = 2
+    BlockWise1x32 = 3
+    BlockWise1x128 = 4
+    BlockWise128x128 = 5
+
+
+class SwizzleType(enum.Enum):
+    """How scales lie in memory."""
+
+    NO_SWIZZLE = 0
+    SWIZZLE_32_4_4 = 1
+    SWIZZLE_32_8 = 2
+
+
+def _list(one):
+    return [] if one is None else list(one) if isinstance(one, (list, tuple)) else [one]
+
+
+def _numbers(members, kind):
+    members = _list(members)
+    for m in members:
+        if not isinstance(m, kind):
+            raise TypeError(f"expected {kind.__name__} or a list of them, got {type(m).__name__}")
+    return [m.value for m in members]
+
+
+def _scales(scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b):
+    a = _list(scale_a), _numbers(recipe_a, ScalingType), _numbers(swizzle_a, SwizzleType)
+    return *a, _list(scale_b), _numbers(recipe_b, ScalingType), _numbers(swizzle_b, SwizzleType)
+
+
+@_overridable
+def scaled_mm(
+    mat_a, mat_b, scale_a, scale_recipe_a, scale_b, scale_recipe_b, swizzle_a=None, swizzle_b=None, bias=None,
+    output_dtype=_C.bfloat16, contraction_dim=(), use_fast_accum=False,
+):  # fmt: skip
+    """The product of two float8 matrices, times scales: TensorWise, one number each, or RowWise, (M, 1) and (1, N)."""
+    scales = _scales(scale_a, scale_recipe_a, swizzle_a, scale_b, scale_recipe_b, swizzle_b)
+    return _op("_scaled_mm_v2")(mat_a, mat_b, *scales, bias, output_dtype, contraction_dim, use_fast_accum)
+
+
+@_overridable
+def scaled_addmm(
+    input, mat1, mat2, scale_a, scale_recipe_a, scale_b, scale_recipe_b, swizzle_a=None, swizzle_b=None,
+    contraction_dim=(), use_fast_accum=False, *, beta=1.0, alpha=1.0,
+):  # fmt: skip
+    """beta * input + alpha * scaled_mm(mat1, mat2, ...), rounded once."""
+    scales = _scales(scale_a, scale_recipe_a, swizzle_a, scale_b, scale_recipe_b, swizzle_b)
+    return _op("_scaled_addmm")(input, mat1, mat2, *scales, contraction_dim, beta=beta, alpha=alpha, use_fast_accum=use_fast_accum)
+
+
+@_overridable
+def scaled_addmm_(
+    input, mat1, mat2, scale_a, scale_recipe_a, scale_b, scale_recipe_b, swizzle_a=None, swizzle_b=None,
+    contraction_dim=(), use_fast_accum=False, *, beta=1.0, alpha=1.0,
+):  # fmt: skip
+    """scaled_addmm into input."""
+    scales = _scales(scale_a, scale_recipe_a, swizzle_a, scale_b, scale_recipe_b, swizzle_b)
+    return _op("_scaled_addmm_")(input, mat1, mat2, *scales, contraction_dim, beta=beta, alpha=alpha, use_fast_accum=use_fast_accum)
+
+
+@_overridable
+def scaled_grouped_mm(
+    mat_a, mat_b, scale_a, scale_recipe_a, scale_b, scale_recipe_b, swizzle_a=None, swizzle_b=None, bias=None, offs=None,
+    output_dtype=_C.bfloat16, contraction_dim=(), use_fast_accum=False,
+):  # fmt: skip
+    """grouped_mm of float8 matrices, times a scale for each row of mat_a and each column of mat_b (RowWise)."""
+    scales = _scales(scale_a, scale_recipe_a, swizzle_a, scale_b, scale_recipe_b, swizzle_b)
+    return _op("_scaled_grouped_mm_v2")(mat_a, mat_b, *scales, offs, bias, output_dtype, contraction_dim, use_fast_accum)
 
 
 @_overridable
