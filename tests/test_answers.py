@@ -293,6 +293,8 @@ WARNINGS = {
 ONCE = {  # in a process, unless set_warn_always asks for all
     "backward": (lambda t: t.ones((), requires_grad=True).clone().backward(create_graph=True), "create a reference cycle between the parameter and its gradient"),
     "set_default_tensor_type": (lambda t: t.set_default_tensor_type(t.FloatTensor), "please use torch.set_default_dtype"),
+    "stft": (lambda t: t.stft(t.ones(8), 4, return_complex=True), "A window was not provided. A rectangular window will be applied, which"),
+    "istft": (lambda t: t.istft(t.ones(3, 4, dtype=t.complex64), 4), "Please provide the same window used by stft"),
     "chain_matmul": (lambda t: t.chain_matmul(t.ones(2, 2), t.ones(2, 2)), "Use torch.linalg.multi_dot instead"),
 }
 

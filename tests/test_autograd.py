@@ -586,3 +586,39 @@ def test_a_pack_hook_leaves_its_input_alone(torch):
     x = torch.randn(3, requires_grad=True) * 1
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t), pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
         x * x
+
+
+def test_weights_that_have_no_derivative_are_refused(torch):
+    """They were ignored, so that a program that trains them would never know."""
+    F = torch.nn.functional
+    x, target = torch.randn(3, 4, requires_grad=True), torch.tensor([0, 1, 2])
+    weight, ones = torch.rand(4, requires_grad=True), torch.ones(3, 4)
+    calls = {
+        "weight": [
+            lambda: F.nll_loss(x, target, weight),
+            lambda: F.nll_loss(x[:1, :, None, None], target[:1, None, None], weight),
+            lambda: F.cross_entropy(x, target, weight),
+            lambda: F.cross_entropy(x, target, weight, label_smoothing=0.1),
+            lambda: F.binary_cross_entropy(x.sigmoid(), ones, weight),
+        ],
+        "random_samples": [lambda: F.fractional_max_pool2d(torch.ones(1, 1, 4, 4), 2, 2, _random_samples=torch.rand(1, 1, 2, requires_grad=True))],
+    }
+    for name, functions in calls.items():
+        for call in functions:
+            with pytest.raises(RuntimeError, match=f"is not differentiable with respect to argument '{name}'. This input cannot have requires_grad"):
+                call()
+            with torch.no_grad():
+                call()
+
+
+def test_no_derivative_is_said_by_backward(torch):
+    x = torch.rand(3, 3, requires_grad=True)
+    factors, pivots = torch.linalg.ldl_factor(x.detach())
+    results = {
+        "floor_divide": x // 2, "heaviside": torch.heaviside(x, x), "histc": torch.histc(x), "histogram": torch.histogram(x, 4).hist,
+        "histogramdd": torch.histogramdd(x, [2, 2, 2]).hist, "linalg_ldl_factor": torch.linalg.ldl_factor(x).LD,
+        "linalg_ldl_solve": torch.linalg.ldl_solve(factors, pivots, x),
+    }  # fmt: skip
+    for name, result in results.items():
+        with pytest.raises(RuntimeError, match=f"derivative for aten::{name}.* is not implemented"):
+            result.sum().backward()

@@ -197,3 +197,104 @@ def test_callbacks_of_several_threads(torch):
     for t in threads:
         t.join()
     assert sorted(ends) == list(range(8))
+
+
+def test_what_a_node_shows(torch):
+    """Type, identity, metadata and what is saved, as programs that draw or study a graph read them."""
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    y = x.exp()
+    node = y.grad_fn
+    assert type(node).__name__ == node.name() == "ExpBackward0" and repr(node).startswith("<ExpBackward0 object at 0x")
+    assert type(x.exp().grad_fn) is type(node) and isinstance(node, torch.autograd.graph.Node)
+    assert y.grad_fn is node and node.requires_grad and not hasattr(node, "variable")
+    leaf = node.next_functions[0][0]
+    assert type(leaf).__name__ == "AccumulateGrad" and leaf.name() == "torch::autograd::AccumulateGrad"
+    assert leaf.variable is x and node.next_functions[0][0] is leaf
+    node.metadata["seen"] = 1
+    del node
+    assert y.grad_fn.metadata == {"seen": 1} and x.exp().grad_fn.metadata == {}
+    (meta,) = y.grad_fn._input_metadata
+    assert (meta.shape, meta.dtype, meta.device) == (x.shape, x.dtype, x.device)
+
+    assert "_saved_result" in dir(y.grad_fn) and torch.equal(y.grad_fn._saved_result, y) and y.grad_fn._saved_result.grad_fn is y.grad_fn
+    assert (x * x).grad_fn._saved_self is x and (x * 3).grad_fn._saved_other == 3 and (x * 3).grad_fn._saved_self is None
+    assert x.amax((0, 1)).grad_fn._saved_dim == (0, 1) and not x.amax((0, 1)).grad_fn._saved_keepdim
+    (index,) = x[torch.tensor([1, 0])].grad_fn._saved_indices
+    assert index.tolist() == [1, 0]
+    q, r = torch.linalg.qr(x[:, :, :3])
+    assert torch.equal(r.grad_fn._saved_Q, q) and r.grad_fn._saved_mode == "reduced"
+    for name in ("_saved_self", "_raw_saved_mode", "saved", "_saved_"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+            getattr(r.grad_fn if "raw" in name else y.grad_fn, name)
+    with pytest.raises(AttributeError):
+        y.grad_fn.other = 1
+    with pytest.raises(TypeError, match="ExpBackward0"):
+        type(y.grad_fn)()
+
+    fn = y.grad_fn
+    y.sum().backward()
+    for read in (lambda: fn._saved_result, lambda: fn._raw_saved_result):
+        with pytest.raises(RuntimeError, match="have already been freed"):
+            read()
+
+
+def test_hooks_on_one_saved_tensor(torch):
+    x = torch.randn(3, requires_grad=True)
+    y = x.exp()
+    seen = []
+    raw = y.grad_fn._raw_saved_result
+    raw.register_hooks(lambda t: seen.append("pack") or t.double(), lambda t: seen.append("unpack") or t.float())
+    assert seen == ["pack"]
+    with pytest.raises(RuntimeError, match="only one pair of hooks"):
+        y.grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: t)
+    (grad,) = torch.autograd.grad(y.sum(), x)
+    assert seen == ["pack", "unpack"]
+    torch.testing.assert_close(grad, x.exp())
+
+    with pytest.raises(RuntimeError, match="value None is forbidden"):
+        (x * 2).grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
+    z = x[torch.tensor([1, 0, 1])]  # several in one place
+    z.grad_fn._raw_saved_indices[0].register_hooks(lambda t: t, lambda t: t * 0 + 2)
+    assert torch.autograd.grad(z.sum(), x)[0].tolist() == [0, 0, 3]
+    z = x * x
+    z.grad_fn._raw_saved_other.register_hooks(lambda t: "packed", lambda p: x * 10)
+    assert torch.equal(torch.autograd.grad(z.sum(), x)[0], x + x * 10)
+    z = x * x
+    z.grad_fn._raw_saved_self.register_hooks(lambda t: 1, lambda t: t)
+    with pytest.raises(TypeError, match="unpack_hook expected to be a Tensor but got result of type int"):
+        z.sum().backward()
+    z = x * x
+    with pytest.raises(RuntimeError, match="modifying its input in place"):
+        z.grad_fn._raw_saved_self.register_hooks(lambda t: t.detach().add_(1), lambda t: t)
+
+    a = x.clone()
+    z, inside = a * a, []
+
+    def unpack(t):
+        with pytest.raises(RuntimeError, match="while its backward runs"):
+            z.grad_fn._raw_saved_other.register_hooks(lambda t: t, lambda t: t)
+        inside.append(z.grad_fn._saved_other is a)
+        return t
+
+    z.grad_fn._raw_saved_self.register_hooks(lambda t: t, unpack)
+    z.sum().backward()
+    assert inside == [True]
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.saved_tensors[0] * 2
+
+    z = Square.apply(x)
+    (raw,) = z.grad_fn._raw_saved_tensors
+    raw.register_hooks(lambda t: t.detach().clone(), lambda t: t * 5)
+    z.grad_fn.metadata["a"] = 2
+    assert z.grad_fn.metadata == {"a": 2} and z.grad_fn.requires_grad
+    assert torch.equal(torch.autograd.grad(z.sum(), x)[0], x * 10)
+    with pytest.raises(RuntimeError, match="have already been freed"):
+        raw.register_hooks(lambda t: t, lambda t: t)

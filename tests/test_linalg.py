@@ -109,3 +109,14 @@ def test_poisson_draws_pytorchs_numbers(torch):
 
 
 POISSON = [0.0, 0.0, 2.0, 11.0, 7.0, 54.0, 1015.0]  # recorded
+
+
+def test_a_nan_is_not_positive_definite(torch):
+    """OpenBLAS's factorisation goes on with NaNs."""
+    for dtype in (torch.float32, torch.float64, torch.complex64):
+        x = torch.eye(4, dtype=dtype).repeat(2, 1, 1)
+        x[1, 2, 2] = float("nan")
+        for upper in (False, True):
+            assert torch.linalg.cholesky_ex(x, upper=upper).info.tolist() == [0, 3]
+        with pytest.raises(torch.linalg.LinAlgError, match=r"\(Batch element 1\).*leading minor of order 3"):
+            torch.linalg.cholesky(x)

@@ -444,6 +444,7 @@ def set_warn_always(b):
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     _settings["warn_always"] = b
+    _C._set_warn_always(b)
 
 
 def is_warn_always_enabled():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grad modes, backward, hooks and the graph as Python sees it.
+// Grad modes, backward, hooks and custom functions as Python sees them.
 #include "autograd/autograd.h"
 
 #include <nanobind/nanobind.h>
@@ -11,6 +11,7 @@
 #include "bind.h"
 #include "casters.h"
 #include "dispatch/snapshot.h"
+#include "node.h"
 
 namespace nb = nanobind;
 
@@ -18,14 +19,11 @@ namespace fc {
 namespace {
 
 using autograd::Edge;
-using autograd::HookHandle;
 using autograd::Node;
+using py::edge_of;
 using py::PyHolder;
-
-// A node in Python: keeps alive whatever owns it.
-struct PyNode {
-  Edge edge;
-};
+using py::tensors_of;
+using py::tuple_of;
 
 class PyTensorHook final : public autograd::TensorHook {
  public:
@@ -41,42 +39,6 @@ class PyTensorHook final : public autograd::TensorHook {
 
  private:
   PyHolder f_;
-};
-
-std::vector<Tensor> tensors_of(nb::handle sequence) {
-  std::vector<Tensor> out;
-  for (nb::handle h : sequence) {
-    FC_CHECK_AS(TypeError, h.is_none() || py::is_tensor(h.ptr()), "expected Tensors or None, got ",
-                Py_TYPE(h.ptr())->tp_name);
-    out.push_back(h.is_none() ? Tensor() : py::tensor_of(h.ptr()));
-  }
-  return out;
-}
-nb::tuple tuple_of(const std::vector<Tensor>& v) {
-  nb::list out;
-  for (const Tensor& t : v) out.append(t);
-  return nb::tuple(out);
-}
-
-// A hook around a node: f(grad_inputs, grad_outputs) after it, f(grad_outputs) before it.
-class PyNodeHook final : public autograd::NodeHook {
- public:
-  PyNodeHook(nb::object f, bool before) : f_(std::move(f)), before_(before) {}
-  void call(std::vector<Tensor>& grad_inputs, std::vector<Tensor>& grad_outputs) override {
-    py::TakeGil gil;
-    std::vector<Tensor>& mine = before_ ? grad_outputs : grad_inputs;
-    nb::object r = py::call_python(f_.get(), before_ ? nb::make_tuple(tuple_of(grad_outputs))
-                                                     : nb::make_tuple(tuple_of(grad_inputs), tuple_of(grad_outputs)));
-    if (r.is_none()) return;
-    std::vector<Tensor> changed = py::is_tensor(r.ptr()) ? std::vector<Tensor>{py::tensor_of(r.ptr())} : tensors_of(r);
-    FC_CHECK(changed.size() == mine.size(), "hook has returned an incorrect number of values (got ", changed.size(),
-             ", but expected ", mine.size(), ")");
-    mine = std::move(changed);
-  }
-
- private:
-  PyHolder f_;
-  bool before_;
 };
 
 // A node whose backward is a Python function: the graph side of torch.autograd.Function. The context object is the
@@ -99,22 +61,28 @@ class FunctionNode final : public Node {
     released_ = true;
   }
   void save(const Tensor& t, bool is_output) { saved_.emplace_back(t, is_output); }  // before anybody sees the node
-  std::vector<Tensor> saved() {
-    std::vector<autograd::SavedTensor> found;
+  std::vector<std::string> saved_names() const override { return {"tensors"}; }
+  autograd::SavedItem saved(size_t) override {
+    autograd::SavedItem found;
+    found.is_list = true;
     bool released;
     {
       std::lock_guard guard(lock_);
-      found = saved_;
+      found.tensors = saved_;
       released = released_;
     }
-    FC_CHECK(!released,
-             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-             "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-             "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-             "you need to access saved tensors after calling backward.");
-    std::vector<Tensor> out;
-    for (const auto& s : found) out.push_back(s.unpack(Ref<Node>(this)));
-    return out;
+    if (released) raise_released();
+    return found;
+  }
+  void replace_saved(size_t, size_t item, const autograd::SavedTensor& next) override {
+    autograd::SavedTensor before;  // dropped after the lock
+    bool released;
+    {
+      std::lock_guard guard(lock_);
+      released = released_;
+      if (!released) before = std::exchange(saved_.at(item), next);
+    }
+    if (released) raise_released();
   }
   PyObject* context() const { return context_.get().ptr(); }
 
@@ -144,36 +112,6 @@ int clear_handle(PyObject* self) {
 PyType_Slot handle_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_handle)},
                               {Py_tp_clear, reinterpret_cast<void*>(clear_handle)},
                               {0, nullptr}};
-
-// The face of a node: its own Python object if it has one.
-nb::object face(const Edge& e) {
-  if (e.node->python) return nb::borrow(static_cast<PyObject*>(e.node->python));
-  return nb::cast(PyNode{e});
-}
-
-class PySavedHooks final : public autograd::SavedTensorHooks {
- public:
-  PySavedHooks(nb::object pack, nb::object unpack) : pack_(std::move(pack)), unpack_(std::move(unpack)) {}
-  struct Packed final : RefCounted {
-    explicit Packed(nb::object o) : content(std::move(o)) {}
-    PyHolder content;
-  };
-  Ref<RefCounted> pack(const Tensor& t) override {
-    py::TakeGil gil;
-    return make_ref<Packed>(py::call_python(pack_.get(), nb::make_tuple(t)));
-  }
-  Tensor unpack(RefCounted& packed) override {
-    py::TakeGil gil;
-    nb::object r = py::call_python(unpack_.get(), nb::make_tuple(static_cast<Packed&>(packed).content.get()));
-    FC_CHECK_AS(TypeError, py::is_tensor(r.ptr()),
-                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ",
-                Py_TYPE(r.ptr())->tp_name);
-    return py::tensor_of(r.ptr());
-  }
-
- private:
-  PyHolder pack_, unpack_;
-};
 
 // Backward inside backward nests on the interpreter's stack, which is short: every so often a fresh thread goes on.
 // Who nests without end is stopped before the system has no threads left.
@@ -205,21 +143,6 @@ std::vector<Tensor> backward_at_depth(const F& run) {
   return result;
 }
 
-// A tensor's edge, or the one that a GradientEdge names: a node, or the context of a custom function, and a number.
-Edge edge_of(nb::handle h) {
-  if (py::is_tensor(h.ptr())) return autograd::gradient_edge(py::tensor_of(h.ptr()));
-  FC_CHECK_AS(TypeError, nb::isinstance<nb::tuple>(h) && nb::len(h) >= 2, "expected Tensors or GradientEdges, got ",
-              Py_TYPE(h.ptr())->tp_name);
-  nb::object node = h[0];
-  if (!nb::isinstance<PyNode>(node) && nb::hasattr(node, "_handle"))
-    node = nb::cast(PyNode{{nb::cast<FunctionHandle&>(node.attr("_handle")).node, nullptr, 0}});
-  Edge e = nb::cast<PyNode&>(node).edge;
-  e.nr = nb::cast<uint32_t>(h[1]);
-  FC_CHECK(e && e.nr < e.node->inputs.size(), "there is no gradient edge ", e.nr, " of ",
-           e ? e.node->name() : std::string("nothing"));
-  return e;
-}
-
 std::string python_stack() {
   py::TakeGil gil;
   try {
@@ -229,10 +152,6 @@ std::string python_stack() {
 }
 
 }  // namespace
-
-void py::push_saved_tensors_hooks(PyObject* pack, PyObject* unpack) {
-  autograd::push_saved_tensor_hooks(make_ref<PySavedHooks>(nb::borrow(pack), nb::borrow(unpack)));
-}
 
 void bind_autograd(nb::module_& m) {
   m.def("is_grad_enabled", [] { return grad_enabled(); });
@@ -292,63 +211,15 @@ void bind_autograd(nb::module_& m) {
 
   autograd::stack_trace_hook = python_stack;
 
-  nb::class_<PyNode>(m, "Node", nb::dynamic_attr())
-      .def("name", [](const PyNode& n) { return n.edge.node->name(); })
-      .def("__repr__",
-           [](const PyNode& n) {
-             py::Own address(PyUnicode_FromFormat("%p", static_cast<void*>(n.edge.node.get())));
-             return str("<", n.edge.node->name(), " object at ", address ? py::utf8(address.get()) : "?", ">");
-           })
-      .def("__eq__",
-           [](const PyNode& a, nb::handle b) {
-             return nb::isinstance<PyNode>(b) && a.edge.node == nb::cast<PyNode&>(b).edge.node;
-           })
-      .def("__hash__", [](const PyNode& n) { return reinterpret_cast<size_t>(n.edge.node.get()); })
-      .def_prop_ro("next_functions",
-                   [](const PyNode& n) {
-                     nb::list out;
-                     for (const Edge& e : n.edge.node->edges)
-                       out.append(e ? nb::make_tuple(face(e), e.nr) : nb::make_tuple(nb::none(), 0));
-                     return nb::tuple(out);
-                   })
-      .def_prop_ro("variable",
-                   [](const PyNode& n) {
-                     FC_CHECK_AS(AttributeError, n.edge.leaf, "only AccumulateGrad nodes have a variable, not ",
-                                 n.edge.node->name());
-                     return Tensor(n.edge.leaf);
-                   })
-      .def_prop_ro("_input_metadata",
-                   [](const PyNode& n) {
-                     nb::list out;
-                     for (const autograd::InputMeta& i : n.edge.node->inputs)
-                       out.append(nb::make_tuple(nb::steal(py::wrap_size(i.sizes)), nb::steal(py::wrap(i.dtype)),
-                                                 nb::steal(py::wrap(i.device))));
-                     return out;
-                   })
-      .def("_sequence_nr", [](const PyNode& n) { return n.edge.node->sequence; })
-      .def("register_hook",
-           [](PyNode& n, nb::object f) {
-             autograd::NodeHooks& list = hooks_at(n.edge.node->post_hooks);
-             return HookHandle{Ref<autograd::AnyHookList>(&list), list.add(make_ref<PyNodeHook>(std::move(f), false))};
-           })
-      .def("register_prehook", [](PyNode& n, nb::object f) {
-        autograd::NodeHooks& list = hooks_at(n.edge.node->pre_hooks);
-        return HookHandle{Ref<autograd::AnyHookList>(&list), list.add(make_ref<PyNodeHook>(std::move(f), true))};
-      });
-  nb::class_<HookHandle>(m, "_RemovableHandle", "What takes a hook away again.")
-      .def_ro("id", &HookHandle::id)
-      .def("remove", &HookHandle::remove)
-      .def("__enter__", [](nb::object self) { return self; })
-      .def("__exit__", [](const HookHandle& h, nb::args) { h.remove(); });
   m.def("_grad_fn", [](const Tensor& t) -> nb::object {
     Ref<Node> fn = autograd::grad_fn(t);
     if (!fn) return nb::none();
-    return face({fn, nullptr, 0});
+    return py::face_of({fn, nullptr, 0});
   });
   m.def("_gradient_edge", [](const Tensor& t) -> nb::object {
     Edge e = autograd::gradient_edge(t);
     FC_CHECK(e, "Cannot get gradient edge for Tensor that does not require grad.");
-    return nb::make_tuple(face(e), e.nr);
+    return nb::make_tuple(py::face_of(e), e.nr);
   });
 
   // --- torch.autograd.Function
@@ -374,14 +245,18 @@ void bind_autograd(nb::module_& m) {
              " flags");
     for (size_t i = 0; i < saved.size(); ++i) h.node->save(saved[i], flags[i]);
   });
-  m.def("_function_saved", [](FunctionHandle& h) { return tuple_of(h.node->saved()); });
+  m.def("_function_saved", [](FunctionHandle& h) {
+    std::vector<Tensor> out;
+    for (const autograd::SavedTensor& t : h.node->saved(0).tensors) out.push_back(t.unpack(h.node));
+    return tuple_of(out);
+  });
   m.def("_function_needs", [](FunctionHandle& h, size_t i) { return h.node->wants(i); });
   m.def("_function_meta", [](FunctionHandle& h, size_t i) {
     const autograd::InputMeta& meta = h.node->inputs.at(i);
     return nb::make_tuple(nb::steal(py::wrap_size(meta.sizes)), nb::steal(py::wrap(meta.dtype)),
                           nb::steal(py::wrap(meta.device)));
   });
-  m.def("_function_face", [](FunctionHandle& h) { return PyNode{{h.node, nullptr, 0}}; });
+  m.def("_function_face", [](FunctionHandle& h) { return py::second_face_of(h.node); });
   m.def("_check_in_place", [](const std::string& name, const Tensor& t) { autograd::check_in_place(name.c_str(), t); });
   m.def("_bump_version", [](const Tensor& t) { t.impl().bump_version(); });
 

@@ -10,7 +10,8 @@ namespace fc {
 
 void bind_config(nanobind::module_& m);
 void bind_tensor(nanobind::module_& m);    // making tensors, NumPy, threads, memory
-void bind_autograd(nanobind::module_& m);  // modes, backward, hooks, graph
+void bind_autograd(nanobind::module_& m);  // modes, backward, custom functions
+void bind_nodes(nanobind::module_& m);     // the graph
 void bind_dlpack(nanobind::module_& m);
 void bind_backends(nanobind::module_& m);  // loading, fallback counts, single family calls
 void bind_shared_memory(nanobind::module_& m);
@@ -24,7 +25,7 @@ namespace py {
 void add_override_functions(PyObject* module);
 void add_modes(PyObject* module);
 void add_module_functions(PyObject* module);
-void push_saved_tensors_hooks(PyObject* pack, PyObject* unpack);  // autograd.cpp, for modes.cpp
+void push_saved_tensors_hooks(PyObject* pack, PyObject* unpack);  // node.cpp, for modes.cpp
 // Calls what a program gave, from C++ that may run on any thread: the error that it throws holds Python's.
 nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, const nanobind::dict& kwargs = {});
 void tell_what_waits() noexcept;  // observe.cpp: to observers in Python, what happened inside of a use

@@ -54,6 +54,7 @@ NB_MODULE(_C_once, m) {
   }
   bind_config(m);
   bind_tensor(m);
+  bind_nodes(m);
   bind_autograd(m);
   bind_dispatch(m);
   bind_observe(m);

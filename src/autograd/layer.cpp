@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The autograd layer: one function that records any operator, driven by its schema and rule; and the view/in-place
 // layer below it, which bumps versions and remembers view bases (also under no_grad).
+#include <bit>
+
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "autograd/saved.h"
@@ -102,6 +104,51 @@ class OpNode final : public Node {
     return std::move(run.gradients);
   }
 
+  std::vector<std::string> saved_names() const override {
+    std::vector<std::string> names;
+    if (!rule_) return names;
+    const Schema& schema = op_.schema();
+    for (const GradRule::Save& s : rule_->saves) {
+      const size_t r = static_cast<size_t>(s.result);
+      names.push_back(s.arg >= 0                        ? schema.parameters[static_cast<size_t>(s.arg)].name
+                      : !schema.returns[r].name.empty() ? schema.returns[r].name
+                      : schema.returns.size() == 1      ? "result"
+                                                        : str("result", r));
+    }
+    return names;
+  }
+  SavedItem saved(size_t name) override {
+    Saved found;
+    bool released;
+    {
+      std::lock_guard guard(lock_);
+      released = released_;
+      if (!released) found = saved_[name];
+    }
+    if (released) raise_released();
+    const int arg = rule_->saves[name].arg;
+    const Kind kind = arg < 0 ? Kind::Tensor : op_.schema().parameters[static_cast<size_t>(arg)].type.kind;
+    if (kind != Kind::Tensor || found.value.tag() != Tag::None) return {{}, false, std::move(found.value)};
+    if (arg >= 0 && is_list(arg)) return {std::move(found.list), true, Value()};
+    return {{std::move(found.tensor)}, false, Value()};
+  }
+  void replace_saved(size_t name, size_t item, const SavedTensor& next) override {
+    SavedTensor before;  // dropped after the lock
+    bool released, busy;
+    {
+      std::lock_guard guard(lock_);
+      released = released_;
+      busy = runs_ != 0;  // who reads without the lock
+      if (!released && !busy) {
+        Saved& s = saved_[name];
+        SavedTensor& place = s.list.empty() ? s.tensor : s.list.at(item);
+        before = std::exchange(place, next);
+      }
+    }
+    if (released) raise_released();
+    FC_CHECK(!busy, "Calling register_hooks on a saved tensor of ", this->name(), " while its backward runs");
+  }
+
   // What a run elsewhere still reads, that run drops when it ends. A node that saved numbers only keeps them, and may
   // run again, as in PyTorch.
   void release_saved() override {
@@ -183,11 +230,7 @@ class OpNode final : public Node {
       gone = released_;
       runs_ += !gone;
     }
-    FC_CHECK(!gone,
-             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-             "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-             "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-             "you need to access saved tensors after calling backward.");
+    if (gone) raise_released();
   }
   void end() {
     SmallVector<Saved> dropped;
@@ -263,6 +306,10 @@ void autograd_layer(void*, const Operator& op, LayerSet below, const Arg* args, 
     redispatch(op, below, args, results);
     return;
   }
+  if (const uint64_t wrong = needs & op.constants)
+    raise<Error>("The function '", op.schema().name, "' is not differentiable with respect to argument '",
+                 op.schema().parameters[static_cast<size_t>(std::countr_zero(wrong))].name,
+                 "'. This input cannot have requires_grad True.");
   FC_CHECK(!op.is_out, op.schema().name,
            "(): functions with out=... arguments don't support automatic differentiation, "
            "but one of the arguments requires grad.");

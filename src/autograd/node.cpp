@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "autograd/node.h"
 
+#include "autograd/saved.h"
+#include "core/error.h"
+
 namespace fc::autograd {
 namespace {
 
@@ -15,6 +18,17 @@ uint64_t peek_sequence() { return sequence_here; }
 
 Node::Node() : sequence(sequence_here++) {}
 Node::~Node() = default;
+
+SavedItem Node::saved(size_t) { raise<Error>(name(), " saved nothing"); }
+void Node::replace_saved(size_t, size_t, const SavedTensor&) { raise<Error>(name(), " saved nothing"); }
+
+void Node::raise_released() {
+  raise<Error>(
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+      "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+      "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+      "saved tensors after calling backward.");
+}
 
 uint32_t Node::add_input(const Tensor& result) {
   InputMeta& m = inputs.emplace_back();  // of an undefined result, too: it keeps the numbers of those after it

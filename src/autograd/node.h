@@ -17,6 +17,8 @@
 namespace fc::autograd {
 
 class Node;
+class SavedTensor;  // saved.h
+struct SavedItem;
 
 struct Edge {
   Ref<Node> node;
@@ -112,6 +114,13 @@ class Node : public RefCounted {
   virtual std::string name() const = 0;
   virtual void release_saved() {}  // after backward without retain_graph
 
+  // What the node keeps for its backward, for programs that look at the graph: names, and what each stands for. The
+  // last two throw once it is released.
+  virtual std::vector<std::string> saved_names() const { return {}; }
+  virtual SavedItem saved(size_t name);
+  // Puts `next` in the place of a tensor that has no hooks of its own.
+  virtual void replace_saved(size_t name, size_t item, const SavedTensor& next);
+
   SmallVector<Edge> edges;        // where input gradients go; empty edges need none
   SmallVector<InputMeta> inputs;  // one per result of the forward operation
   uint64_t sequence;              // order of creation on its thread: backward runs newer nodes first
@@ -122,7 +131,8 @@ class Node : public RefCounted {
   OnceRef<TensorHooks> retain_hooks;  // retain_grad: they see the final incoming gradient
   OnceRef<NodeHooks> pre_hooks, post_hooks;
 
-  void* python = nullptr;  // a Python object that stands for this node (borrowed)
+  void* python = nullptr;        // a Python object that stands for this node (borrowed)
+  OnceRef<RefCounted> metadata;  // what programs keep with the node
 
   bool wants(size_t edge) const { return edge < edges.size() && edges[edge]; }
   uint32_t add_input(const Tensor& result);  // registers a forward result, returns its number
@@ -131,6 +141,8 @@ class Node : public RefCounted {
   explicit Node(uint64_t sequence) : sequence(sequence) {}
   ~Node() override;
   void destroy() noexcept override { delete_in_turn(this); }
+
+  [[noreturn]] static void raise_released();
 
   SpinLock lock_;  // over what derived nodes change after they are made
 };

@@ -81,19 +81,36 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result, bool may_change) {
   } else {
     data_ = t;
   }
-  if (hook_stack || may_change) {
-    auto packed = make_ref<Packed>();
-    // Its own: packing may leave the mode, and enter others.
-    packed->hooks = hook_stack ? hook_stack->back() : Ref<SavedTensorHooks>(make_ref<KeepBytes>());
-    packed->content = packed->hooks->pack(hook_stack && may_change ? copied(t) : shallow_copy(t, true));
-    FC_CHECK(
-        t.impl().version() == version_,
-        "A saved tensor pack hook is modifying its input in place. What is given to a pack hook is still used by the "
-        "program: change a clone of it.");
-    if (!is_result && requires_grad(t)) packed->edge = gradient_edge(t);
-    packed_ = std::move(packed);
-    data_.reset();
-  }
+  if (hook_stack) pack(t, may_change ? copied(t) : shallow_copy(t, true), hook_stack->back());
+  else if (may_change) pack(t, shallow_copy(t, true), make_ref<KeepBytes>());
+}
+
+void SavedTensor::pack(const Tensor& t, const Tensor& shown, Ref<SavedTensorHooks> hooks) {
+  auto packed = make_ref<Packed>();
+  packed->hooks = std::move(hooks);  // its own: packing may leave the mode, and enter others
+  const uint32_t version = t.impl().version();
+  packed->content = packed->hooks->pack(shown);
+  FC_CHECK(
+      t.impl().version() == version,
+      "A saved tensor pack hook is modifying its input in place. What is given to a pack hook is still used by the "
+      "program: change a clone of it.");
+  if (!is_result_ && requires_grad(t)) packed->edge = gradient_edge(t);
+  packed_ = std::move(packed);
+  data_.reset();
+}
+
+bool SavedTensor::has_own_hooks() const {
+  return packed_ && !dynamic_cast<KeepBytes*>(static_cast<Packed&>(*packed_).hooks.get());
+}
+
+void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks, const Ref<Node>& owner) {
+  FC_CHECK(!empty(), "Calling register_hooks on a saved tensor with value None is forbidden");
+  FC_CHECK(
+      !has_own_hooks(),
+      "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is "
+      "allowed at a time.");
+  const Tensor t = unpack(owner);
+  pack(t, shallow_copy(t, true), std::move(hooks));
 }
 
 Tensor SavedTensor::unpack(const Ref<Node>& owner) const {

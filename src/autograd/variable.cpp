@@ -21,7 +21,7 @@ class AccumulateGrad final : public Node {
     tensor_hooks.set_first(Ref<TensorHooks>(&hooks));
     add_input(leaf);
   }
-  std::string name() const override { return "AccumulateGrad"; }
+  std::string name() const override { return "torch::autograd::AccumulateGrad"; }
 
   std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {
     if (!grads[0].defined()) return {};

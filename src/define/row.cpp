@@ -47,6 +47,14 @@ void run_out(void* functional, const Operator& out_op, const Arg* args, Value* r
   }
 }
 
+uint64_t constants_of(const Operator& op, const char* constant) {
+  if (!constant) return 0;
+  const auto& parameters = op.schema().parameters;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].name == constant) return uint64_t{1} << i;
+  raise<Error>(op.name(), " has no argument '", constant, "'");
+}
+
 void attach(Operator& op, const OpDef& def) {
   if (def.composite) op.set_composite(def.composite);
   if (def.all) op.set_all_devices(def.all);
@@ -55,6 +63,7 @@ void attach(Operator& op, const OpDef& def) {
   if (def.decomposition) op.set_decomposition(def.decomposition);
   op.differentiable = def.differentiable;
   op.differentiable_results = def.differentiable_results;
+  op.constants = constants_of(op, def.constant);
   op.autocast = def.autocast;
   op.devices = def.devices;
   op.writes = def.writes;

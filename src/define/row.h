@@ -25,6 +25,7 @@ struct OpDef {
   GradFormula grad = nullptr;
   bool differentiable = true;                // false: results never need a gradient
   size_t differentiable_results = SIZE_MAX;  // of several only the first so many do
+  const char* constant = nullptr;            // an argument without derivative: refused if it requires a gradient
   // Forms made from this one: `name_` writing into the first argument, `name.out` with keyword-only out arguments.
   bool in_place = false, out = false;
   bool own_forms = false;             // `all` looks at the operator's form and writes into its target itself

@@ -133,6 +133,7 @@ class Operator {
   FlopFormula flops = nullptr;
   bool differentiable = true;                // false: results never carry a gradient (comparisons, argmax, factories)
   size_t differentiable_results = SIZE_MAX;  // of several results only the first so many do: the others are statistics
+  uint64_t constants = 0;                    // bits of arguments that may not require a gradient
   bool random = false;                       // draws random numbers
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;
@@ -188,7 +189,9 @@ void reset_fallback_counts();
 void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results);
 void count_fallback(const Operator& op, int device_type);  // for kernels that go to the CPU themselves; may throw
 
-void warn(const std::string& message);  // to stderr, or to Python's warnings once the module is loaded
+void warn(const std::string& message);       // to stderr, or to Python's warnings once the module is loaded
+void warn_once(const std::string& message);  // the first time in a process, or every time if set_warn_always says so
+void set_warn_always(bool on);
 extern void (*warning_hook)(const std::string& message);
 
 }  // namespace fc

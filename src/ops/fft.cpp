@@ -347,6 +347,12 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_len
   FC_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == length), op,
            ": expected a 1D window tensor of size equal to win_length=", length, ", but got window with size ",
            window.defined() ? window.sizes() : IntSpan());
+  if (!window.defined())
+    warn_once(
+        "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. "
+        "Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage. "
+        "To suppress this warning and use a rectangular window, explicitly set "
+        "`window=torch.ones(n_fft, device=<device>)`.");
   Tensor frames = call<"aten::unfold", Tensor>(x, int64_t{1}, n_fft, hop);
   if (window.defined() || length < n_fft)
     frames = mul(frames, frame_window(window, length, n_fft, real_of(self.dtype()), self.device()));
@@ -377,6 +383,11 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   FC_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == length), op,
            ": Invalid window shape. window has to be 1D and length of `win_length`");
   FC_CHECK(!return_complex || !one, op, ": cannot have onesided output if window or input is complex");
+  if (!window.defined())
+    warn_once(
+        "A window was not provided. A rectangular window will be applied. Please provide the same window used by stft "
+        "to make the inversion lossless. To suppress this warning and use a rectangular window, explicitly set "
+        "`window=torch.ones(n_fft, device=<device>)`.");
   Tensor x = transpose(self.dim() == 2 ? unsqueeze(self, 0) : self, 1, 2);
   const int64_t count = x.size(1), total = n_fft + hop * (count - 1), last[] = {2};
   const FftNorm scale = normalized ? FftNorm::ByRoot : FftNorm::ByCount;

@@ -429,6 +429,7 @@ constexpr OpDef defs[] = {
      .saves = "self target weight reduction ignore_index result1",
      .grad = nll_grad<"aten::nll_loss_backward">,
      .differentiable_results = 1,
+     .constant = "weight",
      .hidden = true},
     {.schema = "nll_loss_backward(Tensor grad_output, " NLL
                ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
@@ -443,6 +444,7 @@ constexpr OpDef defs[] = {
      .saves = "self target weight reduction ignore_index result1",
      .grad = nll_grad<"aten::nll_loss2d_backward">,
      .differentiable_results = 1,
+     .constant = "weight",
      .hidden = true},
     {.schema = "nll_loss2d_backward(Tensor grad_output, " NLL
                ", int reduction, int ignore_index, Tensor total_weight) -> Tensor",
@@ -458,6 +460,7 @@ constexpr OpDef defs[] = {
      .saves = "self~ target weight reduction ignore_index result1 result2",
      .grad = rows_grad,
      .differentiable_results = 1,
+     .constant = "weight",
      .hidden = true,
      .flops = element_flops<4>},
     {.schema = "facula::cross_entropy_rows_backward(Tensor grad_output, " NLL
@@ -529,6 +532,7 @@ constexpr OpDef defs[] = {
      .all = kernel<&binary_cross_entropy>(),
      .saves = "self target weight reduction",
      .grad = binary_cross_entropy_grad,
+     .constant = "weight",
      .out = true,
      .hidden = true},
     {.schema = "binary_cross_entropy_backward(Tensor grad_output, " NLL "=None, int reduction=1) -> Tensor",

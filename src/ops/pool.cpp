@@ -393,6 +393,7 @@ void fractional_grad(Grad& g) {
        .meta = kernel<&fractional_meta<"fractional_max_pool" #N "d", N>>(),                                           \
        .saves = "self kernel_size output_size result1",                                                               \
        .grad = fractional_grad<"aten::fractional_max_pool" #N "d_backward">,                                          \
+       .constant = "random_samples",                                                                                  \
        .hidden = true},                                                                                               \
   {                                                                                                                   \
     .schema = "fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \

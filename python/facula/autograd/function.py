@@ -55,18 +55,24 @@ class FunctionCtx:
         return self._needs
 
     # --- the node's face
-    @property
-    def next_functions(self):
-        return _C._function_face(self._handle).next_functions
+    _node = property(lambda self: _C._function_face(self._handle))
+    next_functions = property(lambda self: self._node.next_functions)
+    metadata = property(lambda self: self._node.metadata)
+    requires_grad = property(lambda self: self._node.requires_grad)
+    _input_metadata = property(lambda self: self._node._input_metadata)
+    _raw_saved_tensors = property(lambda self: self._node._raw_saved_tensors)
+
+    def _sequence_nr(self):
+        return self._node._sequence_nr()
 
     def name(self):
         return type(self)._cls.__name__ + "Backward"
 
     def register_hook(self, hook):
-        return _C._function_face(self._handle).register_hook(hook)
+        return self._node.register_hook(hook)
 
     def register_prehook(self, hook):
-        return _C._function_face(self._handle).register_prehook(hook)
+        return self._node.register_prehook(hook)
 
     def _run_backward(self, grads):
         cls = type(self)._cls

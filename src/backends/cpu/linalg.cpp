@@ -216,6 +216,9 @@ Pair cholesky_ex(const Tensor& a, bool upper, bool check) {
       const char part = upper ? 'U' : 'L';
       T* x = matrices[i];
       lapack<T, "potrf">(op, &part, &n, x, &ld, infos[i]);
+      // OpenBLAS takes a NaN for a positive pivot.
+      for (int64_t c = 0; c < n && *infos[i] == 0; ++c)
+        if (x[c * n + c] != x[c * n + c]) *infos[i] = static_cast<int>(c + 1);
       for (int64_t c = 0; c < n; ++c)
         if (upper) std::fill(x + c * n + c + 1, x + (c + 1) * n, T(0));
         else std::fill(x + c * n, x + c * n + c, T(0));
