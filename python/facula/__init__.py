@@ -104,6 +104,7 @@ _LATER = (
     "optim",
     "profiler",
     "safetensors",
+    "signal",
     "testing",
     "torch_version",
     "types",

@@ -82,7 +82,7 @@ class PyNodeHook final : public autograd::NodeHook {
   bool before_;
 };
 
-HookHandle add_hook(const PyNode& n, OnceRef<autograd::NodeHooks> Node::* place, nb::object f, bool before) {
+HookHandle add_hook(const PyNode& n, OnceRef<autograd::NodeHooks> Node::*place, nb::object f, bool before) {
   autograd::NodeHooks& list = hooks_at(n.edge.node.get()->*place);
   return {Ref<autograd::AnyHookList>(&list), list.add(make_ref<PyNodeHook>(std::move(f), before))};
 }
