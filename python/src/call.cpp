@@ -13,6 +13,7 @@
 
 #include "autograd/autograd.h"
 #include "call.h"
+#include "core/mapped_range.h"
 #include "define/calls.h"
 #include "dispatch/operator.h"
 #include "dispatch/sparse.h"
@@ -442,6 +443,7 @@ PyObject* run_into(Value* results, FunctionObject* f, const Operator& op, Scratc
     else if (s.layout == Layout::Strided) [[likely]] op.call(s.args, results);
     else call_for_layout(op, s.layout, s.args, results);
   }
+  check_mapped_ranges();
   return results_of(f, op, results, s);
 }
 template <size_t room>

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/half.h"
+#include "core/mapped_range.h"
 #include "define/calls.h"
 #include "dispatch/operator.h"
 #include "py.h"
@@ -441,7 +442,11 @@ PyObject* to_list(const Tensor& input) {
   if (d == DType::UInt16 || d == DType::UInt32) t = dtype_cast(t, DType::Int64), d = DType::Int64;
   Dims strides(t.strides());
   for (int64_t& s : strides) s *= static_cast<int64_t>(item_size(d));
-  auto go = [&](auto item) { return nested(static_cast<const char*>(t.data()), t.sizes(), strides.data(), 0, item); };
+  auto go = [&](auto item) {
+    Own list(check(nested(static_cast<const char*>(t.data()), t.sizes(), strides.data(), 0, item)));
+    check_mapped_ranges();
+    return list.release();
+  };
   switch (d) {
     case DType::Bool: return go([](const char* p) { return PyBool_FromLong(*p); });
     case DType::UInt8: return go([](const char* p) { return PyLong_FromLong(read<uint8_t>(p)); });

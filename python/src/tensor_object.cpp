@@ -10,6 +10,7 @@
 
 #include "autograd/autograd.h"
 #include "call.h"
+#include "core/mapped_range.h"
 #include "core/sparse.h"
 #include "define/calls.h"
 
@@ -245,7 +246,12 @@ METHOD(data_ptr,
        (must_have_memory(t), PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data())))
 METHOD(element_size, PyLong_FromSize_t(item_size(t.dtype())))
 METHOD(storage_offset, PyLong_FromLongLong(t.offset()))
-METHOD(item, wrap(call<"aten::_local_scalar_dense", Scalar>(t)))
+Scalar only_element(const Tensor& t) {
+  const Scalar number = call<"aten::_local_scalar_dense", Scalar>(t);
+  check_mapped_ranges();
+  return number;
+}
+METHOD(item, wrap(only_element(t)))
 METHOD(tolist, to_list(t))
 METHOD(is_floating_point, PyBool_FromLong(is_floating(t.dtype())))
 METHOD(is_complex, PyBool_FromLong(is_complex(t.dtype())))
@@ -260,7 +266,7 @@ METHOD(_dump, PyUnicode_FromString(dump(t).c_str()))
 METHOD(_bool, [&]() -> PyObject* {
   FC_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   FC_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
-  return PyBool_FromLong(call<"aten::_local_scalar_dense", Scalar>(t).to_bool());
+  return PyBool_FromLong(only_element(t).to_bool());
 }())
 #undef METHOD
 
@@ -390,7 +396,7 @@ PyObject* one_number(PyObject* self, const char* what, F&& f) {
     const Tensor& t = tensor_of(self);
     FC_CHECK_AS(ValueError, t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
                 "() got a tensor of shape ", t.sizes());
-    return f(call<"aten::_local_scalar_dense", Scalar>(t));
+    return f(only_element(t));
   });
 }
 PyObject* as_complex(PyObject* self, PyObject*) {

@@ -13,6 +13,7 @@
 
 #include "core/device.h"
 #include "core/error.h"
+#include "core/mapped_range.h"
 
 namespace fc {
 namespace {
@@ -50,6 +51,7 @@ struct Map {
   std::string name;  // of named memory
   std::string path;  // of a file of the program's
   int tracker = -1;
+  MappedRange range;
   Block lent;  // the storage's memory before, where others still look at it
   size_t lent_bytes = 0;
 
@@ -58,6 +60,7 @@ struct Map {
   Map& operator=(const Map&) = delete;
   ~Map() {
     if (lent.free) lent.free(lent.data, lent_bytes, lent.context);
+    range = MappedRange();
     const bool last = base && !name.empty() && users().fetch_sub(1, std::memory_order_acq_rel) == 1;
     if (base) ::munmap(base, bytes);
     if (!last) return;
@@ -84,6 +87,7 @@ void do_map(Map& m, int fd, size_t bytes, bool shared = true) {
   m.base = p;
   m.bytes = bytes;
   m.shared = shared;
+  m.range = MappedRange(p, bytes, fd);
 }
 
 size_t with_header(size_t bytes) {
@@ -115,8 +119,9 @@ std::unique_ptr<Map> named(size_t bytes, int tracker) {
   File file(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
   FC_CHECK(file.get() >= 0, "unable to open shared memory object <", name, "> in read-write mode: ", reason());
   try {
-    FC_CHECK(::ftruncate(file.get(), static_cast<off_t>(with_header(bytes))) == 0, "unable to resize shared memory <",
-             name, "> to ", bytes, " bytes: ", reason());
+    // Taken now: a file of the room that is there, touched later, would end the process.
+    errno = ::posix_fallocate(file.get(), 0, static_cast<off_t>(with_header(bytes)));
+    FC_CHECK(errno == 0, "unable to resize shared memory <", name, "> to ", bytes, " bytes: ", reason());
     do_map(*m, file.get(), with_header(bytes));
   } catch (...) {
     ::shm_unlink(name.c_str());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals while a library computes. oneDNN's dnnl_sgemm lets its kernels use memory from the heap as their stack, and a
 // signal's frame, which the system writes below the stack pointer, then destroys what lies beside it in the heap. So
-// signals wait until the library returns; those that a fault raises, which cannot wait, are left alone, and SIGURG,
-// by which our sampler interrupts, has a stack of its own.
+// signals wait until the library returns; those that a fault raises, which cannot wait, find a stack of their own where
+// their handler asks for one, and so does SIGURG, by which our sampler interrupts.
 #pragma once
 #include <csignal>
 

@@ -19,10 +19,17 @@ MappedFile::MappedFile(int fd, bool shared) {
   if (size_ == 0) return;
   void* p = mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   if (p == MAP_FAILED) throw SystemError(errno, "mmap");
+  try {
+    range_ = MappedRange(p, size_, fd);
+  } catch (...) {
+    munmap(p, size_);
+    throw;
+  }
   data_ = static_cast<char*>(p);
 }
 
 MappedFile::~MappedFile() {
+  range_ = MappedRange();
   if (data_) munmap(data_, size_);
 }
 

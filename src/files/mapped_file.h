@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file's bytes as memory, read when they are touched. Private: writes stay in this process. Shared: they reach the
-// file. Storages made of parts keep the map; when the file becomes shorter meanwhile, touching what is gone ends the
-// process (SIGBUS), as with every map.
+// file. Storages made of parts keep the map. When the file becomes shorter meanwhile: core/mapped_range.h.
 #pragma once
 #include <facula/storage.h>
 
 #include <cstdint>
+
+#include "core/mapped_range.h"
 
 namespace fc::files {
 
@@ -21,6 +22,7 @@ class MappedFile : public RefCounted {
  private:
   char* data_ = nullptr;
   uint64_t size_ = 0;
+  MappedRange range_;
 };
 
 // A part of the file, which lies inside of it.
