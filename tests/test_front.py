@@ -270,3 +270,31 @@ def test_next_functions_show_inputs_without_gradient(torch):
 
 def test_polygamma_is_a_method_though_its_tensor_comes_second(torch):
     assert torch.tensor([1.0]).polygamma(1).item() == torch.polygamma(1, torch.tensor([1.0])).item()
+
+
+@pytest.mark.filterwarnings("ignore:This overload")
+@pytest.mark.parametrize("in_place", [False, True])
+def test_numbers_before_tensors(torch, in_place):
+    t, v = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2)
+    end = "_" if in_place else ""
+    for name, rest in (("add", (2, t)), ("sub", (2, t)), ("addcmul", (2, t, t)), ("addcdiv", (2, t, t))):
+        function, keyword = getattr(torch, name), "value" if len(rest) == 3 else "alpha"
+        want = function(t, *rest[1:], **{keyword: 2}).tolist()
+        assert function(t, *rest).tolist() == getattr(t.clone(), name + end)(*rest).tolist() == want
+    for name, x, rest in (("addmm", t, (t, t)), ("addmv", v, (t, v)), ("addr", t, (v, v)), ("addbmm", t, (t[None], t[None])), ("baddbmm", t[None], (t[None], t[None]))):
+        function = getattr(torch, name)
+        want = function(x, *rest, beta=2).tolist()
+        assert function(2, x, *rest).tolist() == getattr(x.clone(), name + end)(2, *rest).tolist() == want
+        want = function(x, *rest, beta=2, alpha=3).tolist()
+        assert function(2, x, 3, *rest).tolist() == getattr(x.clone(), name + end)(2, 3, *rest).tolist() == want
+    out = torch.empty(2, 2)
+    assert torch.add(t, 2, t, out=out) is out and out.tolist() == (3 * t).tolist()
+    for wrong in (lambda: torch.mul(t, 2, t), lambda: torch.add(t, 2, 3, t), lambda: t.addcmul_(t, 2, t), lambda: t.add_("a", t)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_numbers_before_tensors_warn_once():
+    program = "import warnings, facula as t\nwith warnings.catch_warnings(record=True) as w:\n warnings.simplefilter('always')\n for _ in range(2): t.ones(1).add_(2, t.ones(1))\nprint(len(w), w[0].message)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert found.startswith("1 This overload of add_ is deprecated")

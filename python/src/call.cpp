@@ -544,6 +544,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObj
         return Py_NewRef(n > 0 ? args[0] : args[index_of_self(kwnames)]);
       }
     } while (again_with_numbers(s, utf8(f->name)));
+    if (PyObject* r = call_old_form(self, utf8(f->name), f->method, args, n, kwnames)) return r;
     no_overload(callable(f), args, n, kwnames);
   });
 }

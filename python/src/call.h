@@ -14,6 +14,9 @@ int64_t count_flops(const Operator& op, PyObject* const* args, size_t n, PyObjec
 // Calls the first overload of "aten::add" that the arguments fit, and says which.
 PyObject* call_packet(const std::string& name, PyObject* const* args, size_t n, PyObject* kwnames,
                       const Operator** chosen);
+// A call as it was written when numbers came before tensors (old_forms.cpp); null without an error set: it is none.
+PyObject* call_old_form(PyObject* function, std::string_view name, bool method, PyObject* const* args, size_t n,
+                        PyObject* kwnames);
 void publish_operators(std::string_view space);  // fills _functions and _methods with operators defined since
 
 // This thread's modes, innermost last, and how often its overriding is switched off. Changed by modes.cpp.
