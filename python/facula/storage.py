@@ -117,6 +117,10 @@ class UntypedStorage(_Elements):
     def data_ptr(self):
         return self._tensor._storage_ptr()
 
+    def untyped(self):
+        """The storage itself: safetensors asks any storage for its bytes."""
+        return self
+
     def nbytes(self):
         return self._tensor._storage_bytes()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed: not in this build, as is_available() says; the other names are missing, as in such a build of PyTorch."""
+"""torch.distributed: not in this build, as is_available() says; the other names are missing, as in such a build of PyTorch.
+Of its parts there are the classes that packages import for annotations, and to ask whether an object is one of them."""
 
 from facula import _missing
 
@@ -9,4 +10,11 @@ def is_available():
     return False
 
 
-__getattr__ = _missing.missing(__name__)
+class ProcessGroup:
+    """Processes that talk to each other, for annotations: cannot be made in this build."""
+
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError("torch.distributed.ProcessGroup: torch.distributed is not available in this build")
+
+
+__getattr__ = _missing.missing(__name__, ("device_mesh", "optim", "rpc", "tensor"), {"DeviceMesh": "facula.distributed.device_mesh"})
