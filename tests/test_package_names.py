@@ -170,3 +170,16 @@ def test_expanding_subclasses_of_distributions():
     assert type(own._get_checked_instance(Own)) is Own
     with pytest.raises(NotImplementedError, match="custom .expand"):
         own._get_checked_instance(Normal)
+
+
+def test_batches_of_subclasses_keep_their_class_in_a_worker(monkeypatch):
+    from facula.utils.data import default_collate
+    from facula.utils.data._utils import worker
+
+    monkeypatch.setattr(worker, "_worker_info", worker.WorkerInfo(0, 1, 0, None))
+
+    class Own(torch.Tensor):
+        pass
+
+    batch = default_collate([torch.ones(2).as_subclass(Own), torch.zeros(2).as_subclass(Own)])
+    assert type(batch) is Own and batch.tolist() == [[1, 1], [0, 0]] and type(default_collate([torch.ones(2)])) is torch.Tensor

@@ -83,7 +83,7 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
     from facula.utils.data._utils.worker import get_worker_info
 
     first = batch[0]
-    alike = all(t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad for t in batch)
+    alike = all(type(t) is torch.Tensor and t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad for t in batch)
     if get_worker_info() is None or not alike or first.device.type != "cpu":
         return torch.stack(batch, 0)
     numel = len(batch) * first.numel()  # straight into memory that the main process sees
