@@ -106,6 +106,7 @@ def test_small_functions():
     assert torch.nn.init._no_grad_fill_(p, 3.0) is p and torch.nn.init._no_grad_zero_(p).tolist() == [0, 0]
     assert torch.nn.init._no_grad_uniform_(p, 1, 2).min() >= 1 and torch.nn.init._no_grad_normal_(p, 0, 1, generator=torch.Generator()) is p
     storage = torch.ones(2).untyped_storage()
+    assert sys.getsizeof(torch.ones(1000).untyped_storage()) >= 4000 and sys.getsizeof(torch.ones(1000).storage()) >= 4000
     assert storage.untyped() is storage and torch.random.default_generator is torch.default_generator
     before = torch._tensor_str.PRINT_OPTS.linewidth
     with torch.printoptions(linewidth=20):
