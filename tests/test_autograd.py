@@ -622,3 +622,21 @@ def test_no_derivative_is_said_by_backward(torch):
     for name, result in results.items():
         with pytest.raises(RuntimeError, match=f"derivative for aten::{name}.* is not implemented"):
             result.sum().backward()
+
+
+@pytest.mark.parametrize("make", [lambda t, x: x * x, lambda t, x: t.nn.functional.conv1d(x[None, None], t.ones(1, 1, 1))[0, 0]])
+def test_what_made_an_input_may_run_afterwards(torch, make):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = make(torch, x)
+    seen = []
+    y.grad_fn.register_hook(lambda *_: seen.append(1))
+    (g,) = torch.autograd.grad((y * y).sum(), y)
+    assert g.tolist() == (2 * y).tolist() and not seen
+    (again,) = torch.autograd.grad(y[1], x)
+    assert again[1].item() == torch.autograd.grad(make(torch, x).sum(), x)[0][1].item() and again[0].item() == 0 and seen
+    y = make(torch, x)
+    z = (y * y).sum()
+    gy, gx = torch.autograd.grad(z, [y, x])  # a node that is asked and leads to another runs
+    assert gy.tolist() == (2 * y).tolist() and gx.any()
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(y.sum(), x)

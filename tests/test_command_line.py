@@ -74,7 +74,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import autograd
-assert torch.__name__ == "facula" and sys.modules["torch.nn"] is sys.modules["facula.nn"]
+assert torch.__name__ == "torch" and sys.modules["torch.nn"] is sys.modules["facula.nn"]
 assert importlib.metadata.version("torch").split(".")[:2] == torch.__version__.split(".")[:2]
 print(__name__, sys.argv[1:], torch.ones(2).tolist())
 try:
@@ -163,7 +163,7 @@ def test_what_facula_env_prints_does_it_for_plain_python(tmp_path):
     done = command("env")
     assert done.returncode == 0, done.stderr
     plain = subprocess.run(["sh", "-c", f"{done.stdout}\n exec '{sys.executable}' plain.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert plain.stdout.split() == ["facula", "True", "2.15.0"], plain.stderr
+    assert plain.stdout.split() == ["torch", "True", "2.15.0"], plain.stderr
 
 
 def test_report(tmp_path):

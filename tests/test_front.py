@@ -164,6 +164,35 @@ def test_python_shaped_functions(torch):
     assert isinstance(torch.backends.cpu.get_cpu_capability(), str) and isinstance(torch.version.__version__, str)
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "values"),
+    [("add", 2, [3, 5]), ("sub", 2, [1, -1]), ("mul", 2, [2, 6]), ("div", 6, [6, 2]), ("floor_divide", 7, [7, 2]), ("subtract", 1.5, [0.5, -1.5]),
+     ("multiply", True, [1, 3]), ("true_divide", 3.0, [3, 1]), ("divide", 6j, [6j, 2j])],
+)  # fmt: skip
+def test_a_number_may_come_first(torch, name, number, values):
+    x = torch.tensor([1.0, 3.0])
+    function, packet = getattr(torch, name), getattr(torch.ops.aten, name)
+    found = function(number, x)
+    assert found.tolist() == packet(number, x).tolist() == values and found.dtype is (torch.complex64 if number == 6j else torch.float32)
+    assert function(input=number, other=x.to(torch.int32)).dtype is function(x.to(torch.int32), number).dtype
+    assert (packet.default if name == "floor_divide" else packet.Tensor)(x, 2).tolist() == function(x, 2).tolist()
+
+
+def test_numbers_for_tensors(torch):
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    torch.div(6, x).sum().backward()
+    assert [round(g, 4) for g in x.grad.tolist()] == [-6, -0.6667]
+    assert torch.div(7, torch.tensor([2.0]), rounding_mode="floor").tolist() == [3] and torch.sub(7, torch.ones(1), alpha=2).tolist() == [5]
+    assert torch.mul(2, 2.5).dtype is torch.float32 and (torch.add(2, 3) + torch.ones((), dtype=torch.int32)).dtype is torch.int64
+    assert torch.mul(2.0, torch.ones((), dtype=torch.float16)).dtype is torch.float16
+    assert torch.mul(2, torch.ones(2, device="meta")).shape == (2,) and torch.ones(2).copy_(3).tolist() == [3, 3]
+    out = torch.empty(2)
+    assert torch.add(2, torch.ones(2), out=out) is out and out.tolist() == [3, 3]
+    for wrong in (lambda: torch.maximum(2, x), lambda: torch.mul("a", x), lambda: torch.add(x, x, out=3)):
+        with pytest.raises((TypeError, RuntimeError)):
+            wrong()
+
+
 def test_functional_has_no_dummies(torch):
     functional = torch.nn.functional
     x = torch.tensor([-1.0, 2.0])
@@ -241,3 +270,31 @@ def test_next_functions_show_inputs_without_gradient(torch):
 
 def test_polygamma_is_a_method_though_its_tensor_comes_second(torch):
     assert torch.tensor([1.0]).polygamma(1).item() == torch.polygamma(1, torch.tensor([1.0])).item()
+
+
+@pytest.mark.filterwarnings("ignore:This overload")
+@pytest.mark.parametrize("in_place", [False, True])
+def test_numbers_before_tensors(torch, in_place):
+    t, v = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2)
+    end = "_" if in_place else ""
+    for name, rest in (("add", (2, t)), ("sub", (2, t)), ("addcmul", (2, t, t)), ("addcdiv", (2, t, t))):
+        function, keyword = getattr(torch, name), "value" if len(rest) == 3 else "alpha"
+        want = function(t, *rest[1:], **{keyword: 2}).tolist()
+        assert function(t, *rest).tolist() == getattr(t.clone(), name + end)(*rest).tolist() == want
+    for name, x, rest in (("addmm", t, (t, t)), ("addmv", v, (t, v)), ("addr", t, (v, v)), ("addbmm", t, (t[None], t[None])), ("baddbmm", t[None], (t[None], t[None]))):
+        function = getattr(torch, name)
+        want = function(x, *rest, beta=2).tolist()
+        assert function(2, x, *rest).tolist() == getattr(x.clone(), name + end)(2, *rest).tolist() == want
+        want = function(x, *rest, beta=2, alpha=3).tolist()
+        assert function(2, x, 3, *rest).tolist() == getattr(x.clone(), name + end)(2, 3, *rest).tolist() == want
+    out = torch.empty(2, 2)
+    assert torch.add(t, 2, t, out=out) is out and out.tolist() == (3 * t).tolist()
+    for wrong in (lambda: torch.mul(t, 2, t), lambda: torch.add(t, 2, 3, t), lambda: t.addcmul_(t, 2, t), lambda: t.add_("a", t)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_numbers_before_tensors_warn_once():
+    program = "import warnings, facula as t\nwith warnings.catch_warnings(record=True) as w:\n warnings.simplefilter('always')\n for _ in range(2): t.ones(1).add_(2, t.ones(1))\nprint(len(w), w[0].message)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert found.startswith("1 This overload of add_ is deprecated")

@@ -81,6 +81,7 @@ newaxis = None
 _LATER = (
     "_custom_ops",
     "_dynamo",
+    "_subclasses",
     "_utils",
     "accelerator",
     "ao",
@@ -110,7 +111,7 @@ _LATER = (
     "types",
     "xpu",
 )
-__getattr__ = _missing.missing("facula", _LATER, {"Future": "facula.futures", "GradScaler": "facula.amp.grad_scaler"}, _device_module.find)
+__getattr__ = _missing.missing("facula", _LATER, {"Future": "facula.futures", "GradScaler": "facula.amp.grad_scaler", "PyTorchFileReader": "facula._file_reader", "ScriptModule": "facula.jit"}, _device_module.find)
 
 
 def __dir__():

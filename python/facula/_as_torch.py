@@ -59,6 +59,8 @@ def install():
 
         facula.__version__ = facula.version.__version__ = TorchVersion(VERSION)
     sys.modules["torch"] = facula
+    facula.__name__ = "torch"  # packages compare it with what they imported
+    facula.torch = facula  # PyTorch's package imports itself, and packages say torch.torch.Tensor
 
 
 def environment():

@@ -7,7 +7,7 @@ import importlib.machinery
 import sys
 import types
 
-from facula import _C
+from facula import _C, _missing
 from facula.amp import autocast
 
 __all__ = ["DispatchKey", "DispatchKeySet"]
@@ -73,8 +73,36 @@ def _functorch():
 _C._functorch = _functorch()
 
 
+def _nn():
+    """torch._C._nn: the operators that torch.nn.functional and Module.to are written with."""
+    module = types.ModuleType("facula._C._nn", _nn.__doc__)
+    module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
+
+    def _parse_to(*args, **kwargs):
+        from facula.nn.modules.module import _parse_to
+
+        return _parse_to(*args, **kwargs)
+
+    def find(name):
+        from facula.nn import functional
+
+        return _C._hidden.get(name) or (_C._functions.get(name) if hasattr(functional, name) else None)
+
+    module._parse_to, module.__getattr__ = _parse_to, _missing.missing(module.__name__, find=find)
+    sys.modules[module.__name__] = module
+    return module
+
+
+_C._nn = _nn()
+
+
 def _log_api_usage_once(event):
     """Packages tell which of their parts are used; nobody listens."""
+
+
+def _get_default_device():
+    """The type of the device on which tensors are made."""
+    return _C._default_device().type
 
 
 def _get_tracing_state():
@@ -82,5 +110,29 @@ def _get_tracing_state():
     return None
 
 
-_C._log_api_usage_once, _C._get_tracing_state = _log_api_usage_once, _get_tracing_state
+class _Classes(type):
+    """Classes of tensors are instances, though none is made by _TensorMeta."""
+
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or (cls is _TensorMeta and isinstance(instance, type) and issubclass(instance, _C.TensorBase))
+
+
+class _TensorMeta(type, metaclass=_Classes):
+    """What metaclasses of tensor classes are derived from."""
+
+
+class Graph:
+    """What TorchScript has recorded: nothing, so none can be made."""
+
+    def __new__(cls, *args, **kwargs):
+        raise NotImplementedError("torch._C.Graph: Facula has no TorchScript yet")
+
+
+def _are_functorch_transforms_active():
+    """Whether a call of torch.vmap is under way; the other transforms need no tensors of their own."""
+    return get_dynamic_layer_stack_depth() > 0
+
+
+_C._TensorMeta, _C.Graph, _C._are_functorch_transforms_active = _TensorMeta, Graph, _are_functorch_transforms_active
+_C._log_api_usage_once, _C._get_tracing_state, _C._get_default_device = _log_api_usage_once, _get_tracing_state, _get_default_device
 _C.DispatchKey, _C.DispatchKeySet, _C._ExcludeDispatchKeyGuard = DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard

@@ -8,6 +8,7 @@ notes (device, size, dtype, gradient). Nothing here needs an operator beyond `na
 
 import contextlib
 import math
+import types
 
 __all__ = ["set_printoptions", "get_printoptions", "printoptions"]
 
@@ -16,7 +17,8 @@ _PROFILES = {
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
 }
-_options = {**_PROFILES["default"], "sci_mode": None}
+PRINT_OPTS = types.SimpleNamespace(**_PROFILES["default"], sci_mode=None)
+_options = vars(PRINT_OPTS)
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
@@ -146,7 +148,7 @@ def _layout(nested, dims, write, width, indent):
     return "[" + ("," + "\n" * (dims - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _contents(tensor, indent):
+def _tensor_str(tensor, indent):
     dims, ends = tensor.dim(), _options["edgeitems"]
     if dims == 0 or tensor.numel() <= _options["threshold"]:
         nested = tensor.tolist()
@@ -181,25 +183,25 @@ def _gradient_note(tensor):
     return "requires_grad=True" if tensor.requires_grad else None
 
 
-def _append(text, notes, indent, on_new_line=False):
-    """text and its notes, each note on the same line if it fits, the first on a new one if so said."""
+def _add_suffixes(tensor_str, suffixes, indent, force_newline=False):
+    """The text and its notes, each note on the same line if it fits, the first on a new one if so said."""
     linewidth = _options["linewidth"]
-    used = linewidth if on_new_line else len(text) - (text.rfind("\n") + 1) + 2
-    for note in notes:
+    used = linewidth if force_newline else len(tensor_str) - (tensor_str.rfind("\n") + 1) + 2
+    for note in suffixes:
         if used + len(note) + 2 > linewidth:
-            text += ",\n" + " " * indent + note
+            tensor_str += ",\n" + " " * indent + note
             used = indent + len(note)
         else:
-            text += ", " + note
+            tensor_str += ", " + note
             used += len(note) + 2
-    return text + ")"
+    return tensor_str + ")"
 
 
 def _part(name, tensor, indent):
     """name=tensor(…), a part of a sparse tensor."""
     empty = tensor.device.type == "meta" or tensor.numel() == 0
     text = f"{name}=tensor("
-    inside = ("..." if tensor.device.type == "meta" else "[]") if empty else _contents(tensor, indent + len(text))
+    inside = ("..." if tensor.device.type == "meta" else "[]") if empty else _tensor_str(tensor, indent + len(text))
     return f"{text}{inside}, size={tuple(tensor.shape)})" if empty else f"{text}{inside})"
 
 
@@ -222,7 +224,7 @@ def _sparse_str(torch, tensor, prefix, gradient):
     if gradient:
         notes.append(gradient)
     parts = [_part(name, t, indent) for name, t in _sparse_parts(tensor).items()]
-    return _append(prefix + (",\n" + " " * indent).join(parts), notes, indent, on_new_line=tensor.is_sparse)
+    return _add_suffixes(prefix + (",\n" + " " * indent).join(parts), notes, indent, force_newline=tensor.is_sparse)
 
 
 def _str(tensor, *, tensor_contents=None):
@@ -252,8 +254,11 @@ def _str(tensor, *, tensor_contents=None):
         notes.append(gradient)
 
     if tensor_contents is None:
-        tensor_contents = "..." if meta else "[]" if empty else _contents(tensor, indent)
-    return _append(prefix + tensor_contents, notes, indent)
+        tensor_contents = "..." if meta else "[]" if empty else _tensor_str(tensor, indent)
+    return _add_suffixes(prefix + tensor_contents, notes, indent)
+
+
+_str_intern = _str
 
 
 def _parameter_str(parameter):

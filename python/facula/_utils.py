@@ -83,6 +83,42 @@ def _memory(storage):
     return getattr(storage, "_untyped", storage)._tensor
 
 
+def _element_size(dtype):
+    """Bytes of an element."""
+    if not isinstance(dtype, _C.dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize
+
+
+def _get_available_device_type():
+    """The accelerator's type, or None."""
+    from facula import accelerator
+
+    kind = accelerator.current_accelerator()
+    return kind and kind.type
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The index of a device of the accelerator's type; -1 is the CPU. optional: None is the current device."""
+    if isinstance(device, str):
+        device = _C.device(device)
+    if isinstance(device, _C.device):
+        if device.type == "cpu":
+            if not allow_cpu:
+                raise ValueError(f"Expected a non cpu device, but got: {device}")
+            return -1
+        device = device.index
+    if device is None:
+        if not optional:
+            raise ValueError("Expected a torch.device with a specified index or an integer, but got: None")
+        from facula import accelerator
+
+        return accelerator.current_device_index() if accelerator.is_available() else -1
+    if not isinstance(device, int):
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got: {device}")
+    return device
+
+
 class KeyErrorMessage(str):
     """KeyError shows its argument by repr, which would make one line of a traceback."""
 

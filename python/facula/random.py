@@ -5,6 +5,8 @@ import contextlib
 
 from facula import _C
 
+default_generator = _C.default_generator
+
 
 def manual_seed(seed):
     """Seed the default generators of all devices; returns the CPU's."""

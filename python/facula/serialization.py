@@ -6,14 +6,17 @@ import enum
 import io
 import os
 import sys
+import typing
 from _thread import _local
 
 from facula import _C, cuda
 from facula.storage import TypedStorage, UntypedStorage
+from facula.types import Storage
 
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
+MAP_LOCATION = typing.Union[typing.Callable[[Storage, str], Storage], _C.device, str, dict[str, str], None]
 
 __all__ = [
     "save", "load", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals", "get_unsafe_globals_in_checkpoint",

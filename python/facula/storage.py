@@ -28,6 +28,9 @@ def _pickled(storage):
 class _Elements:
     """What storages with and without an element type have in common: a list of numbers in memory."""
 
+    def __sizeof__(self):
+        return object.__sizeof__(self) + self.nbytes()
+
     def _vector(self):
         """All elements as a tensor over the same memory."""
         raise NotImplementedError
@@ -116,6 +119,10 @@ class UntypedStorage(_Elements):
 
     def data_ptr(self):
         return self._tensor._storage_ptr()
+
+    def untyped(self):
+        """The storage itself: safetensors asks any storage for its bytes."""
+        return self
 
     def nbytes(self):
         return self._tensor._storage_bytes()

@@ -75,6 +75,7 @@ struct Scratch {
   int n_ints = 0, made_ints = 0, n_lists = 0;  // n_lists: of all other kinds together
   bool big = false;                            // worth giving other Python threads a turn
   bool requires_grad = false;                  // of a factory
+  bool numbers = false;                        // stand for tensors where they are given for those
   Layout layout = Layout::Strided;             // asked for: one of those picks the kernel, as a tensor of it would
   std::optional<DType> out_dtype;              // given beside a factory's out=
   std::optional<Device> out_device;
@@ -270,6 +271,24 @@ bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number
   return false;
 }
 
+// Operators that take numbers for tensors where no form with a number fits: torch.mul(2, x), aten.add.Tensor(x, 1).
+bool takes_numbers(std::string_view name) {
+  static constexpr std::string_view those[] = {"add", "copy",     "div", "divide",   "floor_divide",
+                                               "mul", "multiply", "sub", "subtract", "true_divide"};
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  name = name.substr(0, name.find('.'));
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return std::ranges::find(those, name) != std::end(those);
+}
+
+bool convert_number(PyObject* o, const Type& type, Scratch& s, Arg& out) {
+  if (type.kind != Kind::Tensor || type.list || !is_number(o)) return false;
+  auto& list = Scratch::next(s.lists().tensors, s.n_lists++);
+  list.push_back(wrapped_number(to_scalar(o)));
+  out = list.front();
+  return true;
+}
+
 // --- one overload
 // Options of a factory that is given out=, which has them already.
 bool convert_option(PyObject* key, PyObject* value, Scratch& s) {
@@ -299,6 +318,10 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
   s.n_ints = s.n_lists = 0;
   s.requires_grad = false;
   if (o.factory_out) s.out_dtype = {}, s.out_device = {};
+  const auto fits = [&](PyObject* value, size_t i) {
+    return convert(value, params[i].type, s, s.args[i], s.scalars[i]) ||
+           (s.numbers && i < o.positional && convert_number(value, params[i].type, s, s.args[i]));
+  };
   uint64_t filled = 0;
   size_t given = n;
   bool varargs = method ? o.varargs_method : o.varargs_function;
@@ -323,7 +346,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
     return false;
   }
   for (size_t i = 0; i < given; ++i) {
-    if (!convert(args[i], params[i].type, s, s.args[i], s.scalars[i])) {
+    if (!fits(args[i], i)) {
       if (why) *why = {Misfit::Type, i, args[i]};
       return false;
     }
@@ -374,7 +397,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
         if (why) *why = {Misfit::Twice, i, key};
         return false;
       }
-      if (!convert(value, params[i].type, s, s.args[i], s.scalars[i])) {
+      if (!fits(value, i)) {
         if (value == Py_None && params[i].has_default) continue;
         if (why) *why = {Misfit::Type, i, value};
         return false;
@@ -395,6 +418,12 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
 }
 
 // --- no overload fits
+bool again_with_numbers(Scratch& s, std::string_view name) {
+  if (s.numbers || !takes_numbers(name)) return false;
+  s.numbers = true;
+  return true;
+}
+
 bool has_keyword(PyObject* kwnames, const char* name) {
   for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), name) == 0) return true;
@@ -418,8 +447,20 @@ bool has_keyword(PyObject* kwnames, const char* name) {
 }
 
 // --- the call
+// What numbers alone give is a tensor like any other, of the type that a tensor of the number has.
+void settle(Value& result) {
+  if (!result.is_tensor() || !result.tensor().impl().is_wrapped_number()) return;
+  const DType t = result.tensor().dtype();
+  Tensor settled = to_dtype(result.tensor(), is_complex(t)    ? complex_of(default_dtype())
+                                             : is_floating(t) ? default_dtype()
+                                                              : t);
+  settled.impl().set_wrapped_number(false);
+  result = Value(std::move(settled));
+}
+
 PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, const Scratch& s) {
   size_t n = op.num_results();
+  if (s.numbers) settle(results[0]);
   if (n == 1) {
     if (s.requires_grad) autograd::set_requires_grad(results[0].tensor(), true);
     return results[0].is_tensor() ? wrap(results[0].take_tensor()) : wrap(std::move(results[0]));
@@ -496,13 +537,15 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObj
       if (PyObject* r = call_torch_function(self, args, n, kwnames)) return r;
     }
     Scratch s;
-    for (const OverloadInfo& o : *f->overloads) {
-      if (!match(o, f->method, args, n, kwnames, s, nullptr)) continue;
-      if (!o.gives_list_back) [[likely]]
-        return run(f, o, s);
-      Own none(check(run(f, o, s)));
-      return Py_NewRef(n > 0 ? args[0] : args[index_of_self(kwnames)]);
-    }
+    do {
+      for (const OverloadInfo& o : *f->overloads) {
+        if (!match(o, f->method, args, n, kwnames, s, nullptr)) continue;
+        if (!o.gives_list_back) [[likely]]
+          return run(f, o, s);
+        Own none(check(run(f, o, s)));
+        return Py_NewRef(n > 0 ? args[0] : args[index_of_self(kwnames)]);
+      }
+    } while (again_with_numbers(s, utf8(f->name)));
     no_overload(callable(f), args, n, kwnames);
   });
 }
@@ -655,7 +698,8 @@ PyObject* make_result_type(const Operator& op) {
 PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames, const LayerSet* layers) {
   Scratch s;
   const OverloadInfo& o = described(op);
-  if (!match(o, false, args, n, kwnames, s, nullptr)) {
+  if (!match(o, false, args, n, kwnames, s, nullptr) &&
+      !(again_with_numbers(s, op.schema().name) && match(o, false, args, n, kwnames, s, nullptr))) {
     const std::string name = op.name();
     no_overload({name, {&o, 1}}, args, n, kwnames);
   }
@@ -665,7 +709,8 @@ PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObje
 int64_t count_flops(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames) {
   Scratch s;
   const OverloadInfo& o = described(op);
-  if (!match(o, false, args, n, kwnames, s, nullptr)) {
+  if (!match(o, false, args, n, kwnames, s, nullptr) &&
+      !(again_with_numbers(s, op.schema().name) && match(o, false, args, n, kwnames, s, nullptr))) {
     const std::string name = op.name();
     no_overload({name, {&o, 1}}, args, n, kwnames);
   }
@@ -677,12 +722,14 @@ PyObject* call_packet(const std::string& name, PyObject* const* args, size_t n, 
   Scratch s;
   std::vector<Operator*> ops = overloads(name);
   sort_overloads(ops);
-  for (const Operator* op : ops) {
-    const OverloadInfo& o = described(*op);
-    if (!match(o, false, args, n, kwnames, s, nullptr)) continue;
-    *chosen = op;
-    return run(nullptr, o, s);
-  }
+  do {
+    for (const Operator* op : ops) {
+      const OverloadInfo& o = described(*op);
+      if (!match(o, false, args, n, kwnames, s, nullptr)) continue;
+      *chosen = op;
+      return run(nullptr, o, s);
+    }
+  } while (again_with_numbers(s, name));
   std::vector<OverloadInfo> all;
   for (const Operator* op : ops) all.push_back(described(*op));
   no_overload({name, all}, args, n, kwnames);

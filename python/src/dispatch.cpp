@@ -344,6 +344,11 @@ PyObject* py::dispatch_modes() {
   return mode_list;
 }
 
+// torch.ops.aten.add of torch.ops.aten.add.Tensor.
+static nb::object packet_of(const Operator& op) {
+  return nb::module_::import_("facula").attr("ops").attr(op.schema().space.c_str()).attr(op.schema().name.c_str());
+}
+
 void bind_dispatch(nb::module_& m) {
   name_torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
   set_layer_handler(layer::Python, {python_modes_layer, nullptr, "python"});
@@ -394,13 +399,8 @@ void bind_dispatch(nb::module_& m) {
       .def_prop_ro("_opname", [](const Operator& op) { return op.schema().name; })
       .def_prop_ro("_overloadname",
                    [](const Operator& op) { return op.schema().overload.empty() ? "default" : op.schema().overload; })
-      .def_prop_ro("overloadpacket",
-                   [](const Operator& op) {
-                     return nb::module_::import_("facula")
-                         .attr("ops")
-                         .attr(op.schema().space.c_str())
-                         .attr(op.schema().name.c_str());
-                   })
+      .def_prop_ro("overloadpacket", &packet_of)
+      .def_prop_ro("_overloadpacket", &packet_of)
       .def("__getattr__",
            [](const Operator& op, const std::string& name) -> nb::object {  // nanobind keeps __name__ for the class
              if (name == "__signature__")

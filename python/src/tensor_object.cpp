@@ -150,6 +150,7 @@ PyObject* grad_of(const Tensor& t) {
 GETTER(get_grad, grad_of(t))
 GETTER(get_data, wrap(autograd::data_of(t)))
 GETTER(get_version, version_of(t))
+GETTER(get_address, PyLong_FromVoidPtr(&t.impl()))
 GETTER(get_base, autograd::is_view(t) ? wrap(Tensor(autograd::base_of(t))) : Py_NewRef(Py_None))
 GETTER(get_output_nr, PyLong_FromUnsignedLong(autograd::output_nr(t)))
 GETTER(get_retains_grad, PyBool_FromLong(autograd::retains_grad(t)))
@@ -210,6 +211,7 @@ constinit PyGetSetDef getset[] = {
     {"is_leaf", get_is_leaf, nullptr, "whether no operator made it", name_of("is_leaf")},
     {"grad", get_grad, set_grad, "the accumulated gradient, or None", name_of("grad")},
     {"data", get_data, set_data, "the same memory without history", name_of("data")},
+    {"_cdata", get_address, nullptr, "where C++ has it: the same for two objects of one tensor", name_of("_cdata")},
     {"_version", get_version, nullptr, "how often it was changed in place", name_of("_version")},
     {"_base", get_base, nullptr, "the tensor it is a view of, or None", name_of("_base")},
     {"output_nr", get_output_nr, nullptr, nullptr, name_of("output_nr")},

@@ -26,6 +26,7 @@ namespace {
 struct State {
   uint32_t waiting_for = 0;
   bool needed = true;  // on a path to a requested input
+  bool runs = true;    // and not the end of it
   bool counted = false;
   std::vector<Tensor> buffer;
   std::vector<std::pair<uint32_t, size_t>> captures;  // (input number, position in the answer)
@@ -235,6 +236,12 @@ class Task {
           }
       }
     }
+    // Where nothing that is needed follows, the gradient is taken and the node stays as it is: it may run another time.
+    for (Node* n : order) {
+      State& s = state_[n];
+      s.runs =
+          s.needed && std::ranges::any_of(n->edges, [&](const Edge& e) { return e && state_[e.node.get()].needed; });
+    }
   }
 
   // Adds a gradient to what has arrived. The sum is made without the lock: it calls operators, and those may call
@@ -282,7 +289,7 @@ class Task {
       for (auto& [nr, at] : s.captures)
         if (in[nr].defined()) answers_[at] = answers_[at].defined() ? add(answers_[at], in[nr]) : in[nr];
       bool is_leaf_node = node.edges.empty();
-      if (!is_leaf_node || options_.accumulate) out = apply(node, std::move(in));
+      if (is_leaf_node ? options_.accumulate : s.runs) out = apply(node, std::move(in));
     }
     out.resize(node.edges.size());
     for (size_t i = 0; i < node.edges.size(); ++i) {

@@ -14,6 +14,7 @@ Device parse_device(std::string_view text) {
   Device d;
   int type = find_device_type(name);
   if (type < 0 && find_more_devices && find_more_devices(name)) type = find_device_type(name);
+  if (type < 0 && name_absent_device(name)) type = find_device_type(name);
   if (type < 0) {
     std::string known;
     for (int i = 0; device_type_name(i) != "?"; ++i) known += str(i ? ", " : "", device_type_name(i));

@@ -16,6 +16,8 @@ class Absent final : public DeviceRecord {  // a type that is known by name and 
   constexpr explicit Absent(std::string_view name, int number) : DeviceRecord(name) { type = number; }
 };
 constinit Absent cuda("cuda", Device::CUDA), meta("meta", Device::Meta);
+// Known as well, and given a number when a program first names them: torch.device("mps") is compared with others.
+constinit Absent on_demand[] = {Absent("mps", 0), Absent("mtia", 0), Absent("xpu", 0)};
 
 class Cpu final : public DeviceRecord {
  public:
@@ -91,12 +93,25 @@ void add_device_type(DeviceRecord& record) {
   FC_CHECK(!record.name.empty() &&
                record.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == record.name.npos,
            "backend name '", record.name, "' must be lower-case letters, digits and '_'");
-  for (int i = 0; i < table.count; ++i)
-    FC_CHECK(device_record(i).name != record.name, "the device type '", record.name, "' exists already");
+  for (int i = 0; i < table.count; ++i) {
+    if (device_record(i).name != record.name) continue;
+    const auto absent = std::ranges::find(on_demand, &device_record(i), [](const Absent& a) { return &a; });
+    FC_CHECK(absent != std::end(on_demand), "the device type '", record.name, "' exists already");
+    record.type = i;  // it was only named until now
+    __atomic_store_n(&device_table[i], &record, __ATOMIC_RELEASE);
+    return;
+  }
   FC_CHECK(table.count < kMaxDeviceTypes, "too many device types: at most ", kMaxDeviceTypes);
   record.type = table.count;
   __atomic_store_n(&device_table[table.count], &record, __ATOMIC_RELEASE);
   __atomic_store_n(&table.count, table.count + 1, __ATOMIC_RELEASE);
+}
+
+bool name_absent_device(std::string_view name) {
+  const auto absent = std::ranges::find(on_demand, name, [](const Absent& a) { return a.name; });
+  if (absent == std::end(on_demand)) return false;
+  if (find_device_type(name) < 0) add_device_type(*absent);
+  return true;
 }
 
 std::vector<DeviceRecord*> device_records() {

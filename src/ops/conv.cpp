@@ -180,6 +180,18 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
     .composite = kernel<&conv_transpose<n>>(), .autocast = Autocast::Lower                                           \
   }
 
+// What convolution is to tracers and counters of operations; the switches are cuDNN's and MKL's.
+Tensor convolution_with_switches(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                                 IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding,
+                                 int64_t groups, bool, bool, bool, bool) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+Tensor convolution_deprecated(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                              IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding,
+                              int64_t groups, bool, bool, bool) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
 // Sequences as [time, batch, channel], weights as [time, in, out].
 Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
   FC_CHECK(self.dim() == 3, "conv_tbc: Input must have 3 dims: time, batch, in_channel");
@@ -214,6 +226,10 @@ int64_t backward_flops(const Arg* args) {  // of input and weight, as far as the
   return flop_product({asked[0] + asked[1], flops_at(args[swept].tensor().sizes(), args[2].tensor())});
 }
 
+#define SWITCHED(name, last)                                                                                        \
+  name "(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, " \
+       "int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled" last ") -> Tensor"
+
 constexpr OpDef defs[] = {
     {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
                "bool transposed, int[] "
@@ -234,6 +250,8 @@ constexpr OpDef defs[] = {
      .grad = backward_grad,
      .hidden = true,
      .flops = backward_flops},
+    {.schema = SWITCHED("_convolution", ", bool allow_tf32"), .composite = kernel<&convolution_with_switches>()},
+    {.schema = SWITCHED("_convolution.deprecated", ""), .composite = kernel<&convolution_deprecated>()},
     CONV(1, "[1]", "[0]", "sequences"),
     CONV(2, "[1, 1]", "[0, 0]", "images"),
     CONV(3, "[1, 1, 1]", "[0, 0, 0]", "volumes"),

@@ -26,6 +26,17 @@ bool is_pinned(const Tensor& host, Device device) {
   return host.device().is_cpu() && host.impl().storage()->block().context == &device_record(int{device.type});
 }
 
+// A copy in memory that a device reaches fast: the one that is named, or the first besides the CPU that computes.
+Tensor pin_memory(const Tensor& self, std::optional<Device> device) {
+  FC_CHECK(self.device().is_cpu(), "cannot pin a tensor on ", self.device(), ": only dense CPU tensors can be pinned");
+  if (!device)
+    for (const DeviceRecord* r : device_records())
+      if (!device && r->count > 0 && r->name != "cpu" && r->name != "null")
+        device = Device{static_cast<int8_t>(find_device_type(r->name)), 0};
+  FC_CHECK(device, "Cannot access accelerator device when none is available.");
+  return copy_(empty_pinned(self.sizes(), self.dtype(), *device), self);
+}
+
 // Between devices only dense blocks of the same type travel; anything else is made so on its own device first.
 void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
   bool same_layout = dst.dtype() == src.dtype() && dst.impl().is_dense() && src.impl().is_dense() &&
@@ -282,6 +293,10 @@ constexpr OpDef defs[] = {
      .all = kernel<&zero_kernel>(),
      .grad = [](Grad& g) { g.set(0, zeros_like(g.out())); },
      .writes = Writes::OneValue},
+    {.schema = "_pin_memory(Tensor self, Device? device=None) -> Tensor",
+     .all = kernel<&pin_memory>(),
+     .differentiable = false,
+     .hidden = true},
     {.schema = "_local_scalar_dense(Tensor self) -> Scalar",
      .all = kernel<&item_kernel>(),
      .differentiable = false,

@@ -12,6 +12,20 @@ using OptDevice = std::optional<Device>;
 using OptBool = std::optional<bool>;
 using OptFormat = std::optional<MemoryFormat>;
 
+// --- rows as numbers, and as where each begins
+Tensor coo_to_csr(const Tensor& rows, int64_t size, bool out_int32) {
+  FC_CHECK(is_integral(rows.dtype(), false), "_convert_indices_from_coo_to_csr: expected rows as integers, got ",
+           rows.dtype());
+  return to_dtype(call<"aten::_sparse_compress", Tensor>(int64(rows), size), out_int32 ? DType::Int32 : DType::Int64);
+}
+Tensor csr_to_coo(const Tensor& crow, const Tensor& col, bool out_int32, bool transpose) {
+  FC_CHECK(crow.dim() == 1 && col.dim() == 1, "_convert_indices_from_csr_to_coo: expected two vectors, got ",
+           crow.sizes(), " and ", col.sizes());
+  const Tensor row = call<"aten::_sparse_decompress", Tensor>(int64(crow), col.size(0)), column = int64(col);
+  const Tensor both[] = {transpose ? column : row, transpose ? row : column};
+  return to_dtype(stack(both), out_int32 ? DType::Int32 : DType::Int64);
+}
+
 // --- making
 
 void must_be_strided(const char* op, std::initializer_list<const Tensor*> tensors) {
@@ -413,6 +427,11 @@ constexpr OpDef defs[] = {
     {.schema = "to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor",
      .doc = "The tensor in compressed sparse columns.",
      .composite = kernel<&to_compressed<Layout::SparseCsc>>()},
+    {.schema = "_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) -> Tensor",
+     .composite = kernel<&coo_to_csr>()},
+    {.schema = "_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, bool out_int32=False, "
+               "bool transpose=False) -> Tensor",
+     .composite = kernel<&csr_to_coo>()},
     {.schema = "_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor",
      .all = kernel<&dense_to_coo>(),
      .grad = [](Grad& g) { g.set(0, to_dense_kernel(g.out(), {}, {})); },

@@ -32,7 +32,7 @@ def differences(mine, theirs, tolerance):
 @pytest.mark.parametrize("name", sorted(cases.CASES))
 def test_program(name):
     pytest.importorskip(name.partition("_")[0])
-    assert torch.__name__ == "facula"
+    assert "facula" in torch.__version__
     if name not in GOLDEN["cases"]:
         pytest.fail("not recorded")
     assert not differences(cases.results(torch, name), GOLDEN["cases"][name], 1e-4)

@@ -28,4 +28,4 @@ def graph_break(msg=""):
     """Ends what is compiled as one piece; nothing is."""
 
 
-__getattr__ = _missing.missing(__name__, ("_trace_wrapped_higher_order_op", "utils"))
+__getattr__ = _missing.missing(__name__, ("_trace_wrapped_higher_order_op", "eval_frame", "utils"), {"OptimizedModule": "facula._dynamo.eval_frame"})

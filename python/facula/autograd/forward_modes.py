@@ -9,8 +9,8 @@ from facula import _C
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect alone costs a third of `import facula`
 
 
-class _Mode(_C._StateMode):
-    """A context that sets the grad modes; as a decorator it covers functions and every step of generators."""
+class _Decorating:
+    """A context that decorates, too: it then covers functions and every step of generators."""
 
     def clone(self):
         return type(self)()
@@ -51,6 +51,10 @@ class _Mode(_C._StateMode):
                     step = functools.partial(generator.throw, error)
 
         return wrapper
+
+
+class _Mode(_C._StateMode, _Decorating):
+    """A context that sets the grad modes."""
 
 
 class no_grad(_Mode):

@@ -57,6 +57,13 @@ class Distribution:
                 raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
                                  f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}")  # fmt: skip
 
+    def _get_checked_instance(self, cls, _instance=None):
+        """For an expand() that is written for cls: the object to fill, unless a subclass with an __init__ of its own would be left half made."""
+        if _instance is None and type(self).__init__ != cls.__init__:
+            name = type(self).__name__
+            raise NotImplementedError(f"Subclass {name} of {cls.__name__} that defines a custom __init__ method must also define a custom .expand() method.")
+        return type(self).__new__(type(self)) if _instance is None else _instance
+
     def expand(self, batch_shape, _instance=None):
         """The same distribution for a larger batch; parameters are expanded, not copied. _instance: fill this object instead."""
         new = type(self).__new__(type(self)) if _instance is None else _instance

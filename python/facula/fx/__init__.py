@@ -18,4 +18,4 @@ from facula import _missing
 
 __all__ = ["symbolic_trace", "Tracer", "wrap", "Graph", "GraphModule", "Interpreter", "Transformer", "Node", "Proxy", "replace_pattern", "has_side_effect", "map_arg"]
 
-__getattr__ = _missing.missing(__name__, ("passes",))
+__getattr__ = _missing.missing(__name__, ("experimental", "passes"))

@@ -54,6 +54,19 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> 
     return tensor.uniform_(a, b, generator=generator)
 
 
+def _unseen(name):
+    """A method of tensors that fills them, outside of the graph."""
+
+    def fill(tensor, *args, generator=None):
+        with no_grad():
+            return getattr(tensor, name)(*args, generator=generator) if generator is not None else getattr(tensor, name)(*args)
+
+    return fill
+
+
+_no_grad_uniform_, _no_grad_normal_, _no_grad_fill_, _no_grad_zero_ = map(_unseen, ("uniform_", "normal_", "fill_", "zero_"))
+
+
 @_overridable
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """From a normal distribution."""

@@ -13,7 +13,7 @@ __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "Uninitia
 _empty = _C._functions["empty"]
 
 
-class _Marked(type(Tensor)):
+class _ParameterMeta(type(Tensor)):
     """Tensors of other classes are instances, too, if they bear the class's mark."""
 
     def __instancecheck__(cls, instance):
@@ -23,7 +23,7 @@ class _Marked(type(Tensor)):
         return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
 
 
-class Parameter(Tensor, metaclass=_Marked):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that becomes a module's parameter when it is assigned to an attribute; it requires gradients."""
 
     _mark = "_is_param"
@@ -129,7 +129,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return memo[id(self)]
 
 
-class Buffer(Tensor, metaclass=_Marked):
+class Buffer(Tensor, metaclass=_ParameterMeta):
     """Marks a tensor, so that a module to which it is assigned keeps it as a buffer: part of its state, not trained."""
 
     _mark = "_is_buffer"

@@ -2,17 +2,19 @@
 """From samples to a batch: tensors are stacked, numbers become tensors, containers keep their shape."""
 
 import copy
+import re
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
 import facula as torch
 from facula import _C
 
-_REFUSED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # the types of arrays that hold texts and objects
+default_collate_err_msg_format = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
 def _is_text_array(array):
-    return array.dtype.kind in "SUO"
+    return np_str_obj_array_pattern.search(array.dtype.str) is not None
 
 
 def _rebuilt(old, keys, values, plain):
@@ -74,14 +76,14 @@ def collate(batch, *, collate_fn_map=None):
         if named:
             return kind(*parts)
         return parts if isinstance(first, tuple) else _rebuilt(first, range(len(parts)), parts, _as_list)
-    raise TypeError(_REFUSED.format(kind))
+    raise TypeError(default_collate_err_msg_format.format(kind))
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     from facula.utils.data._utils.worker import get_worker_info
 
     first = batch[0]
-    alike = all(t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad for t in batch)
+    alike = all(type(t) is torch.Tensor and t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad for t in batch)
     if get_worker_info() is None or not alike or first.device.type != "cpu":
         return torch.stack(batch, 0)
     numel = len(batch) * first.numel()  # straight into memory that the main process sees
@@ -95,7 +97,7 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     if _is_text_array(batch[0]):
-        raise TypeError(_REFUSED.format(batch[0].dtype))
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     return collate([torch.as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
 
 

@@ -122,7 +122,7 @@ def receive(connection):
             os.close(fd)
 
 
-def numpy_seed(base_seed, worker_id):
+def _generate_state(base_seed, worker_id):
     """Words for numpy.random.seed that no other worker and no other generator gets: NumPy's SeedSequence, whose algorithm
     (O'Neill's seed_seq alternative) is written out here because PyTorch's workers use it whether or not NumPy has it."""
     mask, shift = 0xFFFFFFFF, 16
@@ -221,7 +221,7 @@ def run(dataset, make_fetcher, tasks, results, base_seed, init_fn, worker_id, nu
         seed = base_seed + worker_id
         random.seed(seed)
         torch.manual_seed(seed)
-        _seed_numpy(numpy_seed(base_seed, worker_id))
+        _seed_numpy(_generate_state(base_seed, worker_id))
         _worker_info = WorkerInfo(worker_id, num_workers, seed, dataset)
         where = f"in DataLoader worker process {worker_id}"
         error = fetch = None
