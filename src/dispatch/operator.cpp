@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "dispatch/family_table.h"
+#include "dispatch/warn_once.h"
 
 namespace fc {
 namespace {
@@ -380,5 +381,6 @@ void warn(const std::string& message) {
   if (warning_hook) warning_hook(message);
   else std::fprintf(stderr, "facula: warning: %s\n", message.c_str());
 }
+std::atomic<bool> warn_always = false;  // of warn_once.h
 
 }  // namespace fc
