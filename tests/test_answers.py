@@ -313,6 +313,7 @@ ONCE = {  # in a process, unless set_warn_always asks for all
     "lu_solve": (lambda t: t.lu_solve(t.eye(2), t.eye(2), t.tensor([1, 2], dtype=t.int32)), "torch.lu_solve is deprecated in favor of torch.linalg.lu_solve"),
     "triangular_solve": (lambda t: t.triangular_solve(t.eye(2), t.eye(2)), "torch.triangular_solve is deprecated in favor of"),
     "an old form": (lambda t: t.ones(2).add_(2, t.ones(2)), "This overload of add_ is deprecated"),
+    "index_reduce": (lambda t: t.zeros(3).index_reduce(0, t.tensor([0]), t.ones(1), "mean"), "index_reduce\\(\\) is in beta"),
     "chain_matmul": (lambda t: t.chain_matmul(t.ones(2, 2), t.ones(2, 2)), "Use torch.linalg.multi_dot instead"),
 }
 
@@ -392,3 +393,33 @@ def test_old_forms_that_fit_nothing(torch):
     for call in (lambda: x.add(x, x, x), lambda: x.addcmul(1, x, x, x), lambda: x.mul(2, x), lambda: x.add(2, x, alpha=3), lambda: x.addmm(1, 2, x)):
         with pytest.raises(TypeError):
             call()
+
+
+NOT_NESTED = {  # a layer of an encoder: why PyTorch has no nested tensors there, and says so
+    "batch_first": (lambda nn: nn.TransformerEncoderLayer(4, 2), "self_attn.batch_first was not True"),
+    "norm_first": (lambda nn: nn.TransformerEncoderLayer(4, 2, batch_first=True, norm_first=True), "norm_first was True"),
+    "heads": (lambda nn: nn.TransformerEncoderLayer(3, 1, batch_first=True), "num_heads is odd"),
+    "activation": (lambda nn: nn.TransformerEncoderLayer(4, 2, batch_first=True, activation=nn.functional.silu), "activation_relu_or_gelu was not True"),
+    "bias": (lambda nn: nn.TransformerEncoderLayer(4, 2, batch_first=True, bias=False), "was passed bias=False"),
+    "another layer": (lambda nn: nn.Linear(4, 4), "was not TransformerEncoderLayer"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_NESTED)
+def test_encoder_says_why_it_is_not_nested(torch, name):
+    make, words = NOT_NESTED[name]
+    with pytest.warns(UserWarning, match=f"enable_nested_tensor is True, but self.use_nested_tensor is False because .*{words}"):
+        assert torch.nn.TransformerEncoder(make(torch.nn), 1).use_nested_tensor is False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.nn.TransformerEncoder(make(torch.nn), 1, enable_nested_tensor=False)
+        for activation in ("relu", "gelu", torch.nn.ReLU(), torch.nn.GELU()):
+            torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(4, 2, batch_first=True, activation=activation), 1)
+
+
+def test_deterministic_algorithms_are_asked_for_by_bool(torch):
+    before = torch.are_deterministic_algorithms_enabled()
+    for call in (lambda: torch.use_deterministic_algorithms("a"), lambda: torch.use_deterministic_algorithms(1), lambda: torch.use_deterministic_algorithms(True, warn_only=None)):
+        with pytest.raises(TypeError, match="must be bool"):
+            call()
+    assert torch.are_deterministic_algorithms_enabled() is before

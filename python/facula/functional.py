@@ -404,8 +404,11 @@ def _warn_once(text, stacklevel=3):
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """The same bits for any number of threads: our own kernels always do so, libraries only in this mode."""
-    _C._set_deterministic_algorithms(bool(mode))
-    _settings["warn_only"] = bool(mode) and bool(warn_only)
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}")
+    _C._set_deterministic_algorithms(mode)
+    _settings["warn_only"] = mode and warn_only
 
 
 def is_deterministic_algorithms_warn_only_enabled():
