@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls from before numbers were given by name, which programs still make: x.add_(-lr, grad) is x.add_(grad, alpha=-lr).
+// Calls from before numbers were given by name, which programs still make: x.add_(-lr, grad) is
+// x.add_(grad, alpha=-lr).
 #include <string>
 #include <utility>
 
@@ -18,12 +19,9 @@ struct Row {
 };
 constexpr std::string_view kProducts = " addmm addmv addr addbmm baddbmm ";
 constexpr Row rows[] = {
-    {" add sub ", true, true, "TNT", {"alpha", nullptr}},
-    {" addcmul addcdiv ", true, true, "TNTT", {"value", nullptr}},
-    {kProducts, false, true, "NTNTT", {"beta", "alpha"}},
-    {kProducts, false, true, "NTTT", {"beta", nullptr}},
-    {kProducts, true, false, "TNNTT", {"beta", "alpha"}},
-    {kProducts, true, false, "TNTT", {"beta", nullptr}},
+    {" add sub ", true, true, "TNT", {"alpha", nullptr}}, {" addcmul addcdiv ", true, true, "TNTT", {"value", nullptr}},
+    {kProducts, false, true, "NTNTT", {"beta", "alpha"}}, {kProducts, false, true, "NTTT", {"beta", nullptr}},
+    {kProducts, true, false, "TNNTT", {"beta", "alpha"}}, {kProducts, true, false, "TNTT", {"beta", nullptr}},
 };
 
 bool has_name(const Row& r, std::string_view name) {
@@ -77,8 +75,8 @@ void OldForm::warn_once(const Callable& f, const OverloadInfo& now) const {
   std::string old, form;
   for (size_t i = 0, tensor = 0, number = 0; i < places.size(); ++i) {
     const bool is_tensor = places[i] == 'T';
-    PyObject* name = is_tensor ? now.parameters[tensor++].name
-                               : PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(number++));
+    PyObject* name =
+        is_tensor ? now.parameters[tensor++].name : PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(number++));
     if (i > 0 || !f.method) old += str(old.empty() ? "" : ", ", is_tensor ? "Tensor " : "Number ", utf8(name));
   }
   for (const Form& known : forms(f))
