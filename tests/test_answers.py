@@ -3,6 +3,7 @@
 for what has no answer. Run with `--module torch` to hold PyTorch to the same."""
 import warnings
 
+import numpy as np
 import pytest
 
 inf = float("inf")
@@ -288,6 +289,10 @@ WARNINGS = {
     "upsample": (lambda t: t.nn.functional.upsample(image(t), scale_factor=2), "`nn.functional.upsample` is deprecated"),
     "upsample_nearest": (lambda t: t.nn.functional.upsample_nearest(image(t), scale_factor=2), "`nn.functional.upsample_nearest` is deprecated"),
     "upsample_bilinear": (lambda t: t.nn.functional.upsample_bilinear(image(t), scale_factor=2), "`nn.functional.upsample_bilinear` is deprecated"),
+    "range": (lambda t: t.range(0, 2), "torch.range is deprecated"),
+    "new_tensor": (lambda t: t.ones(2).new_tensor(t.ones(2)), "rather than tensor.new_tensor"),
+    "uint8 index": (lambda t: t.ones(2)[t.tensor([1, 0], dtype=t.uint8)], "indexing with dtype torch.uint8 is now deprecated"),
+    "list for a tuple": (lambda t: t.ones(2, 2)[[[0], [1]]], "Using a non-tuple sequence for multidimensional indexing is deprecated"),
     "detect_anomaly": (lambda t: t.autograd.detect_anomaly(), "Anomaly Detection has been enabled"),
 }
 ONCE = {  # in a process, unless set_warn_always asks for all
@@ -295,6 +300,22 @@ ONCE = {  # in a process, unless set_warn_always asks for all
     "set_default_tensor_type": (lambda t: t.set_default_tensor_type(t.FloatTensor), "please use torch.set_default_dtype"),
     "stft": (lambda t: t.stft(t.ones(8), 4, return_complex=True), "A window was not provided. A rectangular window will be applied, which"),
     "istft": (lambda t: t.istft(t.ones(3, 4, dtype=t.complex64), 4), "Please provide the same window used by stft"),
+    "float": (lambda t: float(t.ones(1, requires_grad=True)), "Converting a tensor with requires_grad=True to a scalar"),
+    "complex": (lambda t: complex(t.ones(1, requires_grad=True)), "Converting a tensor with requires_grad=True to a scalar"),
+    "x.T of a vector": (lambda t: t.ones(2).T, "The use of `x.T` on tensors of dimension other than 2"),
+    "x.T of a number": (lambda t: t.ones(()).T, "Tensor.T is deprecated on 0-D tensors"),
+    "meshgrid": (lambda t: t.meshgrid(t.ones(2), t.ones(2)), "required to pass the indexing argument"),
+    "where": (lambda t: t.where(t.ones(2, dtype=t.uint8), 1.0, 2.0), "where received a uint8 condition tensor"),
+    "to a real type": (lambda t: t.ones(2, dtype=t.complex64).float(), "Casting complex values to real discards the imaginary part"),
+    "copy_ of complex numbers": (lambda t: t.ones(2).copy_(t.ones(2, dtype=t.complex64)), "Casting complex values to real discards the imaginary part"),
+    "a list of arrays": (lambda t: t.tensor([np.ones(2), np.ones(2)]), "Creating a tensor from a list of numpy.ndarrays is extremely slow"),
+    "storage": (lambda t: t.ones(2).storage(), "TypedStorage is deprecated"),
+    "cross": (lambda t: t.cross(t.ones(2, 3), t.ones(2, 3)), "Using torch.cross without specifying the dim arg is deprecated"),
+    "lu": (lambda t: t.lu(t.eye(2)), "torch.lu is deprecated in favor of torch.linalg.lu_factor"),
+    "lu_solve": (lambda t: t.lu_solve(t.eye(2), t.eye(2), t.tensor([1, 2], dtype=t.int32)), "torch.lu_solve is deprecated in favor of torch.linalg.lu_solve"),
+    "triangular_solve": (lambda t: t.triangular_solve(t.eye(2), t.eye(2)), "torch.triangular_solve is deprecated in favor of"),
+    "an old form": (lambda t: t.ones(2).add_(2, t.ones(2)), "This overload of add_ is deprecated"),
+    "index_reduce": (lambda t: t.zeros(3).index_reduce(0, t.tensor([0]), t.ones(1), "mean"), "index_reduce\\(\\) is in beta"),
     "chain_matmul": (lambda t: t.chain_matmul(t.ones(2, 2), t.ones(2, 2)), "Use torch.linalg.multi_dot instead"),
 }
 
@@ -321,3 +342,86 @@ def test_other_reductions_of_kl_div_are_quiet(torch, reduction):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert torch.nn.functional.kl_div(torch.tensor(0.0), torch.tensor(1.0), reduction=reduction).item() == 0
+
+
+def test_quiet_conversions(torch):
+    x = torch.ones(1, requires_grad=True)
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert int(x) == x.item() == float(x.detach()) == 1 and x.tolist() == [1.0]
+            with torch.no_grad():
+                assert float(x) == 1
+            assert torch.ones(2, 3).T.shape == (3, 2) and torch.ones(2, dtype=torch.complex64).to(torch.complex128).real.sum() == 2
+    finally:
+        torch.set_warn_always(False)
+
+
+# Calls from before numbers were given by name: what they are now.
+OLD_FORMS = {
+    "add": (lambda x, y, m: x.add(3, y), lambda x, y, m: x.add(y, alpha=3)),
+    "torch.add": (lambda x, y, m: m.add(x, 3, y), lambda x, y, m: m.add(x, y, alpha=3)),
+    "torch.add, other by name": (lambda x, y, m: m.add(x, 3, other=y), lambda x, y, m: m.add(x, y, alpha=3)),
+    "add_ of a tensor's number": (lambda x, y, m: x.clone().add_(m.tensor(-0.5), y), lambda x, y, m: x.add(y, alpha=-0.5)),
+    "sub_ of NumPy's number": (lambda x, y, m: x.clone().sub_(np.float32(2), y), lambda x, y, m: x.sub(y, alpha=2)),
+    "sub into": (lambda x, y, m: m.sub(x, 2, y, out=m.empty(2, 2)), lambda x, y, m: x.sub(y, alpha=2)),
+    "addcmul": (lambda x, y, m: x.addcmul(2, y, y), lambda x, y, m: x.addcmul(y, y, value=2)),
+    "addcdiv_": (lambda x, y, m: x.clone().addcdiv_(-0.1, y, y + 1), lambda x, y, m: x.addcdiv(y, y + 1, value=-0.1)),
+    "torch.addcmul, by name": (lambda x, y, m: m.addcmul(x, 2, tensor1=y, tensor2=x), lambda x, y, m: x.addcmul(y, x, value=2)),
+    "addmm": (lambda x, y, m: x.addmm(0.5, 2, x, y), lambda x, y, m: x.addmm(x, y, beta=0.5, alpha=2)),
+    "addmm_, beta": (lambda x, y, m: x.clone().addmm_(0.5, y, y), lambda x, y, m: x.addmm(y, y, beta=0.5)),
+    "torch.addmm": (lambda x, y, m: m.addmm(0.5, x, 2, x, y), lambda x, y, m: x.addmm(x, y, beta=0.5, alpha=2)),
+    "torch.addmm, beta": (lambda x, y, m: m.addmm(0.5, x, x, y), lambda x, y, m: x.addmm(x, y, beta=0.5)),
+    "addmv": (lambda x, y, m: x[0].addmv(0.5, 2, x, y[0]), lambda x, y, m: x[0].addmv(x, y[0], beta=0.5, alpha=2)),
+    "addr": (lambda x, y, m: x.addr(0.5, 2, x[0], y[0]), lambda x, y, m: x.addr(x[0], y[0], beta=0.5, alpha=2)),
+    "torch.addbmm": (lambda x, y, m: m.addbmm(0.5, x, 2, x[None], y[None]), lambda x, y, m: x.addbmm(x[None], y[None], beta=0.5, alpha=2)),
+    "baddbmm": (lambda x, y, m: x[None].baddbmm(0.5, x[None], y[None]), lambda x, y, m: x[None].baddbmm(x[None], y[None], beta=0.5)),
+}
+
+
+@pytest.mark.parametrize("name", OLD_FORMS)
+@pytest.mark.filterwarnings("ignore:This overload")
+def test_old_form(torch, name):
+    old, now = OLD_FORMS[name]
+    x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
+    with torch.set_grad_enabled("into" not in name):
+        assert torch.equal(old(x, y, torch), now(x, y, torch))
+
+
+@pytest.mark.filterwarnings("ignore:This overload")
+def test_old_forms_that_fit_nothing(torch):
+    x = torch.ones(2, 2)
+    for call in (lambda: x.add(x, x, x), lambda: x.addcmul(1, x, x, x), lambda: x.mul(2, x), lambda: x.add(2, x, alpha=3), lambda: x.addmm(1, 2, x)):
+        with pytest.raises(TypeError):
+            call()
+
+
+NOT_NESTED = {  # a layer of an encoder: why PyTorch has no nested tensors there, and says so
+    "batch_first": (lambda nn: nn.TransformerEncoderLayer(4, 2), "self_attn.batch_first was not True"),
+    "norm_first": (lambda nn: nn.TransformerEncoderLayer(4, 2, batch_first=True, norm_first=True), "norm_first was True"),
+    "heads": (lambda nn: nn.TransformerEncoderLayer(3, 1, batch_first=True), "num_heads is odd"),
+    "activation": (lambda nn: nn.TransformerEncoderLayer(4, 2, batch_first=True, activation=nn.functional.silu), "activation_relu_or_gelu was not True"),
+    "bias": (lambda nn: nn.TransformerEncoderLayer(4, 2, batch_first=True, bias=False), "was passed bias=False"),
+    "another layer": (lambda nn: nn.Linear(4, 4), "was not TransformerEncoderLayer"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_NESTED)
+def test_encoder_says_why_it_is_not_nested(torch, name):
+    make, words = NOT_NESTED[name]
+    with pytest.warns(UserWarning, match=f"enable_nested_tensor is True, but self.use_nested_tensor is False because .*{words}"):
+        assert torch.nn.TransformerEncoder(make(torch.nn), 1).use_nested_tensor is False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.nn.TransformerEncoder(make(torch.nn), 1, enable_nested_tensor=False)
+        for activation in ("relu", "gelu", torch.nn.ReLU(), torch.nn.GELU()):
+            torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(4, 2, batch_first=True, activation=activation), 1)
+
+
+def test_deterministic_algorithms_are_asked_for_by_bool(torch):
+    before = torch.are_deterministic_algorithms_enabled()
+    for call in (lambda: torch.use_deterministic_algorithms("a"), lambda: torch.use_deterministic_algorithms(1), lambda: torch.use_deterministic_algorithms(True, warn_only=None)):
+        with pytest.raises(TypeError, match="must be bool"):
+            call()
+    assert torch.are_deterministic_algorithms_enabled() is before

@@ -66,3 +66,14 @@ def test_flops_of_formulas(torch):
     with FlopCounterMode(display=False) as outer, FlopCounterMode(display=False) as inner:
         torch.mm(torch.ones(2, 3), torch.ones(3, 4), out=torch.empty(2, 4))
     assert outer.get_total_flops() == inner.get_total_flops() == 48
+
+
+def test_timers_of_nothing(torch):
+    from facula.utils.benchmark import Timer
+
+    with pytest.raises(ValueError, match="Invalid language `fortran`"):
+        Timer("1", language="fortran")
+    with pytest.raises(NotImplementedError, match="Python only"):
+        Timer("1", language="c++")
+    with pytest.raises(ValueError, match="at least one run"):
+        Timer("1").timeit(-1)

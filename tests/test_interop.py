@@ -86,3 +86,60 @@ def test_numbers_of_numpy_are_copied(torch, make, number):
     assert x.shape == () and x.item() == number.item()
     x.zero_()
     assert x.item() == 0 and number.item() != 0
+
+
+TYPES_OF_LISTS = {
+    "arrays": (lambda t: [np.ones(2), np.ones(2)], "float64"),
+    "arrays of another type": (lambda t: [np.arange(2, dtype="int16")], "int16"),
+    "arrays of two types": (lambda t: (np.ones(2, "float32"), np.ones(2, "int32")), "float32"),
+    "arrays, deeper": (lambda t: [[np.ones(1)], [np.ones(1)]], "float64"),
+    "NumPy's number first": (lambda t: [np.float64(2), 1], "float64"),
+    "NumPy's number last": (lambda t: [1, np.float32(2)], "float32"),
+    "half": (lambda t: [np.float16(2)], "float16"),
+    "half beside a number": (lambda t: [np.float16(2), 1.5], "float32"),
+    "small integers": (lambda t: [np.int8(2), np.uint8(3)], "int16"),
+    "truth": (lambda t: [True, np.bool_(False)], "bool"),
+    "complex": (lambda t: [np.complex128(1j), 1.0], "complex128"),
+    "double beside a number": (lambda t: [t.tensor(1.0, dtype=t.float64), 2.0], "float64"),
+    "a small tensor beside a number": (lambda t: [t.tensor(1, dtype=t.int8), 2], "int64"),
+    "a small tensor": (lambda t: [t.tensor(1, dtype=t.int8), True], "int8"),
+}
+
+
+@pytest.mark.parametrize("name", TYPES_OF_LISTS)
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list of numpy")
+def test_type_of_a_list(torch, name):
+    make, dtype = TYPES_OF_LISTS[name]
+    for x in (torch.tensor(make(torch)), torch.as_tensor(make(torch))):
+        assert x.dtype is getattr(torch, dtype)
+        np.testing.assert_array_equal(x.numpy(), np.asarray([np.asarray(v) for v in make(torch)]))
+
+
+def test_lists_that_are_no_numbers(torch):
+    for data in (["a"], [["a"]]):
+        with pytest.raises(ValueError, match="too many dimensions 'str'"):
+            torch.tensor(data)
+    for data in ("a", [1, "a"], [[1], ["a"]]):
+        with pytest.raises(TypeError, match="invalid data type 'str'"):
+            torch.tensor(data)
+    with pytest.raises(TypeError, match="must be real number, not complex"):
+        torch.tensor([1j], dtype=torch.float32)
+    with pytest.raises(TypeError, match="invalid data type 'str'"):
+        torch.ones(2)["a"]
+
+
+@pytest.mark.filterwarnings("ignore:__array_wrap__")
+def test_arrays_beside_tensors(torch):
+    x, array = torch.tensor([1.0, 2.0]), np.array([1.0, 3.0])
+    for equal in (x == array, array == x):
+        assert equal.tolist() == [True, False] and equal.dtype is torch.bool
+    assert (x != array) is True  # PyTorch compares for equality only
+    assert (x == np.array([1, 2])).all() and (torch.tensor([[1], [2]]) == np.array([1, 2])).shape == (2, 2)
+    with pytest.raises(RuntimeError, match="The size of tensor a"):
+        x == np.ones(3)
+    assert (x == np.array(["a", "b"])) is False
+    quotient = array / x
+    assert isinstance(quotient, torch.Tensor) and quotient.tolist() == [1.0, 1.5] and quotient.dtype is torch.float64
+    for mixed in (lambda: array * x, lambda: array - x, lambda: array @ x, lambda: x < array):
+        with pytest.raises(TypeError):
+            mixed()

@@ -396,3 +396,17 @@ def test_results_of_a_custom_op_are_its_own(torch, space):
     op.register_kernel("cpu", lambda x: [x, x.clone()])
     with pytest.raises(RuntimeError, match="may not alias"):
         op(torch.ones(3))
+
+
+def test_impl_with_a_library(torch, space):
+    library = torch.library.Library(space, "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+
+    @torch.library.impl(library, "twice", "CompositeExplicitAutograd")
+    def twice(x):
+        return x * 2
+
+    library.define("thrice(Tensor x) -> Tensor")
+    torch.library.impl(library, "thrice")(lambda x: x * 3)
+    operators = getattr(torch.ops, space)
+    assert operators.twice(torch.ones(2)).tolist() == twice(torch.ones(2)).tolist() == [2, 2] and operators.thrice(torch.ones(1)).item() == 3

@@ -295,8 +295,15 @@ def test_what_is_refused(torch, own, tmp_path):
         torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.XPU])
     with pytest.raises(AssertionError, match="active must be positive"):
         torch.profiler.schedule(wait=0, warmup=0, active=0)
-    with pytest.raises(RuntimeError, match="emit_nvtx"):
-        torch.autograd.profiler.emit_nvtx()
+    with pytest.raises(RuntimeError, match="emit_nvtx"), torch.autograd.profiler.emit_nvtx():
+        pass
+    with torch.autograd.profiler.emit_nvtx(enabled=False), torch.autograd.profiler.emit_itt(enabled=False):
+        pass
+    with pytest.raises(TypeError, match="Expected ProfilerActivity"):
+        torch.profiler.profile(activities=["cpu"])
+    with pytest.raises(AssertionError, match="No valid profiler activities found"):
+        torch.profiler.profile(activities=[])
+    assert p.events().total_average().key == "Total"
 
 
 PROGRAM = """

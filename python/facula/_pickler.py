@@ -82,6 +82,8 @@ def _global(obj, name=None):
         for part in name.split("."):
             parent, found = found, getattr(found, part)
     except (ImportError, AttributeError, KeyError) as error:
+        if "<locals>" in name:
+            raise AttributeError(f"Can't pickle local object '{name}'") from error
         raise PicklingError(f"Can't pickle {obj!r}: it's not found as {module}.{name}") from error
     if found is not obj:
         raise PicklingError(f"Can't pickle {obj!r}: it's not the same object as {module}.{name}")

@@ -127,6 +127,14 @@ class Tensor(_C.TensorBase):
 
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
         """A copy of data as a tensor, of this tensor's type and device unless others are given."""
+        if isinstance(data, Tensor):
+            import warnings
+
+            warnings.warn(
+                "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).",
+                stacklevel=2,
+            )
         out = data.detach() if isinstance(data, Tensor) else data
         out = _C._tensor(out, dtype or self.dtype, device or self.device, True)
         return out.requires_grad_() if requires_grad else out
@@ -209,6 +217,16 @@ class Tensor(_C.TensorBase):
     @property
     def T(self):
         """All dimensions in reverse order."""
+        from facula.functional import _warn_once
+
+        if self.dim() == 0:
+            _warn_once("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+        elif self.dim() != 2:
+            _warn_once(
+                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+                "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+                "reverse the dimensions of a tensor."
+            )
         return self.numpy_T()
 
     @property
@@ -263,7 +281,9 @@ class Tensor(_C.TensorBase):
 
     def storage(self):
         """The memory as a sequence of elements."""
-        from facula.storage import TypedStorage
+        from facula.storage import TypedStorage, _warn_of_types
+
+        _warn_of_types()
 
         self._storage_ptr()
         return TypedStorage(self)

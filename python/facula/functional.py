@@ -253,9 +253,11 @@ def split(tensor, split_size_or_sections, dim=0):
 
 
 @_front("meshgrid")
-def meshgrid(*tensors, indexing="ij"):
-    """Grids of coordinates, one tensor for each vector."""
-    return _C._functions["meshgrid"](_tensors(tensors), indexing=indexing)
+def meshgrid(*tensors, indexing=None):
+    """Grids of coordinates, one tensor for each vector; indexing is "ij" or "xy"."""
+    if indexing is None:
+        _warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
+    return _C._functions["meshgrid"](_tensors(tensors), indexing=indexing or "ij")
 
 
 @_front("einsum")
@@ -402,8 +404,11 @@ def _warn_once(text, stacklevel=3):
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """The same bits for any number of threads: our own kernels always do so, libraries only in this mode."""
-    _C._set_deterministic_algorithms(bool(mode))
-    _settings["warn_only"] = bool(mode) and bool(warn_only)
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}")
+    _C._set_deterministic_algorithms(mode)
+    _settings["warn_only"] = mode and warn_only
 
 
 def is_deterministic_algorithms_warn_only_enabled():
@@ -696,6 +701,11 @@ def _gradient(f, dim, spacing, edge_order):
 
 def lu(A, pivot=True, get_infos=False):
     """The LU factorisation and its pivots; linalg.lu_factor is its successor."""
+    _warn_once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
+        "PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+        "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)"
+    )
     factors, pivots, infos = _C._hidden["_lu_with_info"](A, pivot=pivot, check_errors=not get_infos)
     return (factors, pivots, infos) if get_infos else (factors, pivots)
 

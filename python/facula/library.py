@@ -68,7 +68,14 @@ def define(qualname, schema, *, lib=None, tags=()):
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """Register a kernel for device types; usable as a decorator."""
+    """Register a kernel for device types; usable as a decorator. impl(library, name, dispatch_key="") is its older form."""
+    if isinstance(qualname, Library):
+
+        def register_with_library(fn):
+            qualname.impl(types, fn, func or "")
+            return fn
+
+        return register_with_library
     _check_qualname(qualname)
 
     def register(fn):

@@ -25,6 +25,17 @@ def _pickled(storage):
     return _load_from_bytes, (buffer.getvalue(),)
 
 
+def _warn_of_types(stacklevel=4):
+    from facula.functional import _warn_once
+
+    _warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
+        "matter to you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
+        "tensor.storage()",
+        stacklevel,
+    )
+
+
 class _Elements:
     """What storages with and without an element type have in common: a list of numbers in memory."""
 
@@ -335,6 +346,7 @@ class _LegacyMeta(type):
         fits = not kwargs and len(args) <= 1 and not (args and isinstance(args[0], (_Elements, _C.TensorBase)))
         if not fits or (wrap_storage is not None and args):
             raise TypeError(f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n * (int size)\n * (Sequence data)\n")
+        _warn_of_types()
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance):

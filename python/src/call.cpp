@@ -546,6 +546,14 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObj
         return Py_NewRef(n > 0 ? args[0] : args[index_of_self(kwnames)]);
       }
     } while (again_with_numbers(s, utf8(f->name)));
+    OldForm old;
+    if (old.find(callable(f), args, n, kwnames)) {
+      for (const OverloadInfo& o : *f->overloads) {
+        if (!match(o, f->method, old.given.data(), old.positional, old.names.get(), s, nullptr)) continue;
+        old.warn_once(callable(f), o);
+        return run(f, o, s);
+      }
+    }
     no_overload(callable(f), args, n, kwnames);
   });
 }

@@ -9,6 +9,7 @@
 #include "backends/cpu/peak.h"
 #include "casters.h"
 #include "core/instruction_set.h"
+#include "dispatch/warn_once.h"
 
 namespace nb = nanobind;
 
@@ -19,6 +20,7 @@ void bind_config(nb::module_& m) {
   m.def("_parallel_info", &parallel_info);
   m.def("_cpu_capability", &cpu_capability);
   m.def("_set_flush_denormal", &set_flush_denormal);
+  m.def("_set_warn_always", [](bool on) { warn_always = on; });
   m.def("_set_preferred_blas", &cpu::set_preferred_blas);
   m.def("_preferred_blas", [] { return cpu::blas_choice().text; });
   m.def("_describe_blas", [](const std::string& file) { return cpu::Blas::load(file).describe(); });

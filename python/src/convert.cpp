@@ -6,6 +6,7 @@
 #include "core/mapped_range.h"
 #include "define/calls.h"
 #include "dispatch/operator.h"
+#include "dispatch/warn_once.h"
 #include "py.h"
 
 namespace fc::py {
@@ -48,10 +49,27 @@ DType buffer_dtype(const char* format) {
                    "int16, int8, uint64, uint32, uint16, uint8, and bool.");
 }
 
+// The type of what was seen: each number counts with its own, NumPy's scalars and tensors included.
 struct Category {
-  bool any = false, has_int = false, has_float = false, has_complex = false;
-  DType tensor = DType::Undefined;
+  DType type = DType::Undefined;
+  bool arrays = false;  // that were read item by item
+  void add(DType t) { type = type == DType::Undefined ? t : promote(type, t); }
 };
+
+// A NumPy scalar says its type as arrays do: it lends its memory. Python's own numbers lend none.
+std::optional<DType> lent_type(PyObject* o) {
+  Py_buffer view;
+  if (!PyObject_CheckBuffer(o)) return {};
+  if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return {};
+  }
+  struct Release {
+    Py_buffer* v;
+    ~Release() { PyBuffer_Release(v); }
+  } release{&view};
+  return buffer_dtype(view.format);
+}
 
 constexpr int kMaxDepth = 64;
 constexpr Py_ssize_t kMaxItems = Py_ssize_t{1} << 40;  // a range claims to have more, and would be walked to its end
@@ -64,41 +82,30 @@ bool is_sequence(PyObject* o) {
 void scan(PyObject* o, int depth, Dims& shape, Category& c) {
   if (is_tensor(o)) {
     FC_CHECK_AS(ValueError, tensor_of(o).numel() == 1, "only one element tensors can be converted to Python scalars");
-    c.any = true;
-    c.tensor = promote(c.tensor, tensor_of(o).dtype());
-    return;
+    return c.add(tensor_of(o).dtype());
   }
-  if (PyBool_Check(o)) {
-    c.any = true;
-    return;
-  }
-  if (PyLong_Check(o)) {
-    c.any = c.has_int = true;
-    return;
-  }
-  if (PyFloat_Check(o)) {
-    c.any = c.has_float = true;
-    return;
-  }
-  if (PyComplex_Check(o)) {
-    c.any = c.has_complex = true;
-    return;
-  }
+  if (PyBool_Check(o)) return c.add(DType::Bool);
+  if (PyLong_CheckExact(o)) return c.add(DType::Int64);
+  if (PyFloat_CheckExact(o)) return c.add(default_dtype());
+  if (PyComplex_CheckExact(o)) return c.add(complex_of(default_dtype()));
   if (is_number(o)) {
+    if (const std::optional<DType> lent = lent_type(o)) return c.add(*lent);
     Scalar s = to_scalar(o);
-    c.any = true;
-    (s.is_complex() ? c.has_complex : s.is_double() ? c.has_float : s.is_bool() ? c.any : c.has_int) = true;
-    return;
+    return c.add(s.is_complex()  ? complex_of(default_dtype())
+                 : s.is_double() ? default_dtype()
+                 : s.is_bool()   ? DType::Bool
+                                 : DType::Int64);
   }
   if (!is_sequence(o)) {
-    if (PyUnicode_Check(o)) {
-      if (depth > 0) raise<ValueError>("too many dimensions 'str'");
+    if (PyUnicode_Check(o)) {  // the shape is that of each first item, so there a text is a dimension too many
+      if (depth > 0 && c.type == DType::Undefined) raise<ValueError>("too many dimensions 'str'");
       raise<TypeError>("new(): invalid data type 'str'");
     }
     raise<Error>("Could not infer dtype of ", Py_TYPE(o)->tp_name);
   }
   FC_CHECK_AS(ValueError, depth < kMaxDepth, "too many dimensions: nested deeper than ", kMaxDepth);
   const bool plain = PyList_Check(o) || PyTuple_Check(o);  // a subclass may say something else
+  c.arrays |= !plain && PyObject_CheckBuffer(o) && PyObject_HasAttrString(o, "dtype");
   Py_ssize_t n = plain ? PySequence_Fast_GET_SIZE(o) : PySequence_Size(o);
   check(static_cast<int>(n < 0 ? -1 : 0));
   FC_CHECK(n <= kMaxItems, "not enough memory for a sequence of ", n, " items");
@@ -175,6 +182,7 @@ void store(PyObject* o, DType t, char* at) {
     std::memcpy(at, &v, item_size(t));  // little endian
     return;
   }
+  FC_CHECK_AS(TypeError, !s.is_complex() || !is_floating(t), "must be real number, not complex");
   // A number beyond the type's largest is rounded here, as in PyTorch; where a tensor is filled, it raises.
   Tensor one =
       is_reduced(t) && !s.is_complex() ? to_dtype(full({}, s, DType::Float64, Device{}), t) : full({}, s, t, Device{});
@@ -418,14 +426,12 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Dev
   Dims shape;
   Category c;
   scan(data, 0, shape, c);
-  DType t;
-  if (dtype) t = *dtype;
-  else if (c.has_complex) t = complex_of(default_dtype());
-  else if (c.has_float)
-    t = is_complex(c.tensor == DType::Undefined ? DType::Bool : c.tensor) ? c.tensor : default_dtype();
-  else if (c.tensor != DType::Undefined) t = c.has_int && c.tensor == DType::Bool ? DType::Int64 : c.tensor;
-  else if (c.has_int) t = DType::Int64;
-  else t = c.any ? DType::Bool : default_dtype();
+  static std::atomic<bool> said;
+  if (c.arrays)
+    warn_once(said,
+              "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list "
+              "to a single numpy.ndarray with numpy.array() before converting to a tensor.");
+  const DType t = dtype ? *dtype : c.type != DType::Undefined ? c.type : default_dtype();
   Tensor out = empty_tensor(shape, t, Device{});
   char* at = static_cast<char*>(out.data());
   if (out.numel() > 0) fill(data, shape, 0, t, at);

@@ -28,7 +28,13 @@ TensorIndex index_of(PyObject* o, const Tensor& self) {
   if (o == Py_Ellipsis) return TensorIndex::ellipsis();
   if (PyBool_Check(o)) return o == Py_True;
   if (PyLong_Check(o)) return to_int(o);
-  if (is_tensor(o)) return tensor_of(o);
+  if (is_tensor(o)) {
+    if (tensor_of(o).dtype() == DType::UInt8)
+      check(PyErr_WarnEx(PyExc_UserWarning,
+                         "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                         1));
+    return tensor_of(o);
+  }
   if (PySlice_Check(o)) {
     auto* s = reinterpret_cast<PySliceObject*>(o);
     Slice slice{slice_part(s->start), slice_part(s->stop), slice_part(s->step).value_or(1)};
@@ -43,6 +49,7 @@ TensorIndex index_of(PyObject* o, const Tensor& self) {
                                                        false, false, std::optional<MemoryFormat>()));
   }
   if (PyIndex_Check(o)) return to_int(o);
+  if (PyUnicode_Check(o)) raise<TypeError>("new(): invalid data type 'str'");  // a sequence, but of no numbers
   raise<IndexError>(
       "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
       Py_TYPE(o)->tp_name, ")");
@@ -62,7 +69,14 @@ bool list_means_tuple(PyObject* o) {
 
 std::vector<TensorIndex> indices_of(PyObject* index, const Tensor& self) {
   std::vector<TensorIndex> out;
-  if (PyTuple_Check(index) || list_means_tuple(index)) {
+  const bool old_tuple = list_means_tuple(index);
+  if (old_tuple)
+    check(PyErr_WarnEx(PyExc_UserWarning,
+                       "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
+                       "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
+                       "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result",
+                       1));
+  if (PyTuple_Check(index) || old_tuple) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); ++i) {
       Own item(Py_NewRef(PySequence_Fast_GET_ITEM(index, i)));  // __index__ may change the list
       out.push_back(index_of(item.get(), self));

@@ -52,6 +52,16 @@ struct Form {
 std::vector<Form> forms(const Callable& f);
 bool is_out_form(const OverloadInfo& out, const OverloadInfo& of);  // the same arguments, and out=
 
+// A call in a form from before numbers were given by name (old_forms.cpp), in the order of today.
+struct OldForm {
+  std::vector<PyObject*> given;  // borrowed
+  size_t positional = 0;
+  Own names;
+  std::string_view places;
+  bool find(const Callable& f, PyObject* const* args, size_t n, PyObject* kwnames);  // whether it is one
+  void warn_once(const Callable& f, const OverloadInfo& now) const;
+};
+
 // Throws TypeError that says why n arguments by position, and others by name, do not fit this overload; returns where
 // that is not known.
 void raise_misfit(const Callable& f, const OverloadInfo& o, const Misfit& why, size_t n);

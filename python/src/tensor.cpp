@@ -86,7 +86,6 @@ void bind_tensor(nb::module_& m) {
   m.def("get_num_threads", &num_threads);
   m.def("set_num_threads", &set_num_threads);
   m.def("are_deterministic_algorithms_enabled", &deterministic_algorithms);
-  m.def("_set_warn_always", &set_warn_always);
   m.def("_set_deterministic_algorithms", &set_deterministic_algorithms);
   m.def("_set_cache", &set_cpu_cache);
   m.def("_fail_allocation", &fail_cpu_allocation);

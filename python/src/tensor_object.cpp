@@ -13,6 +13,7 @@
 #include "core/mapped_range.h"
 #include "core/sparse.h"
 #include "define/calls.h"
+#include "dispatch/warn_once.h"
 
 namespace fc::py {
 
@@ -392,10 +393,20 @@ PyObject* m_as_subclass(PyObject* self, PyObject* cls) {
   });
 }
 
+// float(loss) in a sum of losses looks as if gradients went through it.
+void warn_of_lost_gradient(const Tensor& t) {
+  static std::atomic<bool> said;
+  if (autograd::requires_grad(t) && grad_enabled())
+    warn_once(said,
+              "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+              "Consider using tensor.detach() first.");
+}
+
 template <class F>
-PyObject* one_number(PyObject* self, const char* what, F&& f) {
+PyObject* one_number(PyObject* self, const char* what, F&& f, bool warns = true) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
+    if (warns) warn_of_lost_gradient(t);
     FC_CHECK_AS(ValueError, t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
                 "() got a tensor of shape ", t.sizes());
     return f(only_element(t));
@@ -455,10 +466,13 @@ int truth(PyObject* self) {
   });
 }
 PyObject* as_int(PyObject* self) {
-  return one_number(self, "int", [](const Scalar& s) -> PyObject* {
-    if (s.is_double()) return PyLong_FromDouble(s.to_double());
-    return s.is_complex() ? PyLong_FromLongLong(s.to_int()) : wrap(s.is_bool() ? Scalar(s.to_int()) : s);
-  });
+  return one_number(
+      self, "int",
+      [](const Scalar& s) -> PyObject* {
+        if (s.is_double()) return PyLong_FromDouble(s.to_double());
+        return s.is_complex() ? PyLong_FromLongLong(s.to_int()) : wrap(s.is_bool() ? Scalar(s.to_int()) : s);
+      },
+      false);
 }
 PyObject* as_float(PyObject* self) {
   return one_number(self, "float", [](const Scalar& s) { return PyFloat_FromDouble(s.to_double()); });
@@ -473,6 +487,9 @@ PyObject* as_index(PyObject* self) {
 
 // Number slots: x + y means Tensor.add(x, y); the reflected form exists where the left side is no tensor.
 bool operand(PyObject* o) { return is_tensor(o) || is_number(o); }
+bool is_array(PyObject* o) {
+  return !operand(o) && PyObject_CheckBuffer(o) && PyObject_HasAttrString(o, "__array_interface__");
+}
 PyObject* binary(PyObject* a, PyObject* b, PyObject* method, PyObject* reflected) {
   if (is_tensor(a)) {
     if (!operand(b) && !PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__"))
@@ -516,12 +533,28 @@ PyObject* invert(PyObject* a) {
     return unary_slot<"bitwise_not">(a);
   });
 }
+PyObject* divide(PyObject* a, PyObject* b) {  // array / x is x.reciprocal() * array
+  PyObject* args[] = {b, a};
+  if (!is_tensor(a) && is_array(a)) return call_method(interned<"_rdiv">(), args, 2);
+  return number_slot<"div", "_rdiv">(a, b);
+}
 PyObject* power(PyObject* a, PyObject* b, PyObject*) { return number_slot<"pow", "_rpow">(a, b); }
 PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return in_place_slot<"pow_">(a, b); }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   constexpr binaryfunc slots[] = {in_place_slot<"lt">, in_place_slot<"le">, in_place_slot<"eq">,
                                   in_place_slot<"ne">, in_place_slot<"gt">, in_place_slot<"ge">};
+  if (op == Py_EQ && is_tensor(a) && is_array(b)) {  // of the comparisons the only one that takes arrays
+    return guarded([&]() -> PyObject* {
+      Own other;
+      try {
+        other = Own(check(wrap(tensor_from(b, {}, {}, false))));
+      } catch (const TypeError&) {  // elements that no tensor has
+        Py_RETURN_NOTIMPLEMENTED;
+      }
+      return slots[op](a, other.get());
+    });
+  }
   return slots[op](a, b);
 }
 Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
@@ -576,7 +609,7 @@ void add_tensor_type(PyObject* module) {
                          {Py_nb_add, slot(number_slot<"add", "add">)},
                          {Py_nb_subtract, slot(number_slot<"sub", "rsub">)},
                          {Py_nb_multiply, slot(number_slot<"mul", "mul">)},
-                         {Py_nb_true_divide, slot(number_slot<"div", "_rdiv">)},
+                         {Py_nb_true_divide, slot(divide)},
                          {Py_nb_floor_divide, slot(number_slot<"floor_divide", "_rfloordiv">)},
                          {Py_nb_remainder, slot(number_slot<"remainder", "_rmod">)},
                          {Py_nb_matrix_multiply, slot(number_slot<"matmul", "_rmatmul">)},

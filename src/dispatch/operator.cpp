@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <unordered_map>
 
 #include "dispatch/family_table.h"
+#include "dispatch/warn_once.h"
 
 namespace fc {
 namespace {
@@ -377,22 +377,10 @@ std::vector<Operator*> all_operators() {
 }
 
 void (*warning_hook)(const std::string&) = nullptr;
-namespace {
-bool warn_always = false;
-}
-void set_warn_always(bool on) { __atomic_store_n(&warn_always, on, __ATOMIC_RELAXED); }
-void warn_once(const std::string& message) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  if (!__atomic_load_n(&warn_always, __ATOMIC_RELAXED)) {
-    std::lock_guard guard(mutex);
-    if (!said.insert(message).second) return;
-  }
-  warn(message);
-}
 void warn(const std::string& message) {
   if (warning_hook) warning_hook(message);
   else std::fprintf(stderr, "facula: warning: %s\n", message.c_str());
 }
+std::atomic<bool> warn_always = false;  // of warn_once.h
 
 }  // namespace fc

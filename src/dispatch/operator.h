@@ -190,8 +190,6 @@ void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* res
 void count_fallback(const Operator& op, int device_type);  // for kernels that go to the CPU themselves; may throw
 
 void warn(const std::string& message);       // to stderr, or to Python's warnings once the module is loaded
-void warn_once(const std::string& message);  // the first time in a process, or every time if set_warn_always says so
-void set_warn_always(bool on);
 extern void (*warning_hook)(const std::string& message);
 
 }  // namespace fc

@@ -2,6 +2,7 @@
 // Copies, casts and fills: the operators that move elements without computing.
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/warn_once.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
 
@@ -70,6 +71,9 @@ void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
 Tensor copy_kernel(const Tensor& self, const Tensor& src, bool non_blocking) {
   FC_CHECK(self.defined() && src.defined(), "copy_: self and src must be tensors");
   if (self.same(src)) return self;
+  static std::atomic<bool> said;
+  if (is_complex(src.dtype()) && !is_complex(self.dtype()))
+    warn_once(said, "Casting complex values to real discards the imaginary part");
   Tensor from = src;
   if (!Dims::same(self.sizes(), src.sizes())) {
     Dims shape = broadcast_shapes("copy_", self.sizes(), src.sizes());

@@ -217,6 +217,9 @@ Tensor arange_step_out(const Scalar& start, const Scalar& end, const Scalar& ste
 Tensor fill_closed_range(const Tensor& out, const Scalar& start, const Scalar& end, const Scalar& step) {
   const double from = start.to_double(), to = end.to_double(), by = step.to_double();
   FC_CHECK(by > 0 || by < 0, "range: step must be nonzero");
+  warn(
+      "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+      "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
   FC_CHECK(std::isfinite(from) && std::isfinite(to), "range: unsupported range: ", from, " -> ", to);
   FC_CHECK(by > 0 ? to >= from : to <= from, "range: upper bound and lower bound inconsistent with step sign: from ",
            start, " to ", end, " by ", step);

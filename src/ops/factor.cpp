@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "define/row.h"
+#include "dispatch/warn_once.h"
 #include "ops/matrix_calls.h"
 #include "ops/register.h"
 
@@ -99,7 +100,14 @@ void lu_solve_grad(Grad& g) {
 Tensor lu_solve_meta(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool) {
   return lu_solve_result(lu, pivots, b, left);
 }
-Tensor old_lu_solve(const Tensor& b, const Tensor& lu, const Tensor& pivots) { return lu_solve(lu, pivots, b); }
+Tensor old_lu_solve(const Tensor& b, const Tensor& lu, const Tensor& pivots) {
+  static std::atomic<bool> said;
+  warn_once(said,
+            "torch.lu_solve is deprecated in favor of torch.linalg.lu_solve and will be removed in a future PyTorch "
+            "release.\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\n"
+            "should be replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)");
+  return lu_solve(lu, pivots, b);
+}
 
 // --- Cholesky
 Pair cholesky_ex_meta(const Tensor& a, bool, bool) { return square_results("linalg.cholesky", a); }

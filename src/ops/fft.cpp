@@ -6,6 +6,7 @@
 
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/warn_once.h"
 #include "ops/register.h"
 #include "plan/fft.h"
 #include "plan/shape.h"
@@ -347,8 +348,10 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_len
   FC_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == length), op,
            ": expected a 1D window tensor of size equal to win_length=", length, ", but got window with size ",
            window.defined() ? window.sizes() : IntSpan());
+  static std::atomic<bool> said;
   if (!window.defined())
     warn_once(
+        said,
         "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. "
         "Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage. "
         "To suppress this warning and use a rectangular window, explicitly set "
@@ -383,8 +386,10 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   FC_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == length), op,
            ": Invalid window shape. window has to be 1D and length of `win_length`");
   FC_CHECK(!return_complex || !one, op, ": cannot have onesided output if window or input is complex");
+  static std::atomic<bool> said;
   if (!window.defined())
     warn_once(
+        said,
         "A window was not provided. A rectangular window will be applied. Please provide the same window used by stft "
         "to make the inversion lossless. To suppress this warning and use a rectangular window, explicitly set "
         "`window=torch.ones(n_fft, device=<device>)`.");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing along one dimension by an index tensor: gather, scatter, index_select, index_add, embedding …
+#include "dispatch/warn_once.h"
 #include "plan/index.h"
 
 #include "dispatch/family_table.h"
@@ -198,6 +199,8 @@ Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Te
 
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view how,
                     bool include_self) {
+  static std::atomic<bool> said;
+  warn_once(said, "index_reduce() is in beta and the API may change at any time.");
   FC_CHECK(is_product_mean_or_extreme(how),
            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", how, ".");
   // Looked at before anything is written.

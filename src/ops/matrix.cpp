@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "define/row.h"
+#include "dispatch/warn_once.h"
 #include "ops/matrix_calls.h"
 #include "ops/register.h"
 
@@ -315,6 +316,11 @@ void cross_grad(Grad& g) {
 }
 Tensor old_cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
   if (dim) return linalg_cross(a, b, *dim);
+  static std::atomic<bool> said;
+  warn_once(said,
+            "Using torch.cross without specifying the dim arg is deprecated.\n"
+            "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
+            "The default value of dim will change to agree with that of linalg.cross in a future release.");
   for (int64_t d = 0; d < a.dim(); ++d)
     if (a.size(d) == 3) return linalg_cross(a, b, d);
   raise<Error>("cross: no dimension of size 3 in input");

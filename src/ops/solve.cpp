@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "define/row.h"
+#include "dispatch/warn_once.h"
 #include "ops/matrix_calls.h"
 #include "ops/register.h"
 
@@ -82,6 +83,12 @@ void triangular_grad(Grad& g) {
   g.set(0, upper ? triu(ga, unit ? 1 : 0) : tril(ga, unit ? -1 : 0));
 }
 Pair old_triangular_solve(const Tensor& b, const Tensor& a, bool upper, bool transposed, bool unit) {
+  static std::atomic<bool> said;
+  warn_once(said,
+            "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a "
+            "future PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a "
+            "copy of one of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\n"
+            "X = torch.linalg.solve_triangular(A, B).");
   FC_CHECK(b.dim() >= 2 && a.dim() >= 2,
            "torch.triangular_solve: Expected b and A to have at least 2 dimensions, but they have ", b.dim(), " and ",
            a.dim(), " dimensions");

@@ -2,6 +2,7 @@
 // Pointwise operators of three operands: where, clamp and its halves, lerp, addcmul, addcdiv.
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/warn_once.h"
 #include "facula/opcodes/base.h"
 #include "facula/opcodes/common.h"
 #include "ops/register.h"
@@ -30,6 +31,11 @@ void run_where(void*, const Operator& op, const Arg* args, Value* results) {
   FC_CHECK(condition == DType::Bool || condition == DType::UInt8,
            "where expected condition to be a boolean tensor, but got a tensor with dtype ", info(condition).legacy,
            " (", condition, " is not bool)");
+  static std::atomic<bool> said;
+  if (condition == DType::UInt8)
+    warn_once(said,
+              "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+              "version of PyTorch. Use a boolean condition instead.");
   const DType common = result_type({in + 1, 2});
   for (const MapInput& value : {in[1], in[2]})
     if (!value.tensor && !is_reduced(common)) check_fits("where", value.scalar, common);

@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -363,3 +364,12 @@ def test_a_fork_in_a_thread_of_the_program():
         del a
         wait_until(lambda: not alive(pid), 3)
         assert flat(b) == [1, 2, 3, 4, 5]
+
+
+def test_what_cannot_be_sent_to_a_worker_says_how_to_start_it():
+    loader = torch.utils.data.DataLoader([1, 2], num_workers=1, multiprocessing_context="spawn", collate_fn=lambda batch: batch)
+    with pytest.warns(UserWarning, match="Got pickle error when attempting to start a worker Process"), pytest.raises((AttributeError, pickle.PicklingError)):
+        iter(loader)
+    from multiprocessing import resource_tracker
+
+    resource_tracker._resource_tracker._stop()

@@ -50,11 +50,20 @@ class profile(_profile):
         return self.table() if self._done is not None else "<unfinished profiler_legacy.profile>"
 
 
-def _needs(what):
-    def refuse(*args, **kwargs):
-        raise RuntimeError(f"{what}: Facula does not write marks for this tool; torch.profiler.profile().export_chrome_trace() has the same ranges")
+class emit_nvtx:
+    """Marks for a vendor's tool, which are not written here: switched off it is a `with` block, switched on it is refused."""
 
-    return refuse
+    def __init__(self, enabled=True, record_shapes=False):
+        self.enabled, self.record_shapes = enabled, record_shapes
+
+    def __enter__(self):
+        if self.enabled:
+            name = type(self).__name__
+            raise RuntimeError(f"{name}: Facula does not write marks for this tool; torch.profiler.profile().export_chrome_trace() has the same ranges")
+
+    def __exit__(self, *exception):
+        return False
 
 
-emit_nvtx, emit_itt = _needs("emit_nvtx"), _needs("emit_itt")
+class emit_itt(emit_nvtx):
+    """The same for another vendor's tool."""

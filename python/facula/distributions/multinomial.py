@@ -26,6 +26,7 @@ class Multinomial(Distribution):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
         self._categorical = Categorical(probs=probs, logits=logits)
+        Binomial(total_count, self.probs)  # says what is wrong with the count
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)

@@ -164,7 +164,7 @@ class EventList(list):
         total = FunctionEventAvg()
         for event in self:
             total.add(event)
-        total.key = None
+        total.key = "Total"
         return total
 
     def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0, group_by_overload_name=False):

@@ -145,8 +145,12 @@ class profile:
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False, with_stack=False, with_flops=False,
                  with_modules=False, experimental_config=None, execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None):  # fmt: skip
-        self.activities = set(activities) if activities else {ProfilerActivity.CPU, ProfilerActivity.PrivateUse1}
+        self.activities = {ProfilerActivity.CPU, ProfilerActivity.PrivateUse1} if activities is None else set(activities)
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
         for activity in self.activities:
+            if not isinstance(activity, ProfilerActivity):
+                raise TypeError(f"Expected ProfilerActivity or dict, got {type(activity)}")
             if activity not in supported_activities():
                 raise ValueError(f"profile: activities are of {sorted(a.name for a in supported_activities())}, got {activity}")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack

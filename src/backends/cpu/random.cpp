@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section numbers are those of docs/random.md.
+#include "backends/cpu/next_normal.h"
 #include "backends/cpu/random.h"
 
 #include <algorithm>
@@ -130,6 +131,8 @@ void write(const RandomFill& r, const Recipe& how, DType type, const uint32_t* w
   }
 }
 
+}  // namespace
+
 // Section 6.1: pairs of normal numbers; the second one of a pair may wait in the generator for the next call.
 double next_normal(CpuGenerator& g) {
   if (g.has_next_normal) {
@@ -143,6 +146,9 @@ double next_normal(CpuGenerator& g) {
   g.next_normal = radius * std::sin(angle);
   return radius * std::cos(angle);
 }
+
+namespace {
+
 void normal_pairs(const Tensor& target, const RandomFill& r, CpuGenerator& g) {
   const int64_t n = target.numel(), item = static_cast<int64_t>(item_size(target.dtype()));
   const CastFn cast = cast_fn(DType::Float64, target.dtype());

@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 
+#include "backends/cpu/next_normal.h"
 #include "backends/cpu/register.h"
 #include "core/error.h"
 #include "core/generator.h"
@@ -23,30 +24,28 @@ class Draws {
  public:
   explicit Draws(Generator* g) : source_(host_generator("sample", Device{}, g)), g_(*source_), lock_(g_.mutex) {}
 
-  double uniform() { return (static_cast<double>(g_.random64() >> 11) + 0.5) * 0x1p-53; }  // within (0, 1)
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.28318530717958647692 * uniform()); }
+  double unit() { return static_cast<double>(g_.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }  // in [0, 1)
 
   // Marsaglia and Tsang 2000: a cube of a normal number, nearly always accepted. Below 1 the concentration is raised by
   // one, and the result taken to a power of another draw; the logarithm of that stays finite.
   double log_gamma(double a) {
     double boost = 0;
     if (a < 1) {
-      boost = std::max(std::log(uniform()) / a, -1e300);
+      boost = std::max(std::log(1 - unit()) / a, -1e300);
       a += 1;
     }
     const double d = a - 1.0 / 3, c = 1 / std::sqrt(9 * d);
     for (;;) {
-      const double z = normal(), t = 1 + c * z;
+      const double z = next_normal(g_), t = 1 + c * z;
       if (!(t > 0)) continue;
       const double v = t * t * t;
-      if (std::log(uniform()) < 0.5 * z * z + d - d * v + d * std::log(v)) return std::log(d * v) + boost;
+      if (std::log(1 - unit()) < 0.5 * z * z + d - d * v + d * std::log(v)) return std::log(d * v) + boost;
     }
   }
 
   // Small rates multiply uniform numbers until they fall below exp(-rate); large ones are drawn by transformed
   // rejection (Hörmann 1993, PTRS).
   double poisson(double rate) {
-    auto unit = [&] { return static_cast<double>(g_.random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; };
     if (rate == 0) return 0;
     if (rate < 10) {
       const double end = std::exp(-rate);
@@ -69,20 +68,20 @@ class Draws {
   // Hörmann 1993 (BTRS) where many succeed, else the waiting times between successes are summed.
   double binomial(double n, double p) {
     if (p > 0.5) return n - binomial(n, 1 - p);
+    if (n == 0 || p == 0) return 0;
     if (n * p < 10) {
       const double log_q = std::log1p(-p);
       if (!(log_q < 0)) return 0;
       double k = 0;
-      for (double at = std::ceil(std::log(uniform()) / log_q); at <= n; at += std::ceil(std::log(uniform()) / log_q))
-        ++k;
+      for (double at = std::ceil(std::log(unit()) / log_q); at <= n; at += std::ceil(std::log(unit()) / log_q)) ++k;
       return k;
     }
     const double root = std::sqrt(n * p * (1 - p)), b = 1.15 + 2.53 * root, a = -0.0873 + 0.0248 * b + 0.01 * p;
     const double c = n * p + 0.5, accept = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * root, m = std::floor((n + 1) * p);
     const double log_odds = std::log(p / (1 - p)), at_mode = std::lgamma(m + 1) + std::lgamma(n - m + 1);
     for (;;) {
-      const double u = uniform() - 0.5, us = 0.5 - std::abs(u), k = std::floor((2 * a / us + b) * u + c);
-      double v = uniform();
+      const double u = unit() - 0.5, us = 0.5 - std::abs(u), k = std::floor((2 * a / us + b) * u + c);
+      double v = unit();
       if (us >= 0.07 && v <= accept) return k;
       if (k < 0 || k > n) continue;
       v = std::log(v * alpha / (a / (us * us) + b));

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from typing import Any
 from collections.abc import Callable
 
@@ -16,7 +17,7 @@ from facula import _C
 from facula._tensor import Tensor
 from facula.nn import functional as F
 from facula.nn import init
-from facula.nn.modules.activation import MultiheadAttention
+from facula.nn.modules.activation import GELU, MultiheadAttention, ReLU
 from facula.nn.modules.container import ModuleList
 from facula.nn.modules.dropout import Dropout
 from facula.nn.modules.linear import Linear
@@ -143,6 +144,27 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout3(self._feed_forward(x))
 
 
+def _keeps_from_nested_tensors(layer: Module) -> str:
+    """Why PyTorch would not use nested tensors with such layers, of which it warns; "" if it would."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    reasons = {
+        "encoder_layer.norm_first was True": layer.norm_first,
+        "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
+        "encoder_layer.self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+        "encoder_layer.self_attn was passed bias=False": attention.in_proj_bias is None,
+        "encoder_layer.activation_relu_or_gelu was not True": not _is_relu_or_gelu(layer.activation),
+        "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
+        "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _is_relu_or_gelu(activation: Any) -> bool:
+    return activation in (F.relu, F.gelu) or isinstance(activation, (ReLU, GELU))
+
+
 class TransformerEncoder(Module):
     """num_layers copies of a layer, one after the other, then an optional norm.
 
@@ -161,6 +183,9 @@ class TransformerEncoder(Module):
         self.enable_nested_tensor = enable_nested_tensor
         self.use_nested_tensor = False
         self.mask_check = mask_check
+        reason = _keeps_from_nested_tensors(encoder_layer) if enable_nested_tensor else ""
+        if reason:
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2)
 
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None

@@ -129,6 +129,8 @@ class Timer:
 
     def __init__(self, stmt="pass", setup="pass", global_setup="", timer=timeit.default_timer, globals=None, label=None, sub_label=None, description=None, env=None, num_threads=1, language="Python"):
         if str(getattr(language, "value", language)).lower() not in ("python", "py"):
+            if str(getattr(language, "value", language)).lower() not in ("c++", "cpp", "1"):
+                raise ValueError(f"Invalid language `{language}`.")
             raise NotImplementedError("torch.utils.benchmark.Timer: Facula times statements of Python only")
         if not isinstance(stmt, str):
             raise ValueError("Only a `str` stmt is supported.")
@@ -151,6 +153,8 @@ class Timer:
 
     def timeit(self, number=1000000):
         """number runs at once, after a few that do not count."""
+        if number < 1:
+            raise ValueError(f"timeit: expected at least one run, got number={number}")
 
         def work():
             self._time(max(number // 100, 2))

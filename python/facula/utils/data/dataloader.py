@@ -7,6 +7,7 @@ import itertools
 import math
 import multiprocessing.connection
 import os
+import pickle
 import signal
 import sys
 import time
@@ -294,7 +295,13 @@ class _Worker:
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if context.get_start_method() == "fork" else None
         try:
             self.process.start()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, (TypeError, AttributeError, pickle.PicklingError)):
+                warnings.warn(
+                    "Got pickle error when attempting to start a worker Process. This might be because the worker Process arguments are not "
+                    "picklable. You can also try multiprocessing.set_start_method('fork').",
+                    stacklevel=4,
+                )
             self.close()
             raise
         finally:  # the worker's own; a pipe ends with the last holder of an end
