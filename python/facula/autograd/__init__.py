@@ -24,7 +24,7 @@ __all__ = [
     "enforce_grad_layout_policy", "set_multithreading_enabled", "Variable", "NestedIOFunction", "grad_mode", "variable",
 ]  # fmt: skip
 
-__getattr__ = _missing.missing("facula.autograd", later=("anomaly_mode", "functional", "grad_mode", "profiler", "variable"))
+__getattr__ = _missing.missing("facula.autograd", later=("anomaly_mode", "forward_ad", "functional", "grad_mode", "profiler", "variable"))
 
 
 class _Engine:
