@@ -7,7 +7,8 @@ their ids, which are never used again. A tensor that shares memory but no tangen
 gives) has a storage of its own over the same memory.
 
 The tangent of a result is the derivative of the operator's own backward with respect to its cotangent, in which that is
-linear. Composite operators come as their parts, so that what autograd saves has tangents, too: forward over reverse.
+linear. While autograd records, composite operators come as their parts, so that all it saves has tangents: forward over
+reverse.
 """
 
 import contextlib
@@ -119,16 +120,16 @@ class _Level(TorchDispatchMode):
             return result
         if func.is_out:
             raise NotImplementedError(f"Trying to use forward AD with {func._opname}_out that does not support it because it is an out= function")
-        if func.is_composite:
+        record = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)
+        if func.is_composite and (record or func.is_view or func._schema.is_mutable):
             with self:
                 return func._expand(*args, **kwargs)
         in_place = func.is_in_place and isinstance(args[0], torch.Tensor)
         if func.is_view or func._opname in GEOMETRY or not (func.differentiable or in_place):
             return func(*args, **kwargs)
-        return self._differentiate(func, args, kwargs, leaves, in_place)
+        return self._differentiate(func, args, kwargs, in_place, record)
 
-    def _differentiate(self, func, args, kwargs, leaves, in_place):
-        record = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)
+    def _differentiate(self, func, args, kwargs, in_place, record):
         variables, given = {}, []  # by id of the argument
 
         def variable(x):
@@ -163,8 +164,10 @@ class _Level(TorchDispatchMode):
             plain = {id(x): x.detach() for x in outputs}
             result = tree_map(lambda x: plain.get(id(x), x), result)
             outputs = list(plain.values())
+        taken = {v._storage_id() for v in variables.values()}  # of an argument that is given back
         for x, tangent in zip(outputs, tangents):
-            self.put(x, tangent)
+            if x._storage_id() not in taken:
+                self.put(x, tangent)
         return result
 
     @staticmethod
@@ -207,6 +210,7 @@ def enter_dual_level():
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     level = _Level()
     level.__enter__()
+    _C._set_forward_level(True)  # backward passes are differentiated, too
     _thread.level = level
     return 0
 
@@ -220,6 +224,7 @@ def exit_dual_level(*, level=None):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     _thread.level = None
     current.__exit__(None, None, None)
+    _C._set_forward_level(False)
     current.table.clear()
 
 
