@@ -5,6 +5,7 @@
 #include "bind.h"
 #include "casters.h"
 #include "core/threads.h"
+#include "dispatch/forward_level.h"
 #include "plan/pointwise.h"
 
 namespace nb = nanobind;
@@ -111,17 +112,7 @@ void bind_tensor(nb::module_& m) {
     impl->set_geometry(sizes, strides, offset);
     return Tensor(std::move(impl));
   });
-  // For forward_ad, which finds tangents by storage: t, a fresh alias, gets another storage over the same memory.
-  m.def("_separate_storage", [](const Tensor& t) {
-    TensorImpl& impl = given(t).impl();
-    auto old = std::make_unique<Ref<Storage>>(impl.storage());
-    (*old)->lend();
-    const Block block{(*old)->data(), [](void*, size_t, void* owner) { delete static_cast<Ref<Storage>*>(owner); },
-                      old.get()};
-    auto own = make_ref<Storage>(block, (*old)->bytes(), impl.device(), nullptr, (*old)->read_only());
-    (void)old.release();
-    impl.set_storage(std::move(own), impl.dtype(), impl.device());
-  });
+  m.def("_separate_storage", [](const Tensor& t) { separate_storage(given(t)); });  // for forward_ad
   m.def("_storage_users", [](const Tensor& t) { return given(t).impl().storage()->use_count(); });
   m.def("_dtype_number", [](nb::handle t) { return static_cast<int>(py::to_dtype(t.ptr())); });
 }

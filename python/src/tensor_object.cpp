@@ -12,6 +12,7 @@
 #include "call.h"
 #include "core/sparse.h"
 #include "define/calls.h"
+#include "dispatch/forward_level.h"
 
 namespace fc::py {
 
@@ -147,7 +148,13 @@ PyObject* grad_of(const Tensor& t) {
   return wrap(std::move(grad));
 }
 GETTER(get_grad, grad_of(t))
-GETTER(get_data, wrap(autograd::data_of(t)))
+Tensor data_of(const Tensor& t) {
+  Tensor data = autograd::data_of(t);
+  if (forward_level() && !data.impl().is_sparse()) [[unlikely]]
+    separate_storage(data);  // it has no tangent
+  return data;
+}
+GETTER(get_data, wrap(data_of(t)))
 GETTER(get_version, version_of(t))
 GETTER(get_base, autograd::is_view(t) ? wrap(Tensor(autograd::base_of(t))) : Py_NewRef(Py_None))
 GETTER(get_output_nr, PyLong_FromUnsignedLong(autograd::output_nr(t)))

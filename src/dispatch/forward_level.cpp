@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/forward_level.h"
 
+#include <memory>
+
 #include "dispatch/snapshot.h"
 
 namespace fc {
@@ -21,6 +23,17 @@ void hand_forward_level() {
       .leave = [](void*) { on_this_thread = false; },
       .release = [](void*) {},
   });
+}
+
+void separate_storage(const Tensor& t) {
+  TensorImpl& impl = t.impl();
+  auto kept = std::make_unique<Ref<Storage>>(impl.storage());
+  Storage& old = **kept;
+  old.lend();
+  const Block block{old.data(), [](void*, size_t, void* kept) { delete static_cast<Ref<Storage>*>(kept); }, kept.get()};
+  auto own = make_ref<Storage>(block, old.bytes(), old.device(), nullptr, old.read_only());
+  (void)kept.release();  // the block's
+  impl.set_storage(std::move(own), impl.dtype(), impl.device());
 }
 
 }  // namespace fc

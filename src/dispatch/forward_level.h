@@ -11,6 +11,9 @@ bool forward_level();
 void set_forward_level(bool on);
 void hand_forward_level();  // once, at start-up
 
+// Tangents are found by storage: t, which nobody else knows yet, gets another one over the same memory.
+void separate_storage(const Tensor& t);
+
 inline bool is_differentiated() { return grad_enabled() || forward_level(); }
 
 }  // namespace fc

@@ -130,13 +130,14 @@ class _Level(TorchDispatchMode):
         return self._differentiate(func, args, kwargs, in_place, record)
 
     def _differentiate(self, func, args, kwargs, in_place, record):
-        variables, given = {}, []  # by id of the argument
+        variables, given, given_back = {}, [], {}  # variables by id of the argument; the other way round
 
         def variable(x):
             if not isinstance(x, torch.Tensor):
                 return x
             if id(x) not in variables and (tangent := self.tangent(x)) is not None:
                 variables[id(x)] = x.view_as(x) if record and x.requires_grad else x.detach().requires_grad_()
+                given_back[id(variables[id(x)])] = x
                 given.append(tangent)
             return variables.get(id(x), x)
 
@@ -160,15 +161,12 @@ class _Level(TorchDispatchMode):
             if outputs or self.tangent(args[0]) is not None:
                 self.put(args[0], tangents[0] if outputs else torch.zeros_like(args[0]))
             return args[0]
-        if not record:
-            plain = {id(x): x.detach() for x in outputs}
-            result = tree_map(lambda x: plain.get(id(x), x), result)
-            outputs = list(plain.values())
-        taken = {v._storage_id() for v in variables.values()}  # of an argument that is given back
+        taken = {v._storage_id() for v in variables.values()}
         for x, tangent in zip(outputs, tangents):
-            if x._storage_id() not in taken:
+            if x._storage_id() not in taken:  # not an argument, or a part of one, that is given back
                 self.put(x, tangent)
-        return result
+        plain = given_back if record else {id(x): x.detach() for x in outputs} | given_back
+        return tree_map(lambda x: plain.get(id(x), x), result)
 
     @staticmethod
     def _forward(outputs, variables, given, create):
