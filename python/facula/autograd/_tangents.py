@@ -132,6 +132,8 @@ class Level(TorchDispatchMode):
         results = [result] if isinstance(result, torch.Tensor) else tree_leaves(result)
         outputs = [x for x in results if is_number(x) and x.requires_grad]
         create = torch.is_grad_enabled() and (record or any(t.requires_grad for t in given))
+        if in_place and create:  # what is recorded reads the tangents that were, which are written below
+            given = [t.clone() for t in given]
         tangents = self._forward(outputs, list(variables.values()), given, create)
         for v in variables.values():
             if v.is_leaf:  # what is recorded for the program's own derivatives must not ask for one by it

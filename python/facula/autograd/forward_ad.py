@@ -152,8 +152,8 @@ def _apply(cls, ctx, args):
         at = next((j for j, a in enumerate(args) if a is x and any(x is d for d in changed)), None)
         if at is not None and t is not given[at]:
             raise RuntimeError(
-                "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace, "
-                "then the jvp function must modify the corresponding gradient inplace."
+                "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an input inplace, "
+                "then the jvp function must modify the gradient inplace and return it as-is."
             )
         if at is None and x._storage_id() in current.table and t._storage_id() not in shared:
             raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
