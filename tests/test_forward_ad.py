@@ -329,6 +329,31 @@ def test_forward_over_reverse(torch, fw):
     same(torch, x.grad, torch.autograd.grad(f(x), x)[0])
 
 
+def test_in_place_operators_are_recorded(torch, fw):
+    x, t = torch.tensor([2.0], requires_grad=True), torch.tensor([3.0])
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        a = d * d
+        a.mul_(d)
+        a.exp_()
+        (g,) = torch.autograd.grad(a, d)
+        same(torch, g.detach(), 12 * torch.tensor(8.0).exp().view(1))
+        same(torch, tangent(fw, g), (144 + 12) * 3 * torch.tensor(8.0).exp().view(1))
+        with pytest.raises(RuntimeError, match="can't be cast to"):
+            torch.ones(1, dtype=torch.int64).mul_(d)
+        f = torch.ones(1, dtype=torch.float32)
+        f.mul_(d)
+        assert torch.__name__ == "torch" or tangent(fw, f).dtype == torch.float32
+        f.normal_()
+        same(torch, tangent(fw, f), torch.zeros_like(tangent(fw, f)))
+
+
+def test_second_derivatives_through_in_place_operators(torch):
+    x, v = torch.tensor([2.0], requires_grad=True), torch.tensor([5.0], requires_grad=True)
+    (g,) = torch.autograd.grad((x * x).mul_(v), v, create_graph=True)
+    same(torch, torch.autograd.grad(g, x)[0], [4.0])  # the overwritten x * x keeps its history
+
+
 def test_backward_leaves_nothing_of_the_level(torch, fw, facula_only):
     x, d = torch.ones(3, requires_grad=True), torch.ones(3)
     with fw.dual_level():

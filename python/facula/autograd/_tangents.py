@@ -38,6 +38,12 @@ def is_number(x):
     return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())
 
 
+def functional_form(func):
+    """The operator that returns what func writes; func itself if there is none."""
+    name = func.name().replace(func._opname, func._opname[:-1], 1)
+    return (None if func.is_random else _C._find_operator(name)) or func
+
+
 class _Entry:
     """The tangent of a storage: that of the tensor with this geometry, from which others are cut."""
 
@@ -126,9 +132,13 @@ class Level(TorchDispatchMode):
 
         with torch.enable_grad():
             new_args, new_kwargs = tree_map(variable, (args, kwargs))
-            if in_place:
+            if in_place:  # by the form that returns a new tensor, if there is one: it saves what had the tangent
                 new_args = (new_args[0].clone(), *new_args[1:])
-            result = func(*new_args, **new_kwargs)
+                if record and (t := self.tangent(args[0])) is not None:
+                    self.put(new_args[0], t.clone())
+            result = (functional_form(func) if in_place else func)(*new_args, **new_kwargs)
+            if in_place and (result.dtype, result.shape) != (args[0].dtype, args[0].shape):
+                result = func(*new_args, **new_kwargs)  # which casts, or refuses
         results = [result] if isinstance(result, torch.Tensor) else tree_leaves(result)
         outputs = [x for x in results if is_number(x) and x.requires_grad]
         create = torch.is_grad_enabled() and (record or any(t.requires_grad for t in given))
@@ -139,8 +149,10 @@ class Level(TorchDispatchMode):
             if v.is_leaf:  # what is recorded for the program's own derivatives must not ask for one by it
                 v.requires_grad_(False)
         if in_place:
-            if func.is_random:
-                args[0].copy_(result if record else result.detach())  # the same draw
+            if record and outputs:  # which backward may have saved
+                self.put(result, tangents[0].clone())
+            if record or func.is_random:  # random: the same draw
+                args[0].copy_(result if record else result.detach())
             else:
                 func(*args, **kwargs)
             if outputs or self.tangent(args[0]) is not None:
