@@ -53,7 +53,8 @@ class Task {
   // Of the node's first gradient (dispatch/joins.h). What looks at gradients one by one must see what the program
   // asked for.
   bool joins_strided(const Node& node) {
-    if (node.edges.empty() || !node.edges[0] || node.post_hooks.get() || thread_state().anomaly_mode || is_differentiated())
+    if (node.edges.empty() || !node.edges[0] || node.post_hooks.get() || thread_state().anomaly_mode ||
+        is_differentiated())
       return false;
     Locked locked(*this);
     const State& next = state_.find(node.edges[0].node.get())->second;

@@ -323,8 +323,8 @@ void group_norm_grad(Grad& g) {  // (input, weight, bias, N, C, HxW, group, eps)
   Three out;
   if (go.defined())
     out = is_differentiated() ? group_norm_grads(go, s, x.sizes(), w, n, c, hxw, mask)
-                         : call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n, c,
-                                                                           hxw, group, Mask(mask));
+                              : call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n,
+                                                                                c, hxw, group, Mask(mask));
   if (statistics) {  // d mean / dx is 1 / size, d rstd / dx is -rstd^2 hat / size
     const Dims per_group{n, group, 1};
     Tensor flow;
