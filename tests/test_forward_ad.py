@@ -354,6 +354,20 @@ def test_second_derivatives_through_in_place_operators(torch):
     same(torch, torch.autograd.grad(g, x)[0], [4.0])  # the overwritten x * x keeps its history
 
 
+def test_saved_tensors_hooks_and_checkpoint(torch, fw):
+    checkpoint = import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+    x = line(torch, 3).requires_grad_()
+    with fw.dual_level():
+        d = fw.make_dual(x, torch.ones(3))
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            y = d.sin() * d
+        z = checkpoint(lambda a: a.sin() * a, d, use_reentrant=False)
+        same(torch, tangent(fw, y).detach(), (x.cos() * x + x.sin()).detach())
+        same(torch, tangent(fw, z).detach(), tangent(fw, y).detach())
+        for out in (y, z):
+            same(torch, torch.autograd.grad(out.sum(), x)[0].detach(), (x.cos() * x + x.sin()).detach())
+
+
 def test_backward_leaves_nothing_of_the_level(torch, fw, facula_only):
     x, d = torch.ones(3, requires_grad=True), torch.ones(3)
     with fw.dual_level():
