@@ -137,6 +137,8 @@ def test_errors_of_make_dual(torch, fw):
             fw.unpack_dual(2.0)
         with pytest.raises(NotImplementedError, match="mul_out that does not support it because it is an out= function"):
             torch.mul(d, 2, out=torch.empty(2))
+        with pytest.raises(RuntimeError, match="cannot resize variables that has a forward grad"):
+            (d * 1).resize_(4)
 
 
 def test_types_of_tangents(torch, fw, facula_only):

@@ -107,6 +107,8 @@ class Level(TorchDispatchMode):
             result = func(*args, **kwargs)
             _C._separate_storage(result)
             return result
+        if func._opname in ("resize_", "resize_as_") and self.tangent(args[0]) is not None:
+            raise RuntimeError("cannot resize variables that has a forward grad")
         if func.is_out:
             raise NotImplementedError(f"Trying to use forward AD with {func._opname}_out that does not support it because it is an out= function")
         record = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)
