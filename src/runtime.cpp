@@ -10,6 +10,7 @@
 #include "core/use.h"
 #include "define/autocast.h"
 #include "dispatch/checks.h"
+#include "dispatch/forward_level.h"
 #include "dispatch/observe.h"
 #include "dispatch/route.h"
 #include "dispatch/snapshot.h"
@@ -27,6 +28,7 @@ void initialise() {
     cpu::register_cpu();
     register_null();
     hand_device_choices();
+    hand_forward_level();
     autograd::install_layers();
     install_autocast_layer();
     install_device_layer();

@@ -231,6 +231,15 @@ def _str(tensor, *, tensor_contents=None):
     """repr() of any tensor; tensor_contents replaces the numbers (for subclasses that show something else)."""
     import facula as torch
 
+    forward = torch.autograd.function._forward
+    if forward is None or not forward._active():
+        return _plain_str(torch, tensor, tensor_contents)
+    tangent = forward._tangent(tensor)
+    with forward._set_fwd_grad_enabled(False):
+        return _plain_str(torch, tensor, tensor_contents, None if tangent is None else f"tangent={tangent}")
+
+
+def _plain_str(torch, tensor, tensor_contents, tangent=None):
     kind = type(tensor)
     plain = kind is torch.Tensor or kind is getattr(getattr(torch, "nn", None), "Parameter", None)
     prefix = "tensor(" if plain else kind.__name__ + "("
@@ -252,6 +261,8 @@ def _str(tensor, *, tensor_contents=None):
         notes.append(f"dtype={tensor.dtype}")
     if gradient:
         notes.append(gradient)
+    if tangent:
+        notes.append(tangent)
 
     if tensor_contents is None:
         tensor_contents = "..." if meta else "[]" if empty else _tensor_str(tensor, indent)

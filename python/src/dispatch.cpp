@@ -16,6 +16,7 @@
 #include "define/rule.h"
 #include "dispatch.h"
 #include "dispatch/family_table.h"
+#include "dispatch/forward_level.h"
 #include "dispatch/operator.h"
 #include "dispatch/route.h"
 #include "dispatch/snapshot.h"
@@ -465,6 +466,7 @@ void bind_dispatch(nb::module_& m) {
       .def("__call__", [](const Operator& op, nb::args args, nb::kwargs kwargs) {
         return call_operator(op, args, kwargs, nullptr);
       });
+  m.def("_set_forward_level", set_forward_level);  // of forward_ad
   nb::class_<Continuation>(m, "_Continuation").def("__call__", &Continuation::call);
 
   m.def("_find_operator", [](const std::string& name) -> nb::object {

@@ -5,6 +5,7 @@
 #include "bind.h"
 #include "casters.h"
 #include "core/threads.h"
+#include "dispatch/forward_level.h"
 #include "plan/pointwise.h"
 
 namespace nb = nanobind;
@@ -109,6 +110,11 @@ void bind_tensor(nb::module_& m) {
     auto impl = make_ref<TensorImpl>(bytes.impl().storage(), t, bytes.device());
     impl->set_geometry(sizes, strides, offset);
     return Tensor(std::move(impl));
+  });
+  m.def("_separate_storage", [](const Tensor& t) { separate_storage(given(t)); });  // for forward_ad
+  m.def("_storage_users", [](const Tensor& t) {
+    FC_CHECK(given(t).impl().storage(), "a tensor without a storage");
+    return t.impl().storage()->use_count();
   });
   m.def("_dtype_number", [](nb::handle t) { return static_cast<int>(py::to_dtype(t.ptr())); });
 }

@@ -13,6 +13,7 @@
 #include "core/mapped_range.h"
 #include "core/sparse.h"
 #include "define/calls.h"
+#include "dispatch/forward_level.h"
 #include "dispatch/warn_once.h"
 
 namespace fc::py {
@@ -149,7 +150,13 @@ PyObject* grad_of(const Tensor& t) {
   return wrap(std::move(grad));
 }
 GETTER(get_grad, grad_of(t))
-GETTER(get_data, wrap(autograd::data_of(t)))
+Tensor data_of(const Tensor& t) {
+  Tensor data = autograd::data_of(t);
+  if (forward_level() && !data.impl().is_sparse()) [[unlikely]]
+    separate_storage(data);  // it has no tangent
+  return data;
+}
+GETTER(get_data, wrap(data_of(t)))
 GETTER(get_version, version_of(t))
 GETTER(get_address, PyLong_FromVoidPtr(&t.impl()))
 GETTER(get_base, autograd::is_view(t) ? wrap(Tensor(autograd::base_of(t))) : Py_NewRef(Py_None))

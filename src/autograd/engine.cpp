@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/use.h"
 #include "define/calls.h"
+#include "dispatch/forward_level.h"
 #include "dispatch/joins.h"
 #include "dispatch/observe.h"
 #include "dispatch/snapshot.h"
@@ -53,7 +54,8 @@ class Task {
   // Of the node's first gradient (dispatch/joins.h). What looks at gradients one by one must see what the program
   // asked for.
   bool joins_strided(const Node& node) {
-    if (node.edges.empty() || !node.edges[0] || node.post_hooks.get() || thread_state().anomaly_mode || grad_enabled())
+    if (node.edges.empty() || !node.edges[0] || node.post_hooks.get() || thread_state().anomaly_mode ||
+        is_differentiated())
       return false;
     Locked locked(*this);
     const State& next = state_.find(node.edges[0].node.get())->second;

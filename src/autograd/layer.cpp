@@ -64,6 +64,17 @@ class OpNode final : public Node {
     needs_ = needs;
   }
 
+  // A second derivative goes where the overwritten tensor came from.
+  static Tensor copy_with_history(const Tensor& t) {
+    GradMode off(false);
+    Tensor copy = clone(t);
+    if (Ref<Node> made_by = requires_grad(t) ? grad_fn(t) : nullptr) {
+      make_meta(copy).set_fn(std::move(made_by), output_nr(t));
+      copy.impl().set_layer(layer::Autograd, true);
+    }
+    return copy;
+  }
+
   void save_args(const Arg* args, bool self_is_overwritten) {
     if (!rule_) return;
     saved_.resize(rule_->saves.size());
@@ -74,8 +85,7 @@ class OpNode final : public Node {
       if (a.is_tensor()) {
         // An in-place operator destroys the value that its backward wants: keep a copy.
         if (s.arg == 0 && self_is_overwritten) {
-          GradMode off(false);
-          saved_[k].tensor = SavedTensor(clone(a.tensor()), false);
+          saved_[k].tensor = SavedTensor(copy_with_history(a.tensor()), false);
         } else {
           saved_[k].tensor = SavedTensor(a.tensor(), false, s.may_change);
         }

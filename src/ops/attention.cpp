@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "define/row.h"
+#include "dispatch/forward_level.h"
 #include "ops/register.h"
 
 namespace fc {
@@ -246,7 +247,7 @@ void blocks_grad(Grad& g) {  // (query, key, value, dropout_p, is_causal, attn_m
   if (!g.out(0).defined()) return;
   const double scale = scale_of(g, 6);
   const bool causal = g.arg(4).boolean();
-  if (grad_enabled() || g.needs(5)) return grads_in_products(g, g.in(5), 5, causal, scale, Tensor(), 0);
+  if (is_differentiated() || g.needs(5)) return grads_in_products(g, g.in(5), 5, causal, scale, Tensor(), 0);
   set_three(g, call<"aten::_scaled_dot_product_flash_attention_for_cpu_backward", Three>(
                    g.out(0), g.in(0), g.in(1), g.in(2), g.result(0), g.result(1), 0.0, causal, g.in(5),
                    std::optional(scale)));
@@ -271,7 +272,7 @@ void dropout_grad(Grad& g) {  // (query, key, value, kept, dropout_p, is_causal,
   const double scale = scale_of(g, 7);
   const bool causal = g.arg(5).boolean();
   const double dropout = g.arg(4).real();
-  if (grad_enabled() || g.needs(6)) return grads_in_products(g, g.in(6), 6, causal, scale, g.in(3), dropout);
+  if (is_differentiated() || g.needs(6)) return grads_in_products(g, g.in(6), 6, causal, scale, g.in(3), dropout);
   set_three(g, call<"facula::attention_dropout_backward", Three>(g.out(0), g.in(0), g.in(1), g.in(2), g.result(0),
                                                                  g.result(1), g.in(3), dropout, causal, g.in(6),
                                                                  std::optional(scale)));

@@ -7,6 +7,7 @@
 
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/forward_level.h"
 #include "facula/opcodes/shared.h"
 #include "ops/register.h"
 #include "plan/pointwise.h"
@@ -141,7 +142,7 @@ Tensor rows_backward_decomposition(const Tensor& g, const Tensor& self, const Te
 }
 void rows_grad(Grad& g) {  // (self, target, weight, reduction, ignore_index)
   const int64_t reduction = g.arg(3).integer(), ignore_index = g.arg(4).integer();
-  if (!grad_enabled()) {
+  if (!is_differentiated()) {
     g.set(0, call<"facula::cross_entropy_rows_backward", Tensor>(g.out(), g.in(0), g.in(1), g.in(2), reduction,
                                                                  ignore_index, g.result(1), g.result(2)));
     return;

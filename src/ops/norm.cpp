@@ -7,6 +7,7 @@
 #include "define/calls.h"
 #include "define/row.h"
 #include "dispatch/checks.h"
+#include "dispatch/forward_level.h"
 #include "ops/register.h"
 
 namespace fc {
@@ -101,7 +102,7 @@ void layer_norm_grad(Grad& g) {  // (input, normalized_shape, weight, bias, eps)
   if (!go.defined()) return;
   Tensor x = g.in(0), w = g.in(2);
   IntSpan shape = g.arg(1).ints();
-  if (!grad_enabled()) {
+  if (!is_differentiated()) {
     const bool mask[3] = {g.needs(0), g.needs(2), g.needs(3)};
     auto [dx, dw, db] = call<"aten::native_layer_norm_backward", Three>(go, x, shape, g.result(1), g.result(2), w,
                                                                         Tensor(), Mask(mask));
@@ -212,7 +213,7 @@ void batch_norm_grad(Grad& g) {  // (input, weight, bias, running_mean, running_
   const double eps = g.arg(7).real();
   Tensor x = g.in(0), w = g.in(1);
   Three out;
-  if (!grad_enabled()) {
+  if (!is_differentiated()) {
     // The running statistics only matter in evaluation; training has changed them since.
     Tensor mean = training ? Tensor() : g.in(3), var = training ? Tensor() : g.in(4);
     out = call<"aten::native_batch_norm_backward", Three>(go, x, w, mean, var, g.result(1), g.result(2), training, eps,
@@ -317,13 +318,13 @@ void group_norm_grad(Grad& g) {  // (input, weight, bias, N, C, HxW, group, eps)
   Tensor x = g.in(0), w = g.in(1);
   const bool statistics = mask[0] && (of_mean.defined() || of_rstd.defined());
   Standardised s;
-  if (grad_enabled() || statistics)
+  if (is_differentiated() || statistics)
     s = standardise(reshape(x, Dims{n, group, c / group * hxw}), Dims{2}, g.arg(7).real());
   Three out;
   if (go.defined())
-    out = grad_enabled() ? group_norm_grads(go, s, x.sizes(), w, n, c, hxw, mask)
-                         : call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n, c,
-                                                                           hxw, group, Mask(mask));
+    out = is_differentiated() ? group_norm_grads(go, s, x.sizes(), w, n, c, hxw, mask)
+                              : call<"aten::native_group_norm_backward", Three>(go, x, g.result(1), g.result(2), w, n,
+                                                                                c, hxw, group, Mask(mask));
   if (statistics) {  // d mean / dx is 1 / size, d rstd / dx is -rstd^2 hat / size
     const Dims per_group{n, group, 1};
     Tensor flow;
@@ -393,7 +394,7 @@ void rms_norm_grad(Grad& g) {  // (input, normalized_shape, weight, eps)
   IntSpan shape = g.arg(1).ints();
   const bool mask[2] = {g.needs(0), g.needs(2)};
   auto [dx, dw] =
-      grad_enabled()
+      is_differentiated()
           ? rms_norm_grads(
                 g.out(),
                 scale_rms(x, shape,

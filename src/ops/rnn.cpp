@@ -8,6 +8,7 @@
 #include "define/autocast.h"
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/forward_level.h"
 #include "ops/register.h"
 #include "ops/rnn_gradient.h"
 #include "plan/rnn.h"
@@ -199,7 +200,7 @@ void layer_grad(Grad& g) {  // (input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, bat
   bool wanted[8];
   for (int i = 0; i < 8; ++i) wanted[i] = g.needs(i);
   Tensor all[8];
-  if (grad_enabled()) {
+  if (is_differentiated()) {
     differentiable_rnn_gradients(l, g.out(0), g.out(1), g.out(2), wanted, all);
   } else {
     std::tie(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7]) =

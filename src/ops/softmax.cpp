@@ -2,6 +2,7 @@
 // softmax and log_softmax along one dimension, with their backward operators.
 #include "define/calls.h"
 #include "define/row.h"
+#include "dispatch/forward_level.h"
 #include "ops/register.h"
 
 namespace fc {
@@ -53,7 +54,7 @@ Tensor log_softmax_backward_in_place(const Tensor& grad, const Tensor& output, i
 void log_softmax_grad(Grad& g) {
   const Tensor& go = g.out();
   const int64_t dim = g.arg(1).integer();
-  const bool alone = !grad_enabled() && go.device().is_cpu() && go.dtype() == g.dtype(0) && go.is_contiguous() &&
+  const bool alone = !is_differentiated() && go.device().is_cpu() && go.dtype() == g.dtype(0) && go.is_contiguous() &&
                      !go.impl().is_sparse() && !(go.impl().layers() & layer::Python) && go.impl().use_count() == 1 &&
                      go.impl().storage()->use_count() == 1 && go.impl().storage()->resizable();
   g.set(0, alone ? call<"facula::log_softmax_backward_", Tensor>(go, g.result(), dim)

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "define/row.h"
+#include "dispatch/forward_level.h"
 #include "dispatch/warn_once.h"
 #include "ops/matrix_calls.h"
 #include "ops/register.h"
@@ -66,7 +67,7 @@ void solve_grad(Grad& g) {
   Tensor a = g.in(0), x = g.result(0), gx = g.out();
   const bool vector = x.dim() == a.dim() - 1 || x.dim() == 1;
   if (vector) x = unsqueeze(x, -1), gx = unsqueeze(gx, -1);
-  Tensor gb = grad_enabled() ? solve(mH(a), gx, left) : lu_solve(g.result(1), g.result(2), gx, left, true);
+  Tensor gb = is_differentiated() ? solve(mH(a), gx, left) : lu_solve(g.result(1), g.result(2), gx, left, true);
   if (g.needs(0)) g.set(0, neg(left ? matmul(gb, mH(x)) : matmul(mH(x), gb)));
   if (g.needs(1)) g.set(1, vector ? squeeze(gb, -1) : gb);
 }
@@ -151,7 +152,7 @@ void det_grad(Grad& g) {
   auto spread = [](const Tensor& t) { return unsqueeze(unsqueeze(t, -1), -1); };
   const double eps = real_of(a.dtype()) == DType::Float64 ? std::numeric_limits<double>::epsilon()
                                                           : std::numeric_limits<float>::epsilon();
-  if (!grad_enabled()) {
+  if (!is_differentiated()) {
     Tensor d = diagonal(lu);
     Tensor factors = add(lu, diag_embed(to_dtype(mul(to_dtype(eq(d, 0), real_of(a.dtype())), eps), a.dtype())));
     Tensor changed =
@@ -190,7 +191,7 @@ void slogdet_grad(Grad& g) {
     factor = factor.defined() ? add(factor, turn) : turn;
   }
   Tensor right = mul(unsqueeze(unsqueeze(factor, -1), -1), eye(a.size(-1), a));
-  g.set(0, grad_enabled() ? solve(mH(a), right) : lu_solve(g.result(2), g.result(3), right, true, true));
+  g.set(0, is_differentiated() ? solve(mH(a), right) : lu_solve(g.result(2), g.result(3), right, true, true));
 }
 Tensor logdet(const Tensor& a) {
   check_square("logdet", a);

@@ -16,6 +16,7 @@ class FunctionCtx:
 
     _handle = None
     _to_save = ()
+    _for_forward = None  # until apply ends
     _dirty = ()
     _no_gradient = ()
     _materialize = True
@@ -29,7 +30,11 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
-        pass
+        """Keep tensors for jvp, where they are self.saved_tensors."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_forward can only save variables, but argument is of type {type(t).__name__}")
+        self._for_forward = tensors
 
     def mark_dirty(self, *tensors):
         """Say that forward changed these inputs in place."""
@@ -44,6 +49,8 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
+        if self._for_forward is not None:
+            return self._for_forward
         if self._handle is None:
             return tuple(self._to_save)
         return _C._function_saved(self._handle)
@@ -106,6 +113,7 @@ class FunctionCtx:
         return zeros(size, dtype=dtype, device=device)
 
 
+_forward = None  # torch.autograd.forward_ad, once it is loaded
 _of_samples = None  # torch.func's part, once it is loaded: a custom function inside of vmap
 
 
@@ -137,6 +145,11 @@ class Function(metaclass=_FunctionMeta):
     def vjp(ctx, *grad_outputs):
         raise NotImplementedError
 
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """Tangents of the results, from those of the arguments: for torch.autograd.forward_ad."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
     generate_vmap_rule = False
 
     @staticmethod
@@ -156,6 +169,16 @@ class Function(metaclass=_FunctionMeta):
         if _of_samples is not None and (done := _of_samples(cls, args)) is not NotImplemented:
             return done
         ctx = cls._context_class()
+        try:
+            if _forward is not None and _forward._active():
+                return _forward._apply(cls, ctx, args)
+            return cls._run(ctx, args)[0]
+        finally:
+            ctx._for_forward = None
+
+    @classmethod
+    def _run(cls, ctx, args):
+        """The results, which arguments were changed, and which results have no gradient."""
         ctx._tensor_at = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         recording = _C.is_grad_enabled() and any(args[i].requires_grad for i in ctx._tensor_at)
         ctx._needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
@@ -177,7 +200,7 @@ class Function(metaclass=_FunctionMeta):
         dirty = {}  # the input that each dirty tensor is
         for t in marked:
             if id(t) not in position:
-                warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only inputs that were changed belong there.", stacklevel=2)
+                warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only inputs that were changed belong there.", stacklevel=3)
                 continue
             if not any(t is o for o in outputs):
                 raise RuntimeError(
@@ -193,7 +216,7 @@ class Function(metaclass=_FunctionMeta):
             dirty[id(t)] = position[id(t)]
             _C._bump_version(t)
         if not recording or not any(isinstance(t, Tensor) for t in outputs):
-            return result
+            return result, marked, no_gradient
         constant = {id(t) for t in no_gradient}
         attached = []
         for t in outputs:
@@ -215,7 +238,7 @@ class Function(metaclass=_FunctionMeta):
         replace = {id(old): new for old, new in zip(outputs, attached, strict=True)}
         _C._function_save(handle, [replace.get(id(s), s) for s in to_save], saved_outputs)
         ctx._handle = handle
-        return tuple(attached) if isinstance(result, tuple) else attached[0]
+        return tuple(attached) if isinstance(result, tuple) else attached[0], marked, no_gradient
 
 
 class InplaceFunction(Function):

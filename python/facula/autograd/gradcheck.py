@@ -78,12 +78,15 @@ def gradcheck(
 ):  # fmt: skip
     """Compare the gradients of func(*inputs) with central differences; inputs should be float64.
 
-    The options that begin with check_ and fast_mode are accepted: every element is compared, in reverse mode.
+    check_forward_ad: tangents (torch.autograd.forward_ad), too; without check_backward_ad they alone. The other options that
+    begin with check_ and fast_mode are accepted: every element is compared.
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise ValueError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     try:
-        _check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol)
+        _check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol, check_forward_ad, check_backward_ad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -91,7 +94,31 @@ def gradcheck(
     return True
 
 
-def _check(func, inputs, eps, atol, rtol, nondet_tol):
+def _replaced(x, old, new):
+    if isinstance(x, (list, tuple)):
+        items = [_replaced(item, old, new) for item in x]
+        return items if isinstance(x, list) else tuple(items)
+    return new if x is old else x
+
+
+def _check_forward(func, inputs, x, columns, i, atol, rtol):
+    from facula import zeros
+    from facula.autograd.forward_ad import dual_level, make_dual, unpack_dual
+
+    for j, column in enumerate(columns):  # in the order of _numerical
+        with dual_level():
+            element, unit = (j // 2, (1, 1j)[j % 2]) if x.is_complex() else (j, 1)
+            direction = zeros(x.numel(), dtype=x.dtype, device=x.device)
+            direction[element] = unit
+            dual = make_dual(x, direction.view(x.shape))
+            found = [unpack_dual(o).tangent for o in _outputs(func, _replaced(inputs, x, dual))]
+            found = [None if t is None else t.reshape(-1).tolist() for t in found]
+        for which, (rows, numerical) in enumerate(zip(found, column, strict=True)):
+            for position, n in enumerate(numerical):
+                _compare([n], [0.0 if rows is None else rows[position]], atol, rtol, which, i, position, element, "computed with forward mode ")
+
+
+def _check(func, inputs, eps, atol, rtol, nondet_tol, forward, backward):
     differentiable = [t for t in _flat(inputs) if t.requires_grad]
     if not differentiable:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
@@ -105,13 +132,17 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol):
         if not x.is_leaf:
             x.retain_grad()
     outputs = _outputs(func, inputs)
-    if not any(o.requires_grad for o in outputs):
+    if backward and not any(o.requires_grad for o in outputs):
         for i, x in enumerate(differentiable):
             if any(abs(v) > atol for column in _numerical(func, inputs, x, eps) for rows in column for v in rows):
                 raise GradcheckError(f"Numerical gradient for function expected to be zero, but it is not, for input {i}")
         return
     for i, x in enumerate(differentiable):
         columns = _numerical(func, inputs, x, eps)
+        if forward:
+            _check_forward(func, inputs, x, columns, i, atol, rtol)
+        if not backward:
+            continue
         per = 2 if x.is_complex() else 1
         for which, output in enumerate(outputs):
             if not output.requires_grad:
@@ -135,11 +166,11 @@ def _expected(numerical, complex_output):
     return results
 
 
-def _compare(expected, found, atol, rtol, which, i, position, j):
+def _compare(expected, found, atol, rtol, which, i, position, j, how=""):
     for a, n in zip(found, expected, strict=True):
         if not abs(a - n) <= atol + rtol * abs(n):
             raise GradcheckError(
-                f"Jacobian mismatch for output {which} with respect to input {i}, at element {position} of the output and "
+                f"Jacobian {how}mismatch for output {which} with respect to input {i}, at element {position} of the output and "
                 f"{j} of the input:\nnumerical: {n}\nanalytical: {a}"
             )
 
@@ -175,4 +206,7 @@ def gradgradcheck(
         found = grad([o for o, _ in pairs], wanted, [s for _, s in pairs], create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(gradients, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol)
+    return gradcheck(
+        gradients, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+    )  # fmt: skip

@@ -15,6 +15,11 @@ from facula.func._vmap import Batched, insert, lift, like, map_tensors, plain, v
 from facula.utils._pytree import tree_flatten, tree_unflatten
 
 
+def _detach(x):
+    forward = autograd.function._forward
+    return x.detach() if forward is None else forward._detach(x)
+
+
 def _variable(x, what):
     """(x as a variable of its own, the tensor under its levels)."""
     if not isinstance(x, torch.Tensor):
@@ -25,7 +30,7 @@ def _variable(x, what):
         with torch.enable_grad():
             fresh = bottom.view_as(bottom)
     else:
-        fresh = bottom.detach().requires_grad_()
+        fresh = _detach(bottom).requires_grad_()
     return like(x, fresh), fresh
 
 
@@ -46,14 +51,15 @@ def _only_ours(outputs, variables):
             continue
         seen.add(node)
         if not node.next_functions:
-            return False
+            if getattr(getattr(node, "variable", None), "requires_grad", True):  # not one of forward_ad's, which are done with
+                return False
         waiting += [n for n, _ in node.next_functions if n is not None]
     return all(plain(v).is_leaf for v in variables)
 
 
 def _settled(tree, ours):
     """Results that hang on nothing but this transform's own variables, without their graph."""
-    return map_tensors(lambda t: like(t, plain(t).detach()), tree) if ours else tree
+    return map_tensors(lambda t: like(t, _detach(plain(t))), tree) if ours else tree
 
 
 def _chain(x):

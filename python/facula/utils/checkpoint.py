@@ -306,7 +306,8 @@ def _without_reentrance(function, args, kwargs, preserve_rng_state, context_fn, 
         context_fn = _tracing_contexts(trace)
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
-    if not torch.is_grad_enabled():
+    forward = torch.autograd.function._forward
+    if not torch.is_grad_enabled() or (forward is not None and forward._active()):  # whose tangents need what is saved at once
         return function(*args, **kwargs)
     first, second = context_fn()
     surroundings = _Surroundings(args, preserve_rng_state)
