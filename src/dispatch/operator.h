@@ -189,7 +189,7 @@ void reset_fallback_counts();
 void run_on_cpu(const Operator& op, int device_type, const Arg* args, Value* results);
 void count_fallback(const Operator& op, int device_type);  // for kernels that go to the CPU themselves; may throw
 
-void warn(const std::string& message);       // to stderr, or to Python's warnings once the module is loaded
+void warn(const std::string& message);  // to stderr, or to Python's warnings once the module is loaded
 extern void (*warning_hook)(const std::string& message);
 
 }  // namespace fc
