@@ -231,7 +231,7 @@ def _str(tensor, *, tensor_contents=None):
     """repr() of any tensor; tensor_contents replaces the numbers (for subclasses that show something else)."""
     import facula as torch
 
-    forward = torch.autograd.function._forward
+    forward = getattr(torch.autograd.function, "_forward", None)  # forward_ad, if it is loaded
     if forward is None or not forward._active():
         return _plain_str(torch, tensor, tensor_contents)
     tangent = forward._tangent(tensor)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one call and says what is wrong with how it ended. A crash or a hang is the parent's to see (workers.py)."""
+import pickle
 import re
 import traceback
 import warnings
@@ -11,7 +12,7 @@ from fuzz_operators.values import Alias, Items, Literal, Tensor, helpers
 FIT = (RuntimeError, ValueError, TypeError, IndexError, OverflowError, BufferError)
 AS_PYTORCH = {  # what PyTorch raises there
     ("torch.nn.functional.embedding", AssertionError), ("torch.nn.functional.multi_head_attention_forward", AssertionError),
-    ("torch.save", AttributeError), ("torch.load", AttributeError), ("torch.save", FileNotFoundError), ("torch.load", FileNotFoundError), ("torch.load", EOFError),
+    ("torch.save", AttributeError), ("torch.save", pickle.PicklingError), ("torch.load", AttributeError), ("torch.save", FileNotFoundError), ("torch.load", FileNotFoundError), ("torch.load", EOFError),
 }  # fmt: skip
 UNFIT_WORDS = re.compile(r"internal error|std::|vector::|basic_string|bad_alloc|should not happen|unknown error|map::at", re.I)
 

@@ -82,7 +82,7 @@ def gradcheck(
     begin with check_ and fast_mode are accepted: every element is compared.
     """
     if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise ValueError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     try:
