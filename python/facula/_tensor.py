@@ -217,13 +217,13 @@ class Tensor(_C.TensorBase):
     @property
     def T(self):
         """All dimensions in reverse order."""
-        from facula.functional import _warn_once
+        if self.dim() != 2:
+            from facula.functional import _warn_once
 
-        if self.dim() == 0:
-            _warn_once("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
-        elif self.dim() != 2:
             _warn_once(
-                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+                "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
+                if self.dim() == 0
+                else "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
                 "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
                 "reverse the dimensions of a tensor."
             )

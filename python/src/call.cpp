@@ -703,25 +703,27 @@ PyObject* make_result_type(const Operator& op) {
   return check(PyObject_CallMethod(module.get(), "_make", "sO", op.schema().name.c_str(), names.get()));
 }
 
+namespace {
+void must_match(const OverloadInfo& o, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s) {
+  do
+    if (match(o, false, args, n, kwnames, s, nullptr)) return;
+  while (again_with_numbers(s, o.op->schema().name));
+  const std::string name = o.op->name();
+  no_overload({name, {&o, 1}}, args, n, kwnames);
+}
+}  // namespace
+
 PyObject* call_boxed(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames, const LayerSet* layers) {
   Scratch s;
   const OverloadInfo& o = described(op);
-  if (!match(o, false, args, n, kwnames, s, nullptr) &&
-      !(again_with_numbers(s, op.schema().name) && match(o, false, args, n, kwnames, s, nullptr))) {
-    const std::string name = op.name();
-    no_overload({name, {&o, 1}}, args, n, kwnames);
-  }
+  must_match(o, args, n, kwnames, s);
   return run(nullptr, o, s, layers);
 }
 
 int64_t count_flops(const Operator& op, PyObject* const* args, size_t n, PyObject* kwnames) {
   Scratch s;
   const OverloadInfo& o = described(op);
-  if (!match(o, false, args, n, kwnames, s, nullptr) &&
-      !(again_with_numbers(s, op.schema().name) && match(o, false, args, n, kwnames, s, nullptr))) {
-    const std::string name = op.name();
-    no_overload({name, {&o, 1}}, args, n, kwnames);
-  }
+  must_match(o, args, n, kwnames, s);
   return op.count_flops(s.args);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section numbers are those of docs/random.md.
-#include "backends/cpu/next_normal.h"
 #include "backends/cpu/random.h"
 
 #include <algorithm>

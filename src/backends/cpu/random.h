@@ -8,5 +8,6 @@ namespace fc::cpu {
 
 void random_fill(const Tensor& target, const RandomFill& what, CpuGenerator& generator);
 void random(void* context, Device device, const fc_random& call);  // section 9
+double next_normal(CpuGenerator& generator);                       // section 6.1; the caller holds the generator's lock
 
 }  // namespace fc::cpu

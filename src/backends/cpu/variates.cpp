@@ -6,7 +6,7 @@
 #include <limits>
 #include <mutex>
 
-#include "backends/cpu/next_normal.h"
+#include "backends/cpu/random.h"
 #include "backends/cpu/register.h"
 #include "core/error.h"
 #include "core/generator.h"
