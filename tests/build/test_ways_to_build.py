@@ -336,7 +336,7 @@ def test_torch_env_makes_plain_python_run_torch_programs():
     script = f". {SCRIPTS}/torch-env.sh && echo $MAX_JOBS && python -c 'import torch; print(torch.__name__, torch.ones(2).sum().item())'"
     environment = dict(VIRTUAL_ENV=sys.prefix, PYTHONPATH=str(package), PATH=f"{sys.prefix}/bin:{PLAIN['PATH']}", MAX_JOBS="7")
     status, said = run("bash", "-c", script, **environment)
-    assert status == 0 and said.split("\n")[-3:-1] == ["7", "facula 2.0"]
+    assert status == 0 and said.split("\n")[-3:-1] == ["7", "torch 2.0"]
 
 
 # ---- names that people type ---------------------------------------------------------------------
