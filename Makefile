@@ -46,7 +46,7 @@ build: configure ## library, Python module and tests into build/PRESET
 	@cmake --build $(BUILD) -j $(JOBS)
 
 develop: build   ## the build in BUILD importable from the active environment (python setup.py develop)
-	@$(PYTHON) tools/link_environment.py $(BUILD)
+	@$(PYTHON) tools/link_environment.py --torch $(BUILD)
 
 demo: build      ## a first tour
 	@$(RUN) examples/demo.py

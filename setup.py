@@ -12,6 +12,8 @@
 
 Every switch of cmake/options.cmake is read from the environment (DEBUG=1 USE_MKLDNN=0 MAX_JOBS=4 USE_NINJA=OFF …); the
 build says of each what it does, or that it means nothing here. Further arguments of install and bdist_wheel go to pip.
+
+After install and develop `import torch` gives Facula in plain python, pytest and gdb, unless PyTorch is installed as well.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ def build_wheel(verb: str, *words: object) -> None:
 def install(words: list[str]) -> None:
     check_environment()
     build_wheel("install", *words)
+    run(sys.executable, LINK, "--torch-only")
 
 
 def develop(words: list[str]) -> None:

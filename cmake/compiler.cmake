@@ -8,6 +8,14 @@ elseif(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# The oldest that compile it; what they lack otherwise shows as hundreds of errors.
+set(oldest_GNU 12)
+set(oldest_Clang 14)
+if(DEFINED oldest_${CMAKE_CXX_COMPILER_ID} AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS oldest_${CMAKE_CXX_COMPILER_ID})
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} is ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}: Facula needs g++ 12, "
+    "clang 14 or newer. CXX=g++-12 (after rm -r ${PROJECT_BINARY_DIR}) chooses another one.")
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

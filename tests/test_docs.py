@@ -36,6 +36,19 @@ def test_every_block_of_the_page(tmp_path, page, source):
             assert said in done.stdout
 
 
+def test_the_page_of_the_cpp_front(tmp_path):
+    found = blocks("cpp.md")
+    assert [kind for kind, _ in found] == ["cpp"] * 3
+    flags = subprocess.run([sys.executable, "-m", "facula", "info", "--cflags"], check=True, capture_output=True, text=True).stdout.split()
+    for number, (_, text) in enumerate(found):
+        (tmp_path / "program.cpp").write_text(text)
+        program = tmp_path / f"program{number}"
+        subprocess.run(["c++", "-std=c++20", "-O1", tmp_path / "program.cpp", "-o", program, *flags], check=True, timeout=300)
+        done = subprocess.run([program], check=True, timeout=300, text=True, stdout=subprocess.PIPE)
+        assert [line for line in done.stdout.splitlines() if "mm: " not in line] == re.findall(r"// prints: (.*)", text)
+        assert ("mm: mat1 and mat2 shapes cannot be multiplied" in done.stdout) == ("catch" in text)
+
+
 def test_a_module(tmp_path):
     found = blocks("add-a-module.md")
     assert [kind for kind, _ in found] == ["python"]

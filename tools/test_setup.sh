@@ -49,6 +49,7 @@ check "build type: RelWithDebInfo"
 check "USE_NINJA=OFF"
 compgen -G "build/wheel-*-make/Makefile" > /dev/null
 library=$(find "$work/env/lib" -path '*site-packages/facula/libfacula.so')
+[ "$(cd "$work" && python -c 'import torch; print(torch.__name__, torch.ones(2).sum().item())')" = "torch 2.0" ]
 readelf -S "$library" | grep -q '\.debug_info' || { echo "$library has no symbols"; exit 1; }
 python setup.py uninstall
 unchanged "install"

@@ -4,6 +4,7 @@
 `make test-packages` builds and installs for real.
 """
 
+import ast
 import os
 import pathlib
 import re
@@ -22,6 +23,9 @@ PLAIN = {
     for name, value in os.environ.items()
     if not name.startswith(("USE_", "BUILD_", "CUDA", "TORCH_", "CONDA", "PYTHONPATH", "VIRTUAL_ENV", "MAKE", "BLAS", "DEBUG", "OPENBLAS"))
 }
+
+
+NO_CMAKE = pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("c++"), reason="no CMake or no compiler")
 
 
 def run(*command, cwd=ROOT, **environment):
@@ -122,6 +126,33 @@ def test_a_build_is_linked_into_an_environment_and_leaves_no_trace(tmp_path):
     assert status == 0 and "has no link to a build" in said
 
 
+def test_plain_python_imports_the_linked_build_as_torch(tmp_path):
+    import facula
+
+    environment = tmp_path / "env"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    build = pathlib.Path(facula.__file__).parents[2]
+    link = run(python, "tools/link_environment.py", "--torch", build)
+    assert link[0] == 0 and f"`import torch` in {environment} is Facula" in link[1]
+    (tmp_path / "x.py").write_text("import torch, facula, importlib.metadata as m; print(torch is facula, m.version('torch'))")
+    assert run(python, "x.py", cwd=tmp_path) == (0, "True 2.15.0\n")
+    assert run(python, "-c", "from torch import nn; print(nn.Linear(2, 3))", cwd=tmp_path)[1].startswith("Linear(in_features=2")
+
+    site = next(environment.glob("lib/python*/site-packages"))
+    (site / "torch").mkdir()  # PyTorch, or whatever has its name
+    (site / "torch" / "__init__.py").write_text("mine = True")
+    assert "is still the PyTorch that is installed" in run(python, "tools/link_environment.py", "--torch", build)[1]
+    assert run(python, "-c", "import torch; print(torch.mine)", cwd=tmp_path) == (0, "True\n")
+    chosen = "eval \"$(bin/facula env)\" && bin/python -c 'import torch; print(torch.__name__, hasattr(torch, \"mine\"))'"
+    assert run("bash", "-c", chosen, cwd=environment) == (0, "torch False\n")
+
+    shutil.rmtree(site / "torch")
+    assert run(python, "setup.py", "develop", "--uninstall")[0] == 0
+    assert "No module named 'torch'" in run(python, "-c", "import torch", cwd=tmp_path)[1]
+    assert not list(site.glob("facula*"))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_an_environment_that_cannot_be_written(tmp_path):
     venv.create(tmp_path / "env", with_pip=False)
@@ -172,7 +203,7 @@ def test_environment_files_hold_what_setup_installs():
     newer, others = conda_packages(SCRIPTS / "pytorch-dev.yaml")
     assert (name, newer) == ("torchsrc", "pytorch-dev")
     assert packages[-1] == "-r requirements.txt" and (SCRIPTS / others[-1][3:]).resolve() == ROOT / "requirements.txt"
-    assert packages[1:-1] == others[1:-1] and packages[0] == "python=3.11" < others[0]
+    assert [p for p in others[1:-1] if not p.startswith("cuda-version=")] == packages[1:-1] and packages[0] == "python=3.11" < others[0]
     # Debian's names and conda's
     names = {"python3": "python", "g++": "cxx-compiler", "ninja-build": "ninja", "clang-format": "clang-tools", "clang-tidy": "clang-tools",
              "libgtest-dev": "gtest", "libopenblas-openmp-dev": "openblas", "libdw1": "elfutils"}  # fmt: skip
@@ -180,6 +211,42 @@ def test_environment_files_hold_what_setup_installs():
     found = {re.split("[>=]", package)[0] for package in packages}
     for debian in re.findall(r':([\w+-]+)"', needs):
         assert names.get(debian, debian) in found, debian
+
+
+def test_environment_files_need_no_setting_of_conda():
+    """Whatever `conda config` was told: the files name their channels, and nodefaults keeps all others out."""
+    for path in (ROOT / "environment.yml", SCRIPTS / "pytorch-dev.yaml"):
+        assert re.search(r"^channels:\n  - conda-forge\n  - nodefaults\ndependencies:", path.read_text(), re.M)
+
+
+def test_files_that_were_touched_to_be_noticed():
+    for name in ("aten/src/ATen/CMakeLists.txt", "c10/hammerblade/CMakeLists.txt"):
+        status, said = run("touch", "--no-create", name)
+        assert (status, said) == (0, "") and (ROOT / name).read_text().startswith(f"# `touch {name}`")
+    assert "CONFIGURE_DEPENDS src/*.cpp" in (ROOT / "CMakeLists.txt").read_text()  # why nothing needs touching
+    assert "README.md" in (ROOT / "baseline-README.md").read_text()
+
+
+def test_packages_that_people_install_first_are_not_needed():
+    """`pip install numpy pyyaml mkl … sklearn …`, `conda install … magma-cuda110`: what a build takes is in requirements.txt."""
+    wanted = {re.split("[<>=;]", line)[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines() if line[:1] != "#"}
+    assert not wanted & {"sklearn", "typing", "cffi", "pyyaml", "tqdm", "mkl", "magma-cuda110", "future", "six", "dataclasses"}
+
+
+# Since Python 3.11, for python/src.
+NEWER = r"""PyCode_Get(?:Code|Cellvars|Freevars|Varnames)|PyErr_[GS]et(?:Handled|Raised)Exception|PyFrame_Get(?:Builtins|Generator|Globals|Lasti|Locals|Var)
+|PyFloat_(?:Unp|P)ack\d|PyThreadState_(?:Enter|Leave)Tracing|PyType_Get(?:ModuleByDef|Name|QualName|Dict|FullyQualifiedName)|PyObject_GetTypeData|PyUnstable_\w+
+|Py(?:Dict|Func|Type|Code)_AddWatcher|PyLong_AsInt|Py(?:Dict|List)_GetItemRef|PyWeakref_GetRef|PyObject_GetOptionalAttr|PyMapping_GetOptionalItem
+|PyDict_Pop|PyList_(?:Extend|Clear)|PyUnicode_Equal|PyImport_AddModuleRef|PyModule_Add\b|Py_HashBuffer|PyMutex_\w+""".replace("\n", "")
+
+
+def test_nothing_is_newer_than_python_3_10():
+    assert 'requires-python = ">=3.10"' in (ROOT / "pyproject.toml").read_text()
+    for folder in ("python/facula", "tools", "tests/build", "benchmarks", "examples"):
+        for path in (ROOT / folder).rglob("*.py"):
+            ast.parse(path.read_text(), str(path), feature_version=(3, 10))
+    for path in (ROOT / "python/src").iterdir():
+        assert not re.findall(rf"\b(?:{NEWER})\b", path.read_text()), path
 
 
 def test_git_submodules_are_none():
@@ -259,7 +326,7 @@ def test_the_packaged_openblas(tmp_path, conda):
     assert run("tools/openblas.sh", "uninstall", environment)[0] == 0 and files(environment) == []
 
 
-@pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("c++"), reason="no CMake or no compiler")
+@NO_CMAKE
 def test_configure_finds_the_environment_s_openblas_and_shows_cuda(conda, tmp_path):
     cuda = tmp_path / "cuda"
     (cuda / "bin").mkdir(parents=True)
@@ -277,6 +344,24 @@ def test_configure_finds_the_environment_s_openblas_and_shows_cuda(conda, tmp_pa
     assert '{"BLAS", "OpenBLAS (lib/libopenblasp-r0.3.30.so)"}' in page
     assert f'{{"CUDA", "no backend yet (toolkit 12.4 in {cuda})"}}' in page
     assert '{"TORCH_CUDA_ARCH_LIST", "8.0;9.0+PTX Hoper\\"", "works"}' in page and '{"USE_NINJA", "OFF", "works"}' in page
+
+
+@NO_CMAKE
+def test_cmake_prefix_path_is_searched_first(conda, tmp_path):
+    """export CMAKE_PREFIX_PATH=${CONDA_PREFIX:-…}, in a shell where that environment is not active."""
+    status, said = run("cmake", "-S", ROOT, "-B", tmp_path / "build", f"-DPython_EXECUTABLE={sys.executable}",
+                       CMAKE_PREFIX_PATH=str(conda), BUILD_TEST="0", BUILD_PYTHON="0", USE_MKLDNN="0", USE_HAMMERBLADE="0")  # fmt: skip
+    assert status == 0, said
+    assert '{"BLAS", "OpenBLAS (lib/libopenblasp-r0.3.30.so)"}' in (tmp_path / "build/config/facula_config.inc").read_text()
+
+
+@NO_CMAKE
+def test_a_compiler_that_is_too_old_is_refused_in_a_sentence(tmp_path):
+    old = tmp_path / "g++-10"
+    old.write_text('#!/bin/sh\nexec g++ -Wno-builtin-macro-redefined -U__GNUC__ -D__GNUC__=10 "$@"\n')
+    old.chmod(0o755)
+    status, said = run("cmake", "-S", ROOT, "-B", tmp_path / "build", CXX=str(old), BUILD_PYTHON="0", BUILD_TEST="0")
+    assert status != 0 and "Facula needs g++ 12" in " ".join(said.split())
 
 
 # ---- the torch-build scripts --------------------------------------------------------------------
@@ -299,6 +384,19 @@ def test_scripts_show_what_they_would_do(conda):
     assert f"+ {conda}/bin/python {ROOT}/tools/install_without_torch.py torchvision torchaudio timm transformers\n" in said
     status, said = run(SCRIPTS / "torch-clone.sh", CONDA_PREFIX=str(conda))
     assert status == 0 and f"pytorch        here: {ROOT}" in said and re.search("torchaudio +(from PyPI|here: [0-9.]+ in)", said)
+
+
+def test_the_environment_s_file_chooses_the_toolkit(tmp_path):
+    for version in ("-12.2", ""):
+        nvcc = tmp_path / f"cuda{version}/bin/nvcc"
+        nvcc.parent.mkdir(parents=True)
+        nvcc.write_text("")
+        nvcc.chmod(0o755)
+    show = f". {SCRIPTS}/torch-common.sh && echo $CUDA_PATH"
+    assert run("bash", "-c", show, CUDA_ROOT=str(tmp_path)) == (0, f"{tmp_path}/cuda-12.2\n")
+    assert run("bash", "-c", show, CUDA_ROOT=str(tmp_path), CUDA_PATH="/opt/cuda") == (0, "/opt/cuda\n")
+    shutil.rmtree(tmp_path / "cuda-12.2")
+    assert run("bash", "-c", show, CUDA_ROOT=str(tmp_path)) == (0, f"{tmp_path}/cuda\n")
 
 
 def test_update_rebases_unless_something_is_edited(tmp_path, conda):

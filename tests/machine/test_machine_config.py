@@ -36,6 +36,39 @@ def test_configure_and_enable_hyper_threads(tree, config, capsys):
     assert system.text("sys/devices/system/cpu/smt/control") == "on"
 
 
+def test_single_settings_add_up_and_are_undone_together(tree, config):
+    root = tree("intel")
+    system = config.machine.System(root)
+    files = ("smt/control", "intel_pstate/no_turbo", "cpufreq/policy5/scaling_min_freq", "cpufreq/policy5/scaling_max_freq")
+
+    def now():
+        return [system.text(f"sys/devices/system/cpu/{f}") for f in files]
+
+    before = now()
+    config.set_hyper_threading(False, system=system)
+    config.set_intel_no_turbo_state(1, system=system)
+    config.set_pstate_frequency(2000, 2500, system=system)
+    assert now() == ["off", "1", "2000000", "2500000"]
+    with pytest.raises(config.machine.MachineError, match="is locked since"):
+        config.machine._lock.lock(system)
+    config.machine._lock.unlock(system)
+    assert now() == before
+    config.set_hyper_threading(False, system=system)
+    config.set_intel_no_turbo_state(1, system=system)
+    config.set_intel_no_turbo_state(0, system=system)
+    config.set_hyper_threading(True, system=system)
+    assert now() == before and config.machine._lock.unlock(system) in (None, [])
+    (root / "sys/devices/system/cpu/intel_pstate/no_turbo").write_text("1")  # by somebody else
+    config.set_intel_no_turbo_state(0, system=system)
+    assert now() == before
+    for wrong in (lambda: config.set_pstate_frequency(10**6, 10**6, system=system), lambda: config.set_pstate_frequency(2500, 2000, system=system)):
+        with pytest.raises(config.machine.MachineError, match="MHz: /sys/devices/system/cpu/cpufreq/policy0 allows"):
+            wrong()
+    with pytest.raises(config.machine.MachineError, match="1 forbids turbo, 0 allows it"):
+        config.set_intel_no_turbo_state(2, system=system)
+    assert now() == before
+
+
 def without_measuring(config, monkeypatch):
     check = config.machine.check
     monkeypatch.setattr(config.machine, "check", lambda system=None: check(0, system=system))

@@ -12,7 +12,12 @@ if [ -z "${MAX_JOBS:-}" ]; then
   allowed=$(nproc)
   if [ "$MAX_JOBS" -lt 1 ] || [ "$MAX_JOBS" -gt "$allowed" ]; then MAX_JOBS=$allowed; fi
 fi
-if [ -z "${CUDA_PATH:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then CUDA_PATH=/usr/local/cuda; fi
+# The toolkit that pytorch-dev.yaml asks for, else the machine's own.
+cuda_version=$(sed -n 's/^ *- cuda-version=\([0-9.]*\).*/\1/p' "$FACULA_ROOT/tools/torch-build/pytorch-dev.yaml")
+for cuda_folder in "${CUDA_ROOT:-/usr/local}/cuda-$cuda_version" "${CUDA_ROOT:-/usr/local}/cuda"; do
+  if [ -z "${CUDA_PATH:-}" ] && [ -x "$cuda_folder/bin/nvcc" ]; then CUDA_PATH=$cuda_folder; fi
+done
+unset cuda_version cuda_folder
 if [ -z "${TORCH_CUDA_ARCH_LIST:-}" ] && command -v nvidia-smi > /dev/null; then
   TORCH_CUDA_ARCH_LIST=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2> /dev/null | sort -u | paste -sd ' ')
 fi
@@ -22,7 +27,7 @@ export BUILD_TEST=${BUILD_TEST:-0}
 torch_settings() {
   echo "environment           $FACULA_ENVIRONMENT"
   echo "MAX_JOBS              $MAX_JOBS"
-  echo "CUDA_PATH             ${CUDA_PATH:-not set, and no toolkit in /usr/local/cuda}"
+  echo "CUDA_PATH             ${CUDA_PATH:-not set, and no toolkit in /usr/local}"
   echo "TORCH_CUDA_ARCH_LIST  ${TORCH_CUDA_ARCH_LIST:-not set, and no card answers}"
 }
 

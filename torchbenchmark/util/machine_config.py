@@ -40,6 +40,29 @@ def check_machine_configured(check_process_affinity=True, system=None):
     assert not wrong, "this machine is not configured for benchmarks:\n  " + "\n  ".join(wrong)
 
 
+def apply(item, system):
+    """Changes one kind of setting beside what is locked already; `facula machine unlock` takes it back."""
+    return machine._lock.apply(system, lambda known: machine._lock.plan(system, known, [item]), beside=True)
+
+
+def set_hyper_threading(enabled=False, system=None):
+    system = system or machine.System()
+    return machine._lock.enable_smt(system) if enabled else apply("smt", system)
+
+
+def set_intel_no_turbo_state(turbo_state, system=None):
+    """1: no turbo, on processors of other makers as well; 0: turbo."""
+    if turbo_state not in (0, 1):
+        raise machine.MachineError(f"set_intel_no_turbo_state({turbo_state!r}): 1 forbids turbo, 0 allows it")
+    system = system or machine.System()
+    return apply("turbo", system) if turbo_state else machine._lock.enable_turbo(system)
+
+
+def set_pstate_frequency(min_freq=2500, max_freq=2500, system=None):
+    """The range of every CPU's clock, in MHz."""
+    return machine._lock.set_frequency(system or machine.System(), int(min_freq * 1000), int(max_freq * 1000))
+
+
 def main(arguments=None, system=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--configure", action="store_true", help="hyper-threads and turbo off, one frequency, shallow idle states, the card's clocks locked (root)")

@@ -216,15 +216,23 @@ def _need_root(system: System, command: str) -> None:
 
 def lock(system: System, only: Optional[list[str]] = None, gpu: bool = False, gpu_clock: Optional[int] = None, owner: Optional[list] = None) -> list[Change]:
     """Changes what can be changed; each change has its error, or none."""
+    return apply(system, lambda known: plan(system, known, only, gpu, gpu_clock), owner)
+
+
+def apply(system: System, wanted: Callable[[Facts], list[Change]], owner: Optional[list] = None, beside: bool = False) -> list[Change]:
+    """Makes the changes that `wanted` finds; on a machine that is locked already only `beside` what was changed before."""
     _need_root(system, "lock")
     with _alone(system):
         found = state(system)
         if found and not orphaned(found):
-            when = time.strftime("%H:%M", time.localtime(found["since"]))
-            raise MachineError(f"the machine is locked since {when}: facula machine unlock first")
-        left = _restore(system, found["changes"]) if found else []
+            if not beside:
+                when = time.strftime("%H:%M", time.localtime(found["since"]))
+                raise MachineError(f"the machine is locked since {when}: facula machine unlock first")
+            left, owner = found["changes"], found["owner"]
+        else:
+            left = _restore(system, found["changes"]) if found else []
         known = facts(system)
-        changes = plan(system, known, only, gpu, gpu_clock)
+        changes = wanted(known)
         saved = {"boot": known.boot, "since": time.time(), "owner": owner, "changes": [asdict(change) for change in left + changes]}
         _save(system, saved)
         for change in changes:
@@ -238,7 +246,7 @@ def lock(system: System, only: Optional[list[str]] = None, gpu: bool = False, gp
             _save(system, saved)
         else:
             os.unlink(system.root / STATE)
-    return left + changes
+    return changes if beside else left + changes
 
 
 def unlock(system: System, only: Optional[list[str]] = None, owner: Optional[list] = None) -> Optional[list[Change]]:
@@ -258,6 +266,33 @@ def unlock(system: System, only: Optional[list[str]] = None, owner: Optional[lis
         else:
             os.unlink(system.root / STATE)
     return chosen
+
+
+def set_frequency(system: System, low: int, high: int) -> list[Change]:
+    """One range for all CPUs, in kHz, beside what is locked already."""
+
+    def wanted(known: Facts) -> list[Change]:
+        changes: list[Change] = []
+        for policy in known.policies:
+            least, most = policy.hardware_low or 0, policy.hardware_high or high
+            if not least <= low <= high <= most:
+                raise MachineError(f"{low // 1000} to {high // 1000} MHz: /{policy.path} allows {least // 1000} to {most // 1000}")
+            if policy.low and policy.high and (policy.low, policy.high) != (low, high):
+                changes += _write_both(policy.path, policy, low, high)
+        return changes
+
+    return apply(system, wanted, beside=True)
+
+
+def enable_turbo(system: System) -> list[Change]:
+    """Lets clocks rise again, whoever forbade it."""
+    _need_root(system, "unlock --only turbo")
+    changes = unlock(system, ["turbo"]) or []
+    known = facts(system, gpus=False)
+    off = [path for path in known.turbo if path not in _judge.turbo_on(known)]
+    changes += [Change("turbo", path, "0" if path.endswith("no_turbo") else "1", str(known.turbo[path])) for path in off]
+    _restore(system, [change for change in changes if change.seen is None])
+    return changes
 
 
 def enable_smt(system: System) -> list[Change]:

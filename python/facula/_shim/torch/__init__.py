@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands on PYTHONPATH of programs started by `facula run`: importing it gives Facula instead."""
+"""Stands on the path of programs started by `facula run`, and last on that of environments where `setup.py` put Facula:
+importing it gives Facula."""
 
 from facula import _as_torch
 
