@@ -39,7 +39,7 @@ from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rn
 
 globals().update(_legacy_types)
 globals().update(_legacy_storages)
-has_hammerblade = hb_emul_on = backends.hammerblade.is_built()  # emulation is the device's only engine yet
+has_hammerblade = backends.hammerblade.is_built()
 if has_hammerblade:
     _device_module.install("hammerblade")  # t.hammerblade() before the backend is loaded, which that does
 
@@ -111,11 +111,18 @@ _LATER = (
     "types",
     "xpu",
 )
-__getattr__ = _missing.missing("facula", _LATER, {"Future": "facula.futures", "GradScaler": "facula.amp.grad_scaler", "PyTorchFileReader": "facula._file_reader", "ScriptModule": "facula.jit"}, _device_module.find)
+_HB_ENGINES = {"hb_emul_on": "emul", "hb_cosim_on": "sim"}  # whether it is the engine in effect
+
+
+def _find(name):
+    return backends.hammerblade.engine() == _HB_ENGINES[name] if name in _HB_ENGINES else _device_module.find(name)
+
+
+__getattr__ = _missing.missing("facula", _LATER, {"Future": "facula.futures", "GradScaler": "facula.amp.grad_scaler", "PyTorchFileReader": "facula._file_reader", "ScriptModule": "facula.jit"}, _find)
 
 
 def __dir__():
-    return sorted({*(name for name in _LATER if name[0] != "_"), *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
+    return sorted({*(name for name in _LATER if name[0] != "_"), *_HB_ENGINES, *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
 
 
 backends._introduce_all()

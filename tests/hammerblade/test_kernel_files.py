@@ -186,7 +186,7 @@ def test_bad_launches(torch):
         torch.hammerblade.load("/nowhere/kernel.cpp")
     with pytest.raises(RuntimeError, match="64"):
         torch.hammerblade.tiles(100, 1)
-    with pytest.raises(RuntimeError, match="fast"):
+    with pytest.raises(RuntimeError, match="modes are fast, check and sim"):
         torch.hammerblade.mode("slow")
     with pytest.raises(RuntimeError, match="no kernel tensorlib_none"):
         torch.hammerblade.bind("aten::sigmoid", "tensorlib_none")

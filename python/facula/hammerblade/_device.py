@@ -132,7 +132,7 @@ class _Mode(str):
 
 
 def mode(name: str | None = None, seed: int = 1) -> _Mode:
-    """'fast' or 'check', after choosing one: mode("check", seed=3), or `with mode("check"):` for a while. In check mode tiles
+    """'fast' or 'check' of the emulator, or 'sim' for the simulator, after choosing one: mode("check", seed=3), or `with mode("check"):` for a while. In check mode tiles
     take turns as the seed decides, and every access to memory is looked at."""
     was, its_seed = _call("mode").split()
     if name is not None:
@@ -140,6 +140,43 @@ def mode(name: str | None = None, seed: int = 1) -> _Mode:
     now, now_seed = _call("mode").split()
     result = _Mode(now)
     result.seed, result._before = int(now_seed), (was, int(its_seed))
+    return result
+
+
+class _Engine(str):
+    """The engine's name; as a context, the engine and its settings that were before come back at its end."""
+
+    settings: dict[str, str]
+    _undo: list[tuple]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        for call in self._undo:
+            _call(*call)
+
+
+def engine(name: str | None = None, **settings) -> _Engine:
+    """'emul' or 'sim', after choosing what runs kernels from now on: engine("sim", fidelity="timed"), or `with engine("sim"):`
+    for a while. Settings are the engine's own. Tensors stay where they are."""
+    before = _call("mode").split()
+    undo: list[tuple] = []
+    if name is not None:
+        _, *had = _call("engine", name).splitlines()
+        undo = [*([("engine", name, *had)] if had else []), ("mode", before[0], int(before[1]))]
+        try:
+            if settings:
+                _call("engine", name, *(str(part) for pair in settings.items() for part in pair))
+        except RuntimeError:
+            for call in undo:
+                _call(*call)
+            raise
+    elif settings:
+        raise TypeError("engine takes settings with the engine's name: engine('sim', fidelity='timed')")
+    now, *pairs = _call("engine").splitlines()
+    result = _Engine(now)
+    result.settings, result._undo = dict(zip(pairs[::2], pairs[1::2], strict=True)), undo
     return result
 
 

@@ -64,8 +64,10 @@ const char* const* HammerBlade::operators() {
 
 std::string HammerBlade::describe(fc_context&) {
   const fc::hb::Dimension t = device().tiles();
+  const fc::hb::Mode mode = device().mode();
+  const std::string how = mode == fc::hb::Mode::Sim ? "simulated" : std::string("emulated, mode ") + name_of(mode);
   return "HammerBlade " + device().machine().name + ", " + std::to_string(t.x) + " x " + std::to_string(t.y) +
-         " tiles, emulated, mode " + (device().mode() == fc::hb::Mode::Check ? "check" : "fast");
+         " tiles, " + how;
 }
 
 void* HammerBlade::alloc(fc_context&, size_t bytes) {

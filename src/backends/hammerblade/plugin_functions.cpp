@@ -79,7 +79,10 @@ const char* const* HammerBlade::functions() {
       "kernels(): all kernels, a line each: name, the operator that it does, file, parameters, separated by tabs",
       "machine([name or file]): chooses the machine; returns its name",
       "tiles([x, y]): chooses another mesh than the machine's; returns 'x y'",
-      "mode(['fast' or 'check', seed]): chooses the mode; returns mode and seed",
+      "mode(['fast', 'check' or 'sim', seed]): chooses the mode; returns mode and seed",
+      "engine(['emul' or 'sim', (setting, value)...]): chooses what runs kernels, with settings of its own; returns "
+      "its "
+      "name and its settings, a line each",
       "printed(): what the tiles of the last launch printed, '(x,y) text' a line",
       "echo(on): whether device prints go to standard error",
       "accesses(on): counts loads and stores of kernels in check mode from now on, or no longer; returns 'loads "
@@ -138,14 +141,23 @@ void HammerBlade::call(fc_context& c, const char* function, const fc_value* args
   if (f == "mode") {
     a.count(0, 2);
     if (n_args) {
-      const std::string mode = a.text(0);
-      if (mode != "fast" && mode != "check") a.wrong(0, "'fast' or 'check'");
       const int64_t seed = n_args > 1 ? a.integer(1) : 1;
       if (seed < 0 || seed > UINT32_MAX) a.wrong(1, "a seed from 0 to 2^32 - 1");
-      device().set_mode(mode == "fast" ? fc::hb::Mode::Fast : fc::hb::Mode::Check, static_cast<uint32_t>(seed));
+      device().set_mode(fc::hb::mode_named(a.text(0)), static_cast<uint32_t>(seed));
     }
-    return give_text(result, std::string(device().mode() == fc::hb::Mode::Fast ? "fast" : "check") + " " +
-                                 std::to_string(device().seed()));
+    return give_text(result, fc::hb::name_of(device().mode()) + (" " + std::to_string(device().seed())));
+  }
+  if (f == "engine") {
+    if (n_args) {
+      if (n_args % 2 == 0) fb::fail("engine takes a name, then pairs of a setting and its value");
+      const std::string name = a.text(0);
+      if (name != "emul" && name != "sim") a.wrong(0, "'emul' or 'sim'");
+      device().set_mode(name == "sim" ? fc::hb::Mode::Sim : device().emulator_mode(), device().seed());
+      for (int i = 1; i < n_args; i += 2) device().set_engine(a.text(i), a.text(i + 1));
+    }
+    std::string text = fc::hb::engine_name(device().mode());
+    for (const auto& setting : device().engine_settings()) text += "\n" + setting.name + "\n" + setting.value;
+    return give_text(result, text);
   }
   if (f == "printed") {
     a.count(0, 0);

@@ -109,11 +109,8 @@ std::vector<std::string> Library::reload(bool unseen) {
 std::vector<std::string> Library::add(const std::string& path) {
   Device& device = Device::get();
   Device::Program* program = device.load(path);
-  using Records = const hb_emul_kernel_t*(const hb_emul_kernel_t** end);
-  auto* records = reinterpret_cast<Records*>(device.symbol(program, "hb_emul_kernels"));
   std::vector<std::string> names;
-  const hb_emul_kernel_t* end = nullptr;
-  for (const hb_emul_kernel_t* r = records(&end); r != end; ++r) {
+  for (const hb_emul_kernel_t* r : device.records(program)) {
     auto* row = static_cast<const hb::Row*>(r->facts);
     if (row && row->n_parameters < 0) continue;  // a formula that is not for this type
     all_.push_back(std::make_unique<Kernel>(Kernel{r->name, row, r->signature, r->file, r->argc, program}));

@@ -37,7 +37,7 @@ Checker::Checker() {
 
 Checker::~Checker() { munmap(checked_window.cells, cells_bytes_); }
 
-void Checker::begin_launch(const Engine::Options& options) {
+void Checker::begin_launch(const Emulator::Options& options) {
   options_ = options;
   checked_window.base = memory().base();
   checked_window.span = memory().span();
@@ -59,7 +59,7 @@ void Checker::begin_wave(Wave& wave) {
     tile->check->inbox.assign(count, 0);
     tile->check->tile = tile;
     tile->check->base = reinterpret_cast<uintptr_t>(tile->base);
-    tile->check->library = wave.launch->library->base();
+    tile->check->library = wave.library->base();
     tile->check->launch_floor = launch_ << 48;
     tile->check->mine = stamp::make(launch_, tile->index, 0) >> 37;
     advance(*tile);
@@ -97,7 +97,7 @@ void Checker::found(Tile& tile, const char* kind, const std::string& text, uintp
   finding.pcs = {pc};
   for (uint32_t i = std::min<uint32_t>(c.depth, std::size(c.calls)); i-- > 0;) finding.pcs.push_back(c.calls[i]);
   if (other) finding.others = {other};
-  Engine::get().fail(tile, std::move(finding));
+  Emulator::get().fail(tile, std::move(finding));
 }
 
 void Checker::race(Tile& tile, uint64_t seen, const char* theirs, const char* ours, uintptr_t other_pc, uintptr_t pc,
@@ -105,7 +105,7 @@ void Checker::race(Tile& tile, uint64_t seen, const char* theirs, const char* ou
   const Tile& other = *tile.wave->tiles[stamp::tile(seen)];
   std::string whose = format("tile (%d,%d)", other.block->x, other.block->y);
   if (other.group != tile.group) whose += format(" of group (%u,%u)", other.group->id.x, other.group->id.y);
-  uintptr_t base = tile.wave->launch->library->base();
+  uintptr_t base = tile.wave->library->base();
   found(tile, "race",
         format("%s the word at 0x%08llx (%s) at %%1, which %s %s%s; no barrier lies between", ours,
                static_cast<unsigned long long>(address), memory().describe(address).c_str(), whose.c_str(), theirs,
@@ -172,8 +172,8 @@ void Checker::access(Tile& tile, uintptr_t address, uint32_t size, bool write, u
 }
 
 void Checker::elsewhere(Tile& tile, uintptr_t address, uint32_t size, bool write, uintptr_t pc) {
-  Engine& engine = Engine::get();
-  const Library& library = *tile.wave->launch->library;
+  Emulator& engine = Emulator::get();
+  const Library& library = *tile.wave->library;
   uintptr_t own = reinterpret_cast<uintptr_t>(tile.base);
   if (address - own < HB_EMUL_TILE_BYTES) return;  // its stack
   if (library.is_variable(address)) {
@@ -199,7 +199,7 @@ void Checker::elsewhere(Tile& tile, uintptr_t address, uint32_t size, bool write
 
 void Checker::atomic_access(Tile& tile, uintptr_t address, uint32_t size, uintptr_t pc) {
   if (address - memory().base() >= memory().span()) {
-    if (Engine::get().is_tile_address(address) || tile.wave->launch->library->is_variable(address))
+    if (Emulator::get().is_tile_address(address) || tile.wave->library->is_variable(address))
       found(tile, "atomic on a scratchpad",
             format("does an atomic operation on 0x%08llx at %%1, which is in a scratchpad: only DRAM has them",
                    static_cast<unsigned long long>(address)),
@@ -258,7 +258,7 @@ void Checker::entered(Tile& tile, uintptr_t call_pc, uintptr_t sp, uintptr_t her
   CheckTile& c = *tile.check;
   if (c.depth < std::size(c.calls)) c.calls[c.depth] = call_pc;
   ++c.depth;
-  size_t stack = tile.entry_sp > sp ? tile.entry_sp - sp : 0, variables = tile.wave->launch->library->variable_bytes();
+  size_t stack = tile.entry_sp > sp ? tile.entry_sp - sp : 0, variables = tile.wave->library->variable_bytes();
   if (stack + variables > options_.scratchpad_bytes) {
     found(tile, "scratchpad overflow",
           format("needs %zu bytes of stack and %zu of variables at %%1, but the scratchpad has %zu (counted on this "
@@ -275,11 +275,11 @@ void Checker::left(Tile& tile) {
 
 void Checker::turn(Tile& tile) {
   CheckTile& c = *tile.check;
-  if (tile.wave->stop) return Engine::get().leave(tile, TileState::GivenUp);
+  if (tile.wave->stop) return Emulator::get().leave(tile, TileState::GivenUp);
   if (--c.budget) return;
   c.budget = next_budget();
   tile.pc = c.depth ? c.calls[std::min<uint32_t>(c.depth, std::size(c.calls)) - 1] : 0;
-  Engine::get().leave(tile, TileState::Ready);
+  Emulator::get().leave(tile, TileState::Ready);
 }
 
 }  // namespace fc::hb

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/hammerblade/emulator/engine.h"
+#include "backends/hammerblade/emulator/emulator.h"
 
 namespace fc::hb {
 
@@ -67,7 +67,7 @@ class Checker {
  public:
   Checker();
   ~Checker();
-  void begin_launch(const Engine::Options& options);
+  void begin_launch(const Emulator::Options& options);
   void begin_wave(Wave& wave);
   void start(Tile&);
   size_t choose(size_t n);  // the schedule: which of n tiles is next
@@ -95,7 +95,7 @@ class Checker {
   uint32_t random();
   uint32_t next_budget();
 
-  Engine::Options options_;
+  Emulator::Options options_;
   uint64_t cells_bytes_ = 0;
   uint64_t launch_ = 0, random_ = 1;
   std::unordered_map<uintptr_t, Clock> words_;  // what an amo's word carries

@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "backends/hammerblade/emulator/check.h"
-#include "backends/hammerblade/emulator/engine.h"
+#include "backends/hammerblade/emulator/emulator.h"
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
 #include "backends/hammerblade/runtime/error.h"
 
-using fc::hb::Engine;
+using fc::hb::Emulator;
 using fc::hb::Finding;
 using fc::hb::format;
 using fc::hb::Tile;
@@ -34,7 +34,7 @@ class InRuntime {
 };
 
 Tile& tile_of(const char* what) {
-  Tile* tile = Engine::current();
+  Tile* tile = Emulator::current();
   if (!tile) {
     fprintf(stderr, "%s was called by the host: it belongs into a kernel that is launched\n", what);
     abort();
@@ -49,7 +49,7 @@ uintptr_t caller(void* address) { return reinterpret_cast<uintptr_t>(address); }
 extern "C" {
 
 HB_EXPORT void hb_emul_barrier(void) {
-  Engine::get().barrier(tile_of("g_barrier.sync"), caller(__builtin_return_address(0)));
+  Emulator::get().barrier(tile_of("g_barrier.sync"), caller(__builtin_return_address(0)));
 }
 
 HB_EXPORT void hb_emul_yield(void) {
@@ -57,13 +57,13 @@ HB_EXPORT void hb_emul_yield(void) {
   InRuntime guard(tile);
   tile.pc = caller(__builtin_return_address(0));
   tile.word = nullptr;
-  Engine::get().leave(tile, TileState::Waiting);
+  Emulator::get().leave(tile, TileState::Waiting);
 }
 
 HB_EXPORT void hb_emul_wait_local(const volatile int* word, int value) {
   Tile& tile = tile_of("bsg_wait_local");
   InRuntime guard(tile);
-  Engine& engine = Engine::get();
+  Emulator& engine = Emulator::get();
   tile.pc = caller(__builtin_return_address(0));
   tile.value = value;
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) {
@@ -75,7 +75,7 @@ HB_EXPORT void hb_emul_wait_local(const volatile int* word, int value) {
 
 HB_EXPORT void* hb_emul_remote(int x, int y, const volatile void* local, int in_group) {
   Tile& tile = tile_of("bsg_remote_ptr");
-  Engine& engine = Engine::get();
+  Emulator& engine = Emulator::get();
   const hb_emul_tile_t& block = *tile.block;
   int64_t mesh_x = x, mesh_y = y;
   if (in_group) {
@@ -93,7 +93,7 @@ HB_EXPORT void* hb_emul_remote(int x, int y, const volatile void* local, int in_
   }
   uint8_t* there = engine.tile_base(static_cast<uint32_t>(mesh_x), static_cast<uint32_t>(mesh_y));
   auto address = reinterpret_cast<uintptr_t>(local);
-  const auto& library = *tile.wave->launch->library;
+  const auto& library = *tile.wave->library;
   if (library.is_variable(address)) {
     if (there == tile.base) return reinterpret_cast<void*>(address);  // the own one is in place
     return there + library.copy_offset + library.offset_of(address);
@@ -134,13 +134,13 @@ HB_EXPORT void hb_emul_fail(const char* file, int line, const char* form, ...) {
   finding.text = text;
   finding.file = file;
   finding.line = line;
-  Engine::get().fail(tile, std::move(finding));
+  Emulator::get().fail(tile, std::move(finding));
 }
 
 HB_EXPORT void hb_emul_finish(void) {
   Tile& tile = tile_of("bsg_finish");
   tile.in_runtime = true;
-  Engine& engine = Engine::get();
+  Emulator& engine = Emulator::get();
   fc::hb::Group& group = *tile.group;
   if (engine.options().check) engine.checker()->ended(tile);
   tile.wave->progress.fetch_add(1, std::memory_order_relaxed);
@@ -179,7 +179,7 @@ HB_EXPORT int bsg_printf(const char* form, ...) {
 
 HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
   Tile& tile = tile_of("bsg_amoswap");
-  Engine& engine = Engine::get();
+  Emulator& engine = Emulator::get();
   uintptr_t pc = caller(__builtin_return_address(0));
   tile.in_runtime = true;
   fc::hb::Checker& checker = *engine.checker();
@@ -201,5 +201,5 @@ HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
   return old;
 }
 
-HB_EXPORT void hb_emul_fence(void) { Engine::get().checker()->fence(tile_of("bsg_fence")); }
+HB_EXPORT void hb_emul_fence(void) { Emulator::get().checker()->fence(tile_of("bsg_fence")); }
 }

@@ -3,13 +3,13 @@
 #include <map>
 #include <tuple>
 
-#include "backends/hammerblade/emulator/engine.h"
+#include "backends/hammerblade/emulator/emulator.h"
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/lines.h"
 
 namespace fc::hb {
 
-void Engine::report(Wave& wave, Finding finding) {
+void Emulator::report(Wave& wave, Finding finding) {
   std::lock_guard lock(wave.mutex);
   if (!wave.finding) wave.finding = std::make_unique<Finding>(std::move(finding));
   wave.stop = true;
@@ -17,7 +17,7 @@ void Engine::report(Wave& wave, Finding finding) {
   wave.change.notify_all();
 }
 
-void Engine::fail(Tile& tile, Finding finding) {
+void Emulator::fail(Tile& tile, Finding finding) {
   finding.x = tile.block->x;
   finding.y = tile.block->y;
   finding.group = tile.group->id;
@@ -26,7 +26,7 @@ void Engine::fail(Tile& tile, Finding finding) {
   __builtin_unreachable();
 }
 
-std::string Engine::who_waits(const Wave& wave) const {
+std::string Emulator::who_waits(const Wave& wave) const {
   // Tiles in the same state at the same line are one row.
   std::map<std::tuple<TileState, uint32_t, uintptr_t, int, uintptr_t>, std::vector<const Tile*>> rows;
   for (const Tile* tile : wave.tiles) {
@@ -69,8 +69,8 @@ std::string Engine::who_waits(const Wave& wave) const {
   return out;
 }
 
-std::string Engine::explain(const Finding& finding, const Wave& wave) const {
-  std::string out = wave.launch->kernel->name;
+std::string Emulator::explain(const Finding& finding, const Wave& wave) const {
+  std::string out = wave.launch->kernel;
   out += ": ";
   if (finding.x >= 0) {
     out += format("tile (%d,%d) ", finding.x, finding.y);

@@ -6,14 +6,14 @@
 #include <cstring>
 
 #include "backends/hammerblade/emulator/check.h"
-#include "backends/hammerblade/emulator/engine.h"
+#include "backends/hammerblade/emulator/emulator.h"
 
 using fc::hb::Cell;
 using fc::hb::checked_tile;
 using fc::hb::checked_window;
 using fc::hb::Checker;
 using fc::hb::CheckTile;
-using fc::hb::Engine;
+using fc::hb::Emulator;
 using fc::hb::Tile;
 using fc::hb::Window;
 
@@ -56,7 +56,7 @@ void access(const volatile void* p, uintptr_t pc) {
     if (--c->budget) return;
     c->budget = 1;
   }
-  Checker& checker = *Engine::get().checker();
+  Checker& checker = *Emulator::get().checker();
   c->tile->in_runtime = true;
   checker.access(*c->tile, address, size, write, pc);
   checker.turn(*c->tile);
@@ -67,7 +67,7 @@ void access(const volatile void* p, uintptr_t pc) {
 void range(const volatile void* address, size_t size, bool write, uintptr_t pc) {
   if (!checked_tile) return;
   Tile* tile = checked_tile->tile;
-  Checker& checker = *Engine::get().checker();
+  Checker& checker = *Emulator::get().checker();
   tile->in_runtime = true;
   auto at = reinterpret_cast<uintptr_t>(address);
   for (uintptr_t end = at + size; at < end;) {
@@ -87,10 +87,10 @@ template <class T, class F>
 T atomic(volatile T* word, int order, uintptr_t pc, F operation) {
   if (!checked_tile) return operation(word);
   Tile* tile = checked_tile->tile;
-  Checker& checker = *Engine::get().checker();
+  Checker& checker = *Emulator::get().checker();
   tile->in_runtime = true;
   auto address = reinterpret_cast<uintptr_t>(word);
-  bool in_dram = !Engine::get().is_tile_address(address) && !tile->wave->launch->library->is_variable(address);
+  bool in_dram = !Emulator::get().is_tile_address(address) && !tile->wave->library->is_variable(address);
   if (in_dram) checker.atomic_access(*tile, address, sizeof(T), pc);
   T old = operation(word);
   if (in_dram) checker.synchronise(*tile, address, acquires(order), releases(order));
@@ -115,11 +115,11 @@ extern "C" {
 HB_EXPORT void __tsan_init() {}
 HB_EXPORT void __tsan_func_entry(void* pc) {
   if (checked_tile)
-    Engine::get().checker()->entered(*checked_tile->tile, reinterpret_cast<uintptr_t>(pc),
-                                     reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 16, HB_PC);
+    Emulator::get().checker()->entered(*checked_tile->tile, reinterpret_cast<uintptr_t>(pc),
+                                       reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 16, HB_PC);
 }
 HB_EXPORT void __tsan_func_exit(void*) {
-  if (checked_tile) Engine::get().checker()->left(*checked_tile->tile);
+  if (checked_tile) Emulator::get().checker()->left(*checked_tile->tile);
 }
 
 #define HB_ACCESS(size)                                                                  \
@@ -197,7 +197,7 @@ HB_ATOMIC(64, uint64_t)
 // clang-format on
 
 HB_EXPORT void __tsan_atomic_thread_fence(int) {
-  if (checked_tile) Engine::get().checker()->fence(*checked_tile->tile);
+  if (checked_tile) Emulator::get().checker()->fence(*checked_tile->tile);
 }
 HB_EXPORT void __tsan_atomic_signal_fence(int) {}
 }

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "backends/hammerblade/emulator/engine.h"
+#include "backends/hammerblade/emulator/emulator.h"
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/memory.h"
 
@@ -70,21 +70,21 @@ void use_alternate_stack() {
   else munmap(memory, 65536);
 }
 
-void Engine::install_signals() {
+void Emulator::install_signals() {
   use_alternate_stack();
   if (signals_installed_) return;
   signals_installed_ = true;
   struct sigaction action {};
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  action.sa_sigaction = &Engine::on_fault;
+  action.sa_sigaction = &Emulator::on_fault;
   for (int fault : faults) sigaction(fault, &action, &before[fault]);
   // Runs on the tile's own stack: the tile goes on from there later.
   action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
-  action.sa_sigaction = &Engine::on_poke;
+  action.sa_sigaction = &Emulator::on_poke;
   sigaction(poke_signal(), &action, nullptr);
 }
 
-void Engine::on_fault(int signal, siginfo_t* info, void* context) {
+void Emulator::on_fault(int signal, siginfo_t* info, void* context) {
   auto& c = *static_cast<ucontext_t*>(context);
   uintptr_t sp = sp_of(c), pc = pc_of(c), address = reinterpret_cast<uintptr_t>(info->si_addr);
   Tile* tile = get().tile_at(sp);
@@ -111,7 +111,7 @@ void Engine::on_fault(int signal, siginfo_t* info, void* context) {
   get().fail(*tile, std::move(finding));
 }
 
-void Engine::on_poke(int, siginfo_t*, void* context) {
+void Emulator::on_poke(int, siginfo_t*, void* context) {
   auto& c = *static_cast<ucontext_t*>(context);
   Tile* tile = get().tile_at(sp_of(c));
   if (!tile || tile->in_runtime || tile->state != TileState::Running) return;
@@ -123,11 +123,11 @@ void Engine::on_poke(int, siginfo_t*, void* context) {
   errno = kept;
 }
 
-void Engine::poke(Worker& worker) {
+void Emulator::poke(Worker& worker) {
   if (worker.current.load(std::memory_order_relaxed)) pthread_kill(worker.thread, poke_signal());
 }
 
-void Engine::start_watchdog() {
+void Emulator::start_watchdog() {
   watchdog_started_ = true;
   sigset_t all, kept;
   sigfillset(&all);
@@ -140,7 +140,7 @@ void Engine::start_watchdog() {
   pthread_sigmask(SIG_SETMASK, &kept, nullptr);
 }
 
-void Engine::watch() {
+void Emulator::watch() {
   uint64_t launch = 0, progress = 0, since = 0;  // since: polls without progress
   for (uint32_t quiet = 0;; ++quiet) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -163,7 +163,7 @@ void Engine::watch() {
   }
 }
 
-void Engine::look_after(Wave& wave, uint64_t* progress, uint64_t* since) {
+void Emulator::look_after(Wave& wave, uint64_t* progress, uint64_t* since) {
   if (wave.progress != *progress) {
     *progress = wave.progress;
     *since = 0;

@@ -57,7 +57,9 @@ std::vector<std::string> compiler() {
 }  // namespace
 
 std::vector<std::string> compile_command(const std::vector<std::string>& sources, const std::string& output,
-                                         bool check) {
+                                         Mode mode) {
+  if (mode == Mode::Sim) engine_for(mode);  // says that there is none
+  const bool check = mode == Mode::Check;
   std::vector<std::string> words = compiler();
   // No start files: what lies in .data and .bss are the kernels' own variables.
   for (const char* word : {"-std=c++20", "-g", "-fPIC", "-shared", "-nostartfiles", "-fvisibility=hidden", "-DHB_EMUL",
@@ -88,12 +90,12 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
   return words;
 }
 
-void compile(const std::vector<std::string>& sources, const std::string& output, bool check) {
+void compile(const std::vector<std::string>& sources, const std::string& output, Mode mode) {
   for (const std::string& source : sources)
     if (access(source.c_str(), R_OK))
       throw Error(HB_MC_NOTFOUND, format("kernel file %s: %s", source.c_str(), strerror(errno)));
   std::string part = format("%s.%d.part", output.c_str(), static_cast<int>(getpid()));
-  std::vector<std::string> words = compile_command(sources, part, check);
+  std::vector<std::string> words = compile_command(sources, part, mode);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -145,7 +145,7 @@ HB_EXPORT int hb_mc_manycore_log_disable(hb_mc_manycore_t*) { return HB_MC_SUCCE
 HB_EXPORT int hb_mc_manycore_get_cycle(hb_mc_manycore_t*, uint64_t* cycle) {
   return status_of([&] {
     if (!cycle) throw Error(HB_MC_INVALID, "the cycle's address is a null pointer");
-    *cycle = 0;
+    *cycle = Device::get().cycle();
   });
 }
 
@@ -294,25 +294,20 @@ HB_EXPORT int facula_hb_select_machine(const char* name_or_path) {
   return status_of([&] { Device::get().select_machine(name_or_path); });
 }
 HB_EXPORT int facula_hb_set_mode(const char* mode, uint32_t seed) {
-  return status_of([&] {
-    bool check = strcmp(mode, "check") == 0;
-    if (!check && strcmp(mode, "fast") != 0)
-      throw Error(HB_MC_INVALID, fc::hb::format("modes are fast and check, not %s", mode));
-    Device::get().set_mode(check ? fc::hb::Mode::Check : fc::hb::Mode::Fast, seed);
-  });
+  return status_of([&] { Device::get().set_mode(fc::hb::mode_named(mode), seed); });
 }
 HB_EXPORT long facula_hb_compile_command(const char* mode, const char* output, const char* const* sources, size_t count,
                                          char* out, size_t size) {
   return text_of(out, size, [&] {
     std::string text;
     for (const std::string& word :
-         fc::hb::compile_command({sources, sources + count}, output, strcmp(mode, "check") == 0))
+         fc::hb::compile_command({sources, sources + count}, output, fc::hb::mode_named(mode)))
       text += (text.empty() ? "" : "\n") + word;
     return text;
   });
 }
 HB_EXPORT int facula_hb_compile(const char* mode, const char* output, const char* const* sources, size_t count) {
-  return status_of([&] { fc::hb::compile({sources, sources + count}, output, strcmp(mode, "check") == 0); });
+  return status_of([&] { fc::hb::compile({sources, sources + count}, output, fc::hb::mode_named(mode)); });
 }
 HB_EXPORT long facula_hb_folder(const char* which, char* out, size_t size) {
   return text_of(out, size, [&] {

@@ -11,9 +11,7 @@
 #include <utility>
 
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
-#include "backends/hammerblade/runtime/compile.h"
-#include "backends/hammerblade/runtime/error.h"
-#include "backends/hammerblade/runtime/scratch.h"
+#include "backends/hammerblade/runtime/library.h"
 
 namespace fc::hb {
 
@@ -29,24 +27,30 @@ uint32_t from_environment(const char* name, uint32_t otherwise, long most) {
   return static_cast<uint32_t>(n);
 }
 
-Mode mode_named(const std::string& name) {
-  if (name == "fast") return Mode::Fast;
-  if (name == "check") return Mode::Check;
-  throw Error(HB_MC_INVALID, format("FACULA_HB_MODE=%s: modes are fast and check", name.c_str()));
+Mode mode_from_environment() {
+  Mode mode = Mode::Fast;
+  if (const char* name = getenv("FACULA_HB_MODE"); name && *name) {
+    if (strcmp(name, "fast") != 0 && strcmp(name, "check") != 0)
+      throw Error(HB_MC_INVALID, format("FACULA_HB_MODE=%s: modes are fast and check", name));
+    mode = mode_named(name);
+  }
+  const char* engine = getenv("FACULA_HB");
+  if (!engine || !*engine || strcmp(engine, "emul") == 0) return mode;
+  if (strcmp(engine, "sim") != 0) throw Error(HB_MC_INVALID, format("FACULA_HB=%s: engines are emul and sim", engine));
+  return Mode::Sim;
 }
 
 }  // namespace
 
 class Device::Program {
  public:
-  std::string path;                     // as it was given
-  std::string failed[2];                // why there is no library for a mode
-  std::string built[2];                 // made from a .cpp, by mode
-  std::unique_ptr<Library> library[2];  // fast, check
-  ~Program() {
-    for (const std::string& file : built)
-      if (!file.empty()) unlink(file.c_str());
-  }
+  std::string path;  // as it was given
+  struct Made {
+    std::unique_ptr<Image> image;
+    std::string failed;  // why there is none
+  };
+  Made made[mode_count];
+  Made& of(Mode mode) { return made[static_cast<size_t>(mode)]; }
 };
 
 Device& Device::get() {
@@ -57,7 +61,9 @@ Device& Device::get() {
 Device::Device() {
   const char* machine = getenv("FACULA_HB_MACHINE");
   machine_ = read_machine(machine && *machine ? machine : Machine().name);
-  if (const char* mode = getenv("FACULA_HB_MODE"); mode && *mode) mode_ = mode_named(mode);
+  mode_ = mode_from_environment();
+  if (mode_ != Mode::Sim) emulator_mode_ = mode_;
+  engine_ = &engine_for(mode_);
   seed_ = from_environment("FACULA_HB_SEED", 1, 2147483647);
   if (const char* seconds = getenv("FACULA_HB_WATCHDOG"); seconds && *seconds) {
     char* end;
@@ -75,7 +81,7 @@ Device::Device() {
 }
 
 void Device::open_mesh(Dimension tiles) {
-  Engine::get().set_mesh(tiles, static_cast<uint64_t>(machine_.tile_address));
+  engine_->set_machine(machine_, tiles);
   tiles_ = tiles;
   if (tiles.area() > reduction_tiles_) {
     Eva buffer = memory().allocate(tiles.area() * 8);
@@ -96,8 +102,14 @@ void Device::select_machine(const std::string& name_or_path) {
   Machine machine = read_machine(name_or_path);
   std::lock_guard lock(mutex_);
   memory().open(static_cast<uint64_t>(machine_.dram_address), static_cast<uint64_t>(machine.dram_bytes));
-  machine_ = machine;
-  open_mesh({static_cast<uint32_t>(machine.tiles_x), static_cast<uint32_t>(machine.tiles_y)});
+  std::swap(machine_, machine);
+  try {
+    open_mesh({static_cast<uint32_t>(machine_.tiles_x), static_cast<uint32_t>(machine_.tiles_y)});
+  } catch (...) {
+    std::swap(machine_, machine);
+    memory().open(static_cast<uint64_t>(machine_.dram_address), static_cast<uint64_t>(machine_.dram_bytes));
+    throw;
+  }
 }
 
 Dimension Device::tiles() {
@@ -124,9 +136,33 @@ uint32_t Device::seed() {
 
 void Device::set_mode(Mode mode, uint32_t seed) {
   std::lock_guard lock(mutex_);
+  Engine& engine = engine_for(mode);
+  if (&engine != engine_) engine.set_machine(machine_, tiles_);
   memory().set_check(mode == Mode::Check);
+  engine_ = &engine;
   mode_ = mode;
+  if (mode != Mode::Sim) emulator_mode_ = mode;
   seed_ = seed;
+}
+
+Mode Device::emulator_mode() {
+  std::lock_guard lock(mutex_);
+  return emulator_mode_;
+}
+
+std::vector<Engine::Setting> Device::engine_settings() {
+  std::lock_guard lock(mutex_);
+  return engine_->settings();
+}
+
+void Device::set_engine(const std::string& name, const std::string& value) {
+  std::lock_guard lock(mutex_);
+  engine_->set(name, value);
+}
+
+uint64_t Device::cycle() {
+  std::lock_guard lock(mutex_);
+  return engine_->cycle();
 }
 
 void Device::set_watchdog(double seconds) {
@@ -169,38 +205,34 @@ void Device::memset_device(Eva to, uint8_t value, size_t bytes) {
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
-const Library& Device::library_of(Program& program, bool check) {
-  std::unique_ptr<Library>& library = program.library[check];
-  if (library) return *library;
-  if (!program.failed[check].empty()) throw Error(HB_MC_FAIL, program.failed[check]);
-  std::string file = program.path;
-  if (file.ends_with(".so")) {
-    if (check) file = check_name(file);
-    if (check && access(file.c_str(), R_OK))
-      throw Error(HB_MC_NOTFOUND, format("%s: check mode needs %s beside it, the same kernels compiled for check mode",
-                                         program.path.c_str(), file.c_str()));
-  } else {
-    static int count = 0;
-    file = format("%s/%d%s.so", scratch_folder().c_str(), ++count, check ? ".check" : "");
-    try {
-      compile({program.path}, file, check);
-    } catch (const Error& e) {  // once: every launch would try again
-      program.failed[check] = e.what();
-      throw;
-    }
-    program.built[check] = file;
+const Image& Device::image_of(Program& program, Mode mode) {
+  Program::Made& made = program.of(mode);
+  if (!made.failed.empty()) throw Error(HB_MC_FAIL, made.failed);
+  if (made.image) return *made.image;
+  Engine& engine = engine_for(mode);
+  if (&engine != engine_) engine.set_machine(machine_, tiles_);
+  try {
+    made.image = engine.prepare(program.path, mode);
+  } catch (const Error& e) {
+    if (e.status() != HB_MC_NOTFOUND) made.failed = e.what();  // once: every launch would try again
+    throw;
   }
-  auto fresh = std::make_unique<Library>(file, check);
-  Engine::get().add_library(*fresh, static_cast<size_t>(machine_.scratchpad_bytes));
-  library = std::move(fresh);
-  return *library;
+  return *made.image;
+}
+
+// What the program's kernels are called and what they take: the same in each of its libraries.
+const Library& Device::table_of(Program& program) {
+  for (Mode mode : {emulator_mode_, Mode::Fast, Mode::Check})
+    if (program.of(mode).image) return static_cast<const Library&>(*program.of(mode).image);
+  return static_cast<const Library&>(image_of(program, emulator_mode_));
 }
 
 Device::Program* Device::load(const std::string& path) {
   std::lock_guard lock(mutex_);
   auto program = std::make_unique<Program>();
   program->path = path;
-  library_of(*program, mode_ == Mode::Check);
+  image_of(*program, mode_);
+  table_of(*program);
   programs_.insert(programs_.begin(), std::move(program));
   return programs_.front().get();
 }
@@ -209,18 +241,14 @@ void Device::unload(Program* program) {
   std::lock_guard lock(mutex_);
   auto at = std::find_if(programs_.begin(), programs_.end(), [&](const auto& p) { return p.get() == program; });
   if (at == programs_.end()) throw Error(HB_MC_INVALID, "the program is not loaded");
-  for (const auto& library : program->library)
-    if (library) Engine::get().remove_library(*library);
+  for (Mode mode : {Mode::Fast, Mode::Check, Mode::Sim})
+    if (std::unique_ptr<Image>& image = program->of(mode).image) engine_for(mode).release(std::move(image));
   programs_.erase(at);
 }
 
-const Library* Device::find_library(const std::string& kernel) {
-  const bool check = mode_ == Mode::Check;
-  for (const auto& program : programs_) {
-    const auto& other = program->library[!check];  // what it was loaded for has the same kernels
-    if (!program->library[check] && other && !other->find(kernel)) continue;
-    if (const Library& library = library_of(*program, check); library.find(kernel)) return &library;
-  }
+Device::Program* Device::find_program(const std::string& kernel) {
+  for (const auto& program : programs_)
+    if (table_of(*program).find(kernel)) return program.get();
   return nullptr;
 }
 
@@ -228,8 +256,7 @@ std::vector<std::string> Device::kernels() {
   std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const auto& program : programs_) {
-    const auto& library = program->library[mode_ == Mode::Check];
-    for (const auto* kernel : (library ? library : program->library[mode_ == Mode::Fast])->kernels())
+    for (const auto* kernel : table_of(*program).kernels())
       if (std::find(names.begin(), names.end(), kernel->name) == names.end()) names.emplace_back(kernel->name);
   }
   return names;
@@ -237,18 +264,18 @@ std::vector<std::string> Device::kernels() {
 
 bool Device::has_kernel(const std::string& name) {
   std::lock_guard lock(mutex_);
-  return find_library(name);
+  return find_program(name);
 }
 
 std::string Device::kernel_signature(const std::string& name) {
   std::lock_guard lock(mutex_);
-  if (const Library* library = find_library(name)) return library->find(name)->signature;
+  if (Program* program = find_program(name)) return table_of(*program).find(name)->signature;
   throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
 }
 
-void* Device::symbol(Program* program, const char* name) {
+const std::vector<const hb_emul_kernel_t*>& Device::records(Program* program) {
   std::lock_guard lock(mutex_);
-  return library_of(*program, mode_ == Mode::Check).symbol(name);
+  return table_of(*program).kernels();
 }
 
 std::string Device::unknown_kernel(const std::string& name) {
@@ -267,37 +294,47 @@ std::string Device::unknown_kernel(const std::string& name) {
 
 // ---- launches -------------------------------------------------------------------------------------------------------
 
-void Device::offload_kernel(const std::string& name, const Packet& packet, Program* of) {
+Device::Time Device::offload_kernel(const std::string& name, const Packet& packet, Program* of) {
   std::lock_guard lock(mutex_);
-  run(name, packet, {1, 1}, tiles_, of);
+  return run(name, packet, {1, 1}, tiles_, of);
 }
 
-void Device::launch(const std::string& name, const Packet& packet, Dimension grid, Dimension group) {
+Device::Time Device::launch(const std::string& name, const Packet& packet, Dimension grid, Dimension group) {
   std::lock_guard lock(mutex_);
-  run(name, packet, grid, group);
+  return run(name, packet, grid, group);
 }
 
-void Device::launch(const std::string& name, std::span<const uint32_t> words, Dimension grid, Dimension group) {
+Device::Time Device::launch(const std::string& name, std::span<const uint32_t> words, Dimension grid, Dimension group) {
   Packet packet;
   for (uint32_t word : words) packet.word(word);
-  launch(name, packet, grid, group);
+  return launch(name, packet, grid, group);
 }
 
-void Device::run(const std::string& name, const Packet& packet, Dimension grid, Dimension group, Program* of) {
-  bool check = mode_ == Mode::Check;
-  Launch launch;
-  launch.library = of ? &library_of(*of, check) : find_library(name);
-  if (!launch.library || !launch.library->find(name)) throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
-  launch.kernel = launch.library->find(name);
-  if (packet.argc() != launch.kernel->argc)
-    throw Error(HB_MC_INVALID, format("%s takes %u arguments (%s), but was given %u", name.c_str(), launch.kernel->argc,
-                                      launch.kernel->signature, packet.argc()));
+Device::Time Device::run(const std::string& name, const Packet& packet, Dimension grid, Dimension group, Program* of) {
+  const bool check = mode_ == Mode::Check;
+  if (!of) of = find_program(name);
+  const hb_emul_kernel_t* kernel = of ? table_of(*of).find(name) : nullptr;
+  if (!kernel) throw Error(HB_MC_NOTFOUND, unknown_kernel(name));
+  if (packet.argc() != kernel->argc)
+    throw Error(HB_MC_INVALID, format("%s takes %u arguments (%s), but was given %u", name.c_str(), kernel->argc,
+                                      kernel->signature, packet.argc()));
   if (group.x < 1 || group.y < 1 || group.x > tiles_.x || group.y > tiles_.y)
     throw Error(HB_MC_INVALID, format("%s: a tile group of %u x %u does not fit the mesh of %u x %u tiles",
                                       name.c_str(), group.x, group.y, tiles_.x, tiles_.y));
   if (grid.x < 1 || grid.y < 1 || uint64_t{grid.x} * grid.y > (1 << 20))
     throw Error(HB_MC_INVALID,
                 format("%s: a grid of %u x %u: it has 1 to 1048576 tile groups", name.c_str(), grid.x, grid.y));
+
+  Launch launch;
+  launch.image = &image_of(*of, mode_);
+  launch.mode = mode_;
+  launch.kernel = kernel->name;
+  launch.argc = kernel->argc;
+  launch.grid = grid;
+  launch.group = group;
+  launch.reduction_buffer = reduction_buffer_;
+  launch.seed = seed_;
+  launch.watchdog_seconds = watchdog_seconds_;
 
   size_t bytes = packet.bytes();
   if (bytes > packet_room_) {
@@ -310,8 +347,6 @@ void Device::run(const std::string& name, const Packet& packet, Dimension grid, 
   // In check mode a block of its own size, so that reading past a record is seen.
   launch.argv = check ? memory().allocate(bytes) : packet_;
   packet.write(reinterpret_cast<void*>(static_cast<uintptr_t>(launch.argv)), launch.argv);
-  launch.grid = grid;
-  launch.group = group;
   ++counters_.launches;
   counters_.tiles += uint64_t{grid.x} * grid.y * group.area();
   counters_.packet_bytes += bytes;
@@ -319,28 +354,22 @@ void Device::run(const std::string& name, const Packet& packet, Dimension grid, 
     fprintf(stderr, "Emulation layer enqueued kernel %s\n", name.c_str());
     fprintf(stderr, "  Emulation layer launched %u threads to simulate the tile group\n", group.area());
   }
-  Engine::Options options;
-  options.check = check;
-  options.seed = seed_;
-  options.watchdog_seconds = watchdog_seconds_;
-  options.scratchpad_bytes = static_cast<size_t>(machine_.scratchpad_bytes);
-  options.reduction_buffer = reduction_buffer_;
-  auto ended = [&] {
-    if (check) memory().release(launch.argv);
-    prints_ = Engine::get().take_prints();
-    if (!echo_) return;
-    for (const auto& print : prints_) fwrite(print.text.data(), 1, print.text.size(), stderr);
-  };
+  Outcome outcome;
   try {
-    Engine::get().run(launch, options);
+    outcome = engine_->run(launch);
   } catch (...) {
-    ended();
+    if (check) memory().release(launch.argv);
     throw;
   }
-  ended();
+  if (check) memory().release(launch.argv);
+  prints_ = std::move(outcome.prints);
+  if (echo_)
+    for (const Print& print : prints_) fwrite(print.text.data(), 1, print.text.size(), stderr);
+  if (!outcome.finding.empty()) throw Error(outcome.status, outcome.finding);
+  return {outcome.nanoseconds, outcome.cycles};
 }
 
-std::vector<Engine::Print> Device::prints() {
+std::vector<Print> Device::prints() {
   std::lock_guard lock(mutex_);
   return prints_;
 }

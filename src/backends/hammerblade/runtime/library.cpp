@@ -16,14 +16,14 @@ namespace fc::hb {
 
 namespace {
 
-struct Image {
+struct Segments {
   uintptr_t address;  // asked for: any address in it
   uintptr_t base = 0, end = 0, data = 0, data_end = 0;
 };
 
 // The writable part of a library, less what the loader made read-only again after relocating: .data and .bss.
 int find_image(dl_phdr_info* info, size_t, void* out) {
-  auto& image = *static_cast<Image*>(out);
+  auto& image = *static_cast<Segments*>(out);
   uintptr_t lowest = ~uintptr_t{0}, highest = 0, data = 0, data_end = 0, relro_end = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
@@ -47,7 +47,7 @@ int find_image(dl_phdr_info* info, size_t, void* out) {
 
 }  // namespace
 
-Library::Library(const std::string& path, bool check) : path_(path), check_(check) {
+Library::Library(const std::string& path, bool check, bool made) : path_(path), check_(check), made_(made) {
   if (access(path.c_str(), R_OK))
     throw Error(HB_MC_NOTFOUND, format("kernel library %s: %s", path.c_str(), strerror(errno)));
   // A name without a slash would be searched along the library path.
@@ -70,7 +70,7 @@ Library::Library(const std::string& path, bool check) : path_(path), check_(chec
     by_name_.emplace(k->name, k);
   }
 
-  Image image{reinterpret_cast<uintptr_t>(table)};
+  Segments image{reinterpret_cast<uintptr_t>(table)};
   if (!dl_iterate_phdr(find_image, &image)) fail("its segments cannot be found");
   base_ = image.base;
   end_ = image.end;
@@ -119,13 +119,12 @@ void Library::fetch(uint8_t* copy) const {
 
 Library::~Library() {
   if (handle_) dlclose(handle_);
+  if (made_) unlink(path_.c_str());
 }
 
 const hb_emul_kernel_t* Library::find(const std::string& name) const {
   auto it = by_name_.find(name);
   return it == by_name_.end() ? nullptr : it->second;
 }
-
-void* Library::symbol(const char* name) const { return dlsym(handle_, name); }
 
 }  // namespace fc::hb

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library of kernels: a shared object that HB_EMUL_REG_KERNEL filled with
-// records. Its variables are private to a tile, as on the chip: each tile has its own copy in its 64 KiB, put in place
-// while the tile runs. A library without variables can be run by several threads at once.
+// A library of kernels: a shared object that HB_EMUL_REG_KERNEL filled with records. It is what the emulator runs, and
+// for every engine the table of a program's kernels. Its variables are private to a tile, as on the chip: each tile has
+// its own copy in its 64 KiB, put in place while the tile runs. A library without variables can be run by several
+// threads at once.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,16 @@
 #include <vector>
 
 #include "backends/hammerblade/include/device/hb_emul_records.h"
+#include "backends/hammerblade/runtime/engine.h"
 
 namespace fc::hb {
 
-class Library {
+class Library final : public Image {
  public:
-  // Loads it. Throws Error: not found, not a library of kernels, one for the other mode.
-  Library(const std::string& path, bool check);
-  ~Library();
+  // Loads it. Throws Error: not found, not a library of kernels, one for the other mode. `made`: a file that goes with
+  // it.
+  Library(const std::string& path, bool check, bool made = false);
+  ~Library() override;
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
@@ -42,12 +45,9 @@ class Library {
   void fetch(uint8_t* copy) const;                // and back
   void restore() const { put(initial_.data()); }  // what the code sees, as the library was loaded
 
-  // A symbol that the library exports besides kernels (a table of registrations), or null.
-  void* symbol(const char* name) const;
-
  private:
   std::string path_;
-  bool check_;
+  bool check_, made_;
   void* handle_ = nullptr;
   uintptr_t base_ = 0, end_ = 0;
   struct Piece {  // of .data and .bss; the table of kernels may lie between

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs launches on emulated tiles.
+// The engine that emulates: kernels are native code, compiled for this processor, without cycles.
 //
 // Every tile is a fiber on a stack of its own (fiber.h). Fast mode: the calling thread and a pool of helpers take tiles
 // as they come; a tile that reaches a barrier switches to the next one, so 128 tiles need no thread each. Check mode:
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backends/hammerblade/emulator/fiber.h"
+#include "backends/hammerblade/runtime/engine.h"
 #include "backends/hammerblade/runtime/library.h"
 
 namespace fc::hb {
@@ -29,18 +30,6 @@ class Checker;
 struct CheckTile;
 struct Worker;
 struct Wave;
-
-struct Dimension {
-  uint32_t x = 1, y = 1;
-  uint32_t area() const { return x * y; }
-};
-
-struct Launch {
-  const Library* library = nullptr;
-  const hb_emul_kernel_t* kernel = nullptr;
-  uint32_t argv = 0;  // device address of the words
-  Dimension grid, group;
-};
 
 enum class TileState : uint8_t { Unstarted, Running, Ready, AtBarrier, Waiting, Done, GivenUp };
 
@@ -94,6 +83,8 @@ struct alignas(64) Share {
 
 struct Wave {
   const Launch* launch = nullptr;
+  const Library* library = nullptr;  // the launch's image, and the kernel in it
+  const hb_emul_kernel_t* kernel = nullptr;
   std::vector<Tile*> tiles;
   std::deque<Group> groups;
   std::deque<Share> shares;  // of the workers
@@ -115,33 +106,24 @@ struct alignas(128) Worker {  // no line of the cache is two workers'
   std::vector<Tile*> tiles;
 };
 
-class Engine {
+class Emulator final : public Engine {
  public:
-  static Engine& get();
+  static Emulator& get();
 
   // Tiles for a mesh of that size. Throws Error when the process has no room at their addresses.
-  void set_mesh(Dimension mesh, uint64_t tile_address);
-  Dimension mesh() const { return mesh_; }
-  // Variables of a library in every tile; throws when they do not fit the scratchpad.
-  void add_library(Library& library, size_t scratchpad_bytes);
-  void remove_library(const Library& library);
+  void set_machine(const Machine&, Dimension mesh) override;
+  std::unique_ptr<Image> prepare(const std::string& program, Mode) override;  // a Library
+  void release(std::unique_ptr<Image>) override;
+  Outcome run(const Launch&) override;
+  [[noreturn]] void set(const std::string& name, const std::string& value) override;
 
-  struct Options {
+  Dimension mesh() const { return mesh_; }
+  struct Options {  // of the launch under way
     bool check = false;
     uint32_t seed = 1;
     double watchdog_seconds = 60;
     size_t scratchpad_bytes = 4096;
-    uint32_t reduction_buffer = 0;
   };
-  // Runs it to its end. Throws Error with the finding's sentence.
-  void run(const Launch& launch, const Options& options);
-
-  // What the tiles printed in the last launch.
-  struct Print {
-    Dimension group, tile;
-    std::string text;
-  };
-  std::vector<Print> take_prints();
 
   // ---- called on a tile's stack -----------------------------------------------------------------------------------
   static Tile* current();  // null: not on a tile's stack
@@ -156,7 +138,9 @@ class Engine {
   Checker* checker() const { return checker_.get(); }
 
  private:
-  Engine();
+  Emulator();
+  void add_library(Library&);  // its variables in every tile; throws when they do not fit the scratchpad
+  void run_launch(const Launch&, Outcome&);
   void run_wave(Wave&);
   void work(Worker&, Wave&);
   void work_checked(Worker&, Wave&);
@@ -183,9 +167,9 @@ class Engine {
   uint8_t* base_ = nullptr;
   std::vector<std::unique_ptr<Tile>> tiles_;  // of the mapped mesh, row by row
   std::vector<Library*> libraries_;
+  size_t scratchpad_bytes_ = 4096;
   std::unique_ptr<Wave> wave_;
   std::unique_ptr<Checker> checker_;
-  std::vector<Print> prints_;
 
   std::deque<Worker> workers_;  // the caller first
   const unsigned processors_;   // the most workers

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/hammerblade/emulator/engine.h"
+#include "backends/hammerblade/emulator/emulator.h"
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,8 +15,9 @@
 
 #include "backends/hammerblade/emulator/check.h"
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
-#include "backends/hammerblade/runtime/error.h"
+#include "backends/hammerblade/runtime/compile.h"
 #include "backends/hammerblade/runtime/memory.h"
+#include "backends/hammerblade/runtime/scratch.h"
 
 extern "C" [[noreturn]] void hb_emul_finish(void);  // device_calls.cpp
 
@@ -53,19 +55,19 @@ unsigned processors() {
 
 }  // namespace
 
-Engine& Engine::get() {
-  static auto* engine = new Engine;  // helpers wait in it until the process ends
+Emulator& Emulator::get() {
+  static auto* engine = new Emulator;  // helpers wait in it until the process ends
   return *engine;
 }
 
-Engine::Engine() : processors_(processors()) {
+Emulator::Emulator() : processors_(processors()) {
   workers_.emplace_back();
   wave_ = std::make_unique<Wave>();
-  pthread_atfork(nullptr, nullptr, &Engine::after_fork);
+  pthread_atfork(nullptr, nullptr, &Emulator::after_fork);
 }
 
-void Engine::after_fork() {
-  Engine& e = get();
+void Emulator::after_fork() {
+  Emulator& e = get();
   // Threads are gone, and so is whoever held a lock.
   new (&e.running_) std::mutex;
   new (&e.watch_) std::mutex;
@@ -77,24 +79,26 @@ void Engine::after_fork() {
   while (e.workers_.size() > 1) e.workers_.pop_back();
 }
 
-bool Engine::is_tile_address(uintptr_t a) const {
+bool Emulator::is_tile_address(uintptr_t a) const {
   uintptr_t offset = a - reinterpret_cast<uintptr_t>(base_);
   return base_ && offset < mapped_.y * row_stride && offset % row_stride < (uint64_t{mapped_.x} << 16);
 }
 
-Tile* Engine::tile_at(uintptr_t a) const {
+Tile* Emulator::tile_at(uintptr_t a) const {
   if (!is_tile_address(a)) return nullptr;
   auto* block = reinterpret_cast<hb_emul_tile_t*>((a | (HB_EMUL_TILE_BYTES - 1)) + 1 - HB_EMUL_BLOCK_BYTES);
   return static_cast<Tile*>(block->tile);
 }
 
-Tile* Engine::current() {
-  Engine& e = get();
+Tile* Emulator::current() {
+  Emulator& e = get();
   return e.tile_at(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)));
 }
 
-void Engine::set_mesh(Dimension mesh, uint64_t tile_address) {
+void Emulator::set_machine(const Machine& machine, Dimension mesh) {
   std::lock_guard lock(running_);
+  scratchpad_bytes_ = static_cast<size_t>(machine.scratchpad_bytes);
+  const auto tile_address = static_cast<uint64_t>(machine.tile_address);
   if (mesh.x <= mapped_.x && mesh.y <= mapped_.y) {
     mesh_ = mesh;
     return;
@@ -136,13 +140,38 @@ void Engine::set_mesh(Dimension mesh, uint64_t tile_address) {
   mesh_ = mesh;
 }
 
-void Engine::add_library(Library& library, size_t scratchpad_bytes) {
+std::unique_ptr<Image> Emulator::prepare(const std::string& program, Mode mode) {
+  const bool check = mode == Mode::Check;
+  std::unique_ptr<Library> library;
+  if (program.ends_with(".so")) {
+    const std::string file = check ? check_name(program) : program;
+    if (check && access(file.c_str(), R_OK))
+      throw Error(HB_MC_NOTFOUND, format("%s: check mode needs %s beside it, the same kernels compiled for check mode",
+                                         program.c_str(), file.c_str()));
+    library = std::make_unique<Library>(file, check);
+  } else {
+    static std::atomic<int> count = 0;
+    const std::string file = format("%s/%d%s.so", scratch_folder().c_str(), ++count, check ? ".check" : "");
+    compile({program}, file, mode);
+    library = std::make_unique<Library>(file, check, true);
+  }
+  add_library(*library);
+  return library;
+}
+
+void Emulator::set(const std::string& name, const std::string& value) {
+  throw Error(HB_MC_INVALID, format("the engine 'emul' has no setting %s (%s was asked for): it has the modes fast and "
+                                    "check",
+                                    name.c_str(), value.c_str()));
+}
+
+void Emulator::add_library(Library& library) {
   std::lock_guard lock(running_);
   size_t bytes = library.variable_bytes(), offset = 0;
-  if (bytes > std::min(scratchpad_bytes, variables_room))
+  if (bytes > std::min(scratchpad_bytes_, variables_room))
     throw Error(HB_MC_NOMEM, format("%s: its variables take %zu bytes, the scratchpad of a tile has %zu (constants are "
                                     "better const; large tables belong into DRAM)",
-                                    library.path().c_str(), bytes, scratchpad_bytes));
+                                    library.path().c_str(), bytes, scratchpad_bytes_));
   if (bytes) {  // first fit between the other libraries' copies
     std::vector<std::pair<size_t, size_t>> taken;
     for (const Library* other : libraries_)
@@ -161,35 +190,39 @@ void Engine::add_library(Library& library, size_t scratchpad_bytes) {
   libraries_.push_back(&library);
 }
 
-void Engine::remove_library(const Library& library) {
+void Emulator::release(std::unique_ptr<Image> image) {
   std::lock_guard lock(running_);
-  std::erase(libraries_, &library);
-}
-
-std::vector<Engine::Print> Engine::take_prints() {
-  std::lock_guard lock(running_);
-  return std::exchange(prints_, {});
+  std::erase(libraries_, static_cast<Library*>(image.get()));
 }
 
 // ---- one launch ---------------------------------------------------------------------------------------------------
 
-void Engine::run(const Launch& launch, const Options& options) {
-  std::lock_guard lock(running_);
+Outcome Emulator::run(const Launch& launch) {
   if (current()) throw Error(HB_MC_INVALID, "a kernel cannot launch a kernel");
-  options_ = options;
-  prints_.clear();
+  std::lock_guard lock(running_);
+  options_ = {launch.mode == Mode::Check, launch.seed, launch.watchdog_seconds, scratchpad_bytes_};
+  Outcome outcome;
+  const int64_t began = now_ns();
+  run_launch(launch, outcome);
+  outcome.nanoseconds = static_cast<uint64_t>(now_ns() - began);
+  return outcome;
+}
+
+void Emulator::run_launch(const Launch& launch, Outcome& outcome) {
   uint32_t across = mesh_.x / launch.group.x, down = mesh_.y / launch.group.y, slots = across * down;
   uint64_t groups = uint64_t{launch.grid.x} * launch.grid.y;
-  if (options.check) {
+  if (options_.check) {
     if (!checker_) checker_ = std::make_unique<Checker>();
-    checker_->begin_launch(options);
+    checker_->begin_launch(options_);
   }
   install_signals();
   ++launches_;
   Wave& wave = *wave_;
+  wave.launch = &launch;
+  wave.library = static_cast<const Library*>(launch.image);
+  wave.kernel = wave.library->find(launch.kernel);
   for (uint64_t done = 0; done < groups; done += slots) {
     auto now = static_cast<uint32_t>(std::min<uint64_t>(slots, groups - done));
-    wave.launch = &launch;
     wave.tiles.clear();
     while (wave.groups.size() < now) wave.groups.emplace_back();
     for (uint32_t g = 0; g < now; ++g) {
@@ -220,7 +253,7 @@ void Engine::run(const Launch& launch, const Options& options) {
           block.group_id = word(group.id.y * launch.grid.x + group.id.x);
           block.group_dim_x = word(launch.group.x);
           block.group_dim_y = word(launch.group.y);
-          block.reduction_buffer = options.reduction_buffer;
+          block.reduction_buffer = launch.reduction_buffer;
           wave.tiles.push_back(&tile);
         }
       }
@@ -228,20 +261,20 @@ void Engine::run(const Launch& launch, const Options& options) {
     run_wave(wave);
     for (Tile* tile : wave.tiles) {
       if (tile->printed.empty()) continue;
-      prints_.push_back({tile->group->id,
-                         {static_cast<uint32_t>(tile->block->x), static_cast<uint32_t>(tile->block->y)},
-                         std::exchange(tile->printed, {})});
+      outcome.prints.push_back({tile->group->id,
+                                {static_cast<uint32_t>(tile->block->x), static_cast<uint32_t>(tile->block->y)},
+                                std::exchange(tile->printed, {})});
     }
     if (wave.finding) {
-      std::string text = explain(*wave.finding, wave);
-      bool hang = wave.finding->kind == "hang";
+      outcome.finding = explain(*wave.finding, wave);
+      outcome.status = wave.finding->kind == "hang" ? HB_MC_TIMEOUT : HB_MC_FAIL;
       wave.finding.reset();
-      throw Error(hang ? HB_MC_TIMEOUT : HB_MC_FAIL, text);
+      return;
     }
   }
 }
 
-void Engine::run_wave(Wave& wave) {
+void Emulator::run_wave(Wave& wave) {
   // Neighbours in a worker's share, as far from others' as can be: what tiles compute with mostly lies in their order,
   // and two processors that go through neighbouring pieces in step wait for each other's lines of the cache.
   const auto count = static_cast<uint32_t>(wave.tiles.size());
@@ -274,32 +307,32 @@ void Engine::run_wave(Wave& wave) {
       else active_.wait(busy);
     }
   }
-  wave.launch->library->restore();  // for whoever loads it once more
+  wave.library->restore();  // for whoever loads it once more
   std::lock_guard lock(watch_);
   watched_ = nullptr;
 }
 
-void Engine::start(Worker& worker, Tile& tile) {
+void Emulator::start(Worker& worker, Tile& tile) {
   tile.worker = &worker;
   tile.in_runtime = true;
   tile.barrier = 0;
   tile.word = nullptr;
-  prepare(&tile.context, tile.base + stack_offset, tile.block, &Engine::tile_main, &tile);
+  fc::hb::prepare(&tile.context, tile.base + stack_offset, tile.block, &Emulator::tile_main, &tile);
   tile.wave->progress.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Engine::tile_main(void* argument) {
+void Emulator::tile_main(void* argument) {
   auto& tile = *static_cast<Tile*>(argument);
   arrived(&tile.context, &tile.worker->context);
   tile.entry_sp = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  const Launch& launch = *tile.wave->launch;
+  const Wave& wave = *tile.wave;
   tile.in_runtime = false;
-  launch.kernel->call(reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(launch.argv)));
+  wave.kernel->call(reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(wave.launch->argv)));
   hb_emul_finish();
 }
 
-void Engine::resume(Worker& worker, Tile& tile) {
-  const Library& library = *tile.wave->launch->library;
+void Emulator::resume(Worker& worker, Tile& tile) {
+  const Library& library = *tile.wave->library;
   uint8_t* copy = tile.base + library.copy_offset;
   bool variables = library.variable_bytes();
   if (variables) library.put(copy);
@@ -313,19 +346,19 @@ void Engine::resume(Worker& worker, Tile& tile) {
   if (variables) library.fetch(copy);
 }
 
-void Engine::leave(Tile& tile, TileState state) {
+void Emulator::leave(Tile& tile, TileState state) {
   tile.state = state;
   switch_to(&tile.context, &tile.worker->context);
 }
 
 // The calling thread and helpers alike: start tiles while there are any, then go round those that wait.
-void Engine::work(Worker& worker, Wave& wave) {
+void Emulator::work(Worker& worker, Wave& wave) {
   auto count = static_cast<uint32_t>(wave.tiles.size());
   std::vector<Tile*>& mine = worker.tiles;
   mine.clear();
   bool caller = &worker == &workers_.front();
   // Libraries with variables have one place for them all.
-  bool alone = wave.launch->library->variable_bytes() != 0;
+  bool alone = wave.library->variable_bytes() != 0;
   int64_t began = 0;
   bool woken = false;
   size_t used_up = 0;  // shares, from this worker's on
@@ -386,7 +419,7 @@ void Engine::work(Worker& worker, Wave& wave) {
 
 // One tile after the other as the seed has it. A tile that polls is asked again; when all do and nobody writes, they
 // wait for each other.
-void Engine::work_checked(Worker& worker, Wave& wave) {
+void Emulator::work_checked(Worker& worker, Wave& wave) {
   std::vector<Tile*> ready(wave.tiles.begin(), wave.tiles.end()), waiting;
   uint64_t fruitless = 0;
   uint32_t change = wave.change;
@@ -430,7 +463,7 @@ void Engine::work_checked(Worker& worker, Wave& wave) {
   }
 }
 
-void Engine::barrier(Tile& tile, uintptr_t pc) {
+void Emulator::barrier(Tile& tile, uintptr_t pc) {
   Group& group = *tile.group;
   Wave& wave = *tile.wave;
   tile.in_runtime = true;
@@ -466,13 +499,13 @@ void Engine::barrier(Tile& tile, uintptr_t pc) {
 
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
-void Engine::wake_helpers() {
+void Emulator::wake_helpers() {
   if (!helpers_started_) start_helpers();
   generation_.fetch_add(1);
   generation_.notify_all();
 }
 
-void Engine::start_helpers() {
+void Emulator::start_helpers() {
   helpers_started_ = true;
   sigset_t all, before;
   sigfillset(&all);
@@ -493,7 +526,7 @@ void Engine::start_helpers() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Engine::helper(Worker& worker) {
+void Emulator::helper(Worker& worker) {
   worker.thread = pthread_self();
   use_alternate_stack();
   uint32_t seen = 0;
