@@ -114,7 +114,7 @@ Own list_item_at(PyObject* list, Py_ssize_t i) {
   return Own(i < PySequence_Fast_GET_SIZE(list) ? Py_NewRef(PySequence_Fast_GET_ITEM(list, i)) : nullptr);
 }
 
-bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
+bool convert_ints(PyObject* o, const FlatType& type, Scratch& s, Arg& out) {
   if (PyLong_Check(o) || (PyIndex_Check(o) && !PySequence_Check(o) && !is_tensor(o)) ||
       (is_tensor_like_number(o) && is_integral(tensor_of(o).dtype(), false))) {
     if (type.length == 0 || PyBool_Check(o)) return false;
@@ -141,7 +141,7 @@ bool convert_ints(PyObject* o, const Type& type, Scratch& s, Arg& out) {
   return true;
 }
 
-bool convert_tensors(PyObject* o, const Type& type, Scratch& s, Arg& out) {
+bool convert_tensors(PyObject* o, const FlatType& type, Scratch& s, Arg& out) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   auto& list = Scratch::next(s.lists().tensors, s.n_lists);
   for (Py_ssize_t i = 0; Own item = list_item_at(o, i); ++i) {
@@ -167,7 +167,7 @@ bool convert_list(PyObject* o, Scratch& s, std::deque<List>& made, Arg& out, F r
   return true;
 }
 
-bool convert(PyObject* o, const Type& type, Scratch& s, Arg& out, Scalar& number) {
+bool convert(PyObject* o, const FlatType& type, Scratch& s, Arg& out, Scalar& number) {
   if (o == Py_None) {
     if (!type.optional) return type.kind == Kind::Generator;
     out = Arg();
@@ -281,7 +281,7 @@ bool takes_numbers(std::string_view name) {
   return std::ranges::find(those, name) != std::end(those);
 }
 
-bool convert_number(PyObject* o, const Type& type, Scratch& s, Arg& out) {
+bool convert_number(PyObject* o, const FlatType& type, Scratch& s, Arg& out) {
   if (type.kind != Kind::Tensor || type.list || !is_number(o)) return false;
   auto& list = Scratch::next(s.lists().tensors, s.n_lists++);
   list.push_back(wrapped_number(to_scalar(o)));
@@ -381,7 +381,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
             (PyTuple_Check(value) || PyList_Check(value)) &&
             static_cast<size_t>(PySequence_Fast_GET_SIZE(value)) == outs) {
           Arg given_outs;
-          bool fit = convert_tensors(value, Type{}, s, given_outs) && given_outs.tensors().size() == outs;
+          bool fit = convert_tensors(value, FlatType{}, s, given_outs) && given_outs.tensors().size() == outs;
           for (size_t j = 0; fit && j < outs; ++j) {
             const size_t at = total - outs + j;
             fit = !(filled >> at & 1);
@@ -687,7 +687,7 @@ PyObject* make_function(PyTypeObject* type, const char* name, std::span<Operator
   std::vector<Operator*> sorted(ops.begin(), ops.end());
   sort_overloads(sorted);
   for (Operator* op : sorted)
-    if (!method || (op->num_args() > 0 && op->schema().parameters[0].type == Type{}))
+    if (!method || (op->num_args() > 0 && op->schema().parameters[0].type == FlatType{}))
       f->overloads->push_back(describe(*op));
   return reinterpret_cast<PyObject*>(f);
 }

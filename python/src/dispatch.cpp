@@ -82,7 +82,7 @@ std::pair<nb::tuple, nb::dict> py::python_call(const Operator& op, const Arg* ar
 namespace {
 
 // `who` gave the results, for messages.
-Value from_python(nb::handle h, const Type& type, const Operator& op, std::string_view who) {
+Value from_python(nb::handle h, const FlatType& type, const Operator& op, std::string_view who) {
   PyObject* o = h.ptr();
   if (h.is_none()) {
     // A backward or a kernel may leave a tensor out; one that has a single result to give forgot to return it.

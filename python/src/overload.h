@@ -13,7 +13,7 @@ namespace fc::py {
 
 // A parameter as the matcher wants it, close together.
 struct ParameterInfo {
-  Type type;
+  FlatType type;
   bool has_default;
   PyObject* name;     // interned; "input" for self
   Arg default_value;  // borrows from the schema

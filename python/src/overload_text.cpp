@@ -6,7 +6,7 @@
 namespace fc::py {
 namespace {
 
-std::string type_name(const Type& t) {
+std::string type_name(const FlatType& t) {
   constexpr const char* names[] = {"Tensor",
                                    "Number",
                                    "int",
@@ -48,7 +48,7 @@ std::string signature(const OverloadInfo& o, bool method, size_t out) {
 }
 
 // "float" or, for lists, which item is wrong.
-std::string misfit_text(const Type& type, PyObject* given) {
+std::string misfit_text(const FlatType& type, PyObject* given) {
   if (type.list && (PyTuple_Check(given) || PyList_Check(given)))
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(given, i);

@@ -67,7 +67,7 @@ struct FromArg {
   template <>                                                      \
   struct FromArg<cpp> {                                            \
     static decltype(auto) get(const Arg& a) { return expression; } \
-    static constexpr Type type{__VA_ARGS__};                       \
+    static constexpr FlatType type{__VA_ARGS__};                   \
   }
 FC_FROM_ARG(Tensor, (a.tensor()), Kind::Tensor);
 FC_FROM_ARG(Scalar, a.scalar(), Kind::Scalar);
@@ -91,25 +91,25 @@ struct FromArg<std::optional<T>> {
   static std::optional<T> get(const Arg& a) {
     return a.is_none() ? std::nullopt : std::optional<T>(FromArg<T>::get(a));
   }
-  static constexpr Type type{FromArg<T>::type.kind, FromArg<T>::type.list, 0, true};
+  static constexpr FlatType type{FromArg<T>::type.kind, FromArg<T>::type.list, 0, true};
 };
 
 // The schema's types of what a kernel returns.
 template <class R>
 struct ResultTypes {
-  static constexpr Type value[] = {FromArg<R>::type};
-  static constexpr std::span<const Type> get() { return value; }
+  static constexpr FlatType value[] = {FromArg<R>::type};
+  static constexpr std::span<const FlatType> get() { return value; }
 };
 template <>
 struct ResultTypes<void> {
-  static constexpr std::span<const Type> get() { return {}; }
+  static constexpr std::span<const FlatType> get() { return {}; }
 };
 template <>
 struct ResultTypes<std::vector<Tensor>> : ResultTypes<TensorSpan> {};
 template <class... R>
 struct ResultTypes<std::tuple<R...>> {
-  static constexpr Type value[] = {ResultTypes<R>::value[0]...};
-  static constexpr std::span<const Type> get() { return value; }
+  static constexpr FlatType value[] = {ResultTypes<R>::value[0]...};
+  static constexpr std::span<const FlatType> get() { return value; }
 };
 
 template <class R>
@@ -133,7 +133,7 @@ struct Unboxed<F> {
     }
     (std::index_sequence_for<A...>{});
   }
-  static constexpr Type parameters[] = {FromArg<std::remove_cvref_t<A>>::type..., Type{}};
+  static constexpr FlatType parameters[] = {FromArg<std::remove_cvref_t<A>>::type..., FlatType{}};
   static constexpr Signature signature{{parameters, sizeof...(A)}, ResultTypes<std::remove_cvref_t<R>>::get()};
 };
 

@@ -127,7 +127,7 @@ Operator::Operator(Schema schema)
       num_args_(schema_.parameters.size()),
       num_results_(schema_.returns.size()) {
   for (size_t i = 0; i < schema_.parameters.size(); ++i) {
-    const Type& t = schema_.parameters[i].type;
+    const FlatType& t = schema_.parameters[i].type;
     if (t.kind == Kind::Tensor) tensor_args_.push_back(static_cast<uint8_t>(i));
     if (schema_.parameters[i].alias.write) written_args_.push_back(static_cast<uint8_t>(i));
     if (t.kind == Kind::Device && !t.list) device_arg_ = static_cast<int>(i);
@@ -149,13 +149,13 @@ LayerSet Operator::list_layers(const Arg& a) {
 
 namespace {
 
-bool fits(const Type& schema, const Type& cpp) {
+bool fits(const FlatType& schema, const FlatType& cpp) {
   // An absent tensor is an undefined one and an absent generator a null; any other optional needs a std::optional.
   bool absent = cpp.optional || schema.kind == Kind::Generator || (schema.kind == Kind::Tensor && !schema.list);
   return schema.kind == cpp.kind && schema.list == cpp.list && (!schema.optional || absent);
 }
 
-std::string cpp_name(const Type& t) {
+std::string cpp_name(const FlatType& t) {
   constexpr const char* one[] = {"Tensor", "Scalar", "int64_t", "double",       "bool",       "std::string_view",
                                  "Device", "DType",  "Layout",  "MemoryFormat", "Generator*", "Arg"};
   std::string name = one[static_cast<int>(t.kind)];
@@ -168,7 +168,7 @@ std::string cpp_name(const Type& t) {
 
 const Kernel& Operator::checked(const Kernel& k) const {
   if (!k.signature) return k;
-  auto compare = [&](const char* what, std::span<const Type> cpp, const std::vector<Parameter>& schema) {
+  auto compare = [&](const char* what, std::span<const FlatType> cpp, const std::vector<Parameter>& schema) {
     FC_CHECK(cpp.size() == schema.size(), "kernel for ", full_name_, ": the C++ function has ", cpp.size(), " ", what,
              "(s), the schema ", schema.size(), ": ", to_string(schema_));
     for (size_t i = 0; i < cpp.size(); ++i)

@@ -13,7 +13,7 @@ namespace fc {
 using KernelFn = void (*)(void* context, const Operator& op, const Arg* args, Value* results);
 // The C++ types of a wrapped function (call.h), compared with the schema when the kernel is registered.
 struct Signature {
-  std::span<const Type> parameters, results;
+  std::span<const FlatType> parameters, results;
 };
 struct Kernel {
   KernelFn fn = nullptr;

@@ -145,7 +145,7 @@ class Parser {
     expect(")");
   }
 
-  static bool suits(const Type& type, Tag tag) {
+  static bool suits(const FlatType& type, Tag tag) {
     if (tag == Tag::None) return type.optional;
     const bool repeated = type.list && type.length > 0 && type.kind == Kind::Int;  // int[2] x=0
     const bool list = tag >= Tag::IntList && tag <= Tag::List;
@@ -167,13 +167,13 @@ class Parser {
     return false;
   }
 
-  Value literal(const Type& type) {
+  Value literal(const FlatType& type) {
     skip();
     if (accept("[")) {
       if (!type.list) fail("a list as default of a type that is none");
       std::vector<Value> items;
       if (!accept("]")) {
-        const Type item{.kind = type.kind};
+        const FlatType item{.kind = type.kind};
         do {
           items.push_back(literal(item));
           if (!suits(item, items.back().tag())) fail("a list item that is no " + to_string(item));
@@ -221,7 +221,7 @@ class Parser {
     fail("an unknown default '" + name + "'");
   }
 
-  Value number(const Type& type) {
+  Value number(const FlatType& type) {
     size_t from = at_;
     if (text_[at_] == '-') ++at_;
     if (accept("inf")) return Value(-std::numeric_limits<double>::infinity());
@@ -312,7 +312,7 @@ std::string print_default(const Parameter& p) {
 
 }  // namespace
 
-std::string to_string(const Type& t) {
+std::string to_string(const FlatType& t) {
   std::string out;
   print_type(out, Parameter{"", t, {}, false, false, {}});
   return out;

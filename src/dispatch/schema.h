@@ -27,15 +27,16 @@ enum class Kind : uint8_t {
   Any,  // TorchScript values that only the interpreter looks into
 };
 
-struct Type {
+// What kernels and the matcher read of a parameter's type, without following pointers. core/type.h has the whole of it.
+struct FlatType {
   Kind kind = Kind::Tensor;
   bool list = false;           // int[]
   int8_t length = 0;           // int[2]: a single int is accepted and repeated
   bool optional = false;       // the argument may be None
   bool optional_item = false;  // Tensor?[]
-  friend bool operator==(const Type&, const Type&) = default;
+  friend bool operator==(const FlatType&, const FlatType&) = default;
 };
-std::string to_string(const Type& t);
+std::string to_string(const FlatType& t);
 
 struct Alias {
   char set = 0;        // 0: no alias
@@ -45,7 +46,7 @@ struct Alias {
 
 struct Parameter {
   std::string name;
-  Type type;
+  FlatType type;
   Alias alias;
   bool keyword_only = false;
   bool has_default = false;

@@ -143,7 +143,7 @@ class Results final : public ResultMaker {
   const Tensor& put(int32_t result, int32_t item, Tensor t) {
     FC_CHECK(result >= 0 && static_cast<size_t>(result) < op_.num_results(), op_.name(), " has no result ", result);
     const auto r = static_cast<size_t>(result);
-    const Type& type = op_.schema().returns[r].type;
+    const FlatType& type = op_.schema().returns[r].type;
     FC_CHECK(type.kind == Kind::Tensor && unmade >> r & 1, "result ", r, " of ", op_.name(),
              " is none that the backend makes: it has its memory already, or is no tensor");
     if (!type.list) {
@@ -225,7 +225,7 @@ bool run_here(const FastPath& path, const char* name, Device device, const Arg* 
   if (status == FC_UNSUPPORTED) return false;
   s.check(status, name);
   for (size_t r = 0; r < n_results; ++r) {
-    const Type& type = op.schema().returns[r].type;
+    const FlatType& type = op.schema().returns[r].type;
     if (type.kind != Kind::Tensor) results[r] = number_of(c.results()[r], op, r);
     else if (maker.unmade >> r & 1) {
       FC_CHECK(maker.made(r) || type.optional, "backend '", b.name, "', ", name,
