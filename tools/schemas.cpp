@@ -137,7 +137,8 @@ std::optional<Function> describe(const Operator& op, std::set<std::string>& seen
   if (f.result.empty() || listed(kKeywords, s.name) || listed(kByHand, s.name) || s.name.starts_with("__")) return {};
   f.name = op.is_out ? s.name + "_out" : s.name;
   f.factory = is_factory(s);
-  f.method = !s.parameters.empty() && s.parameters[0].name == "self" && s.parameters[0].type == FlatType{} && !op.is_out;
+  f.method =
+      !s.parameters.empty() && s.parameters[0].name == "self" && s.parameters[0].type == FlatType{} && !op.is_out;
   std::vector<CppParameter> others;
   for (const Parameter& p : s.parameters) {
     std::string name = listed(kKeywords, p.name) ? p.name + "_" : p.name;

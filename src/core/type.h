@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of values: one system for schemas, the dispatcher, containers and TorchScript. A Type is immutable, interned and
+// Types of values: one system for schemas, dispatcher, containers and TorchScript. A Type is immutable, interned and
 // never freed: equal types are one address, so `==` of pointers is equality, and a pointer may be kept anywhere. Any
 // thread may make and read types; making one takes a lock, reading none.
 //
