@@ -41,14 +41,16 @@ function(facula_hb_kernels name)
     target_include_directories(${target} PRIVATE src include ${hammerblade}/include/device)
     target_compile_definitions(${target} PRIVATE HB_EMUL)
     target_compile_options(${target} PRIVATE -Wall -Wextra -g -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math
-      -ffp-contract=off -fwrapv -fno-stack-protector -U_FORTIFY_SOURCE)
+      -ffp-contract=off -fwrapv -fno-stack-protector -U_FORTIFY_SOURCE -fstack-clash-protection)
     target_link_libraries(${target} PRIVATE facula_hb)
     target_link_options(${target} PRIVATE -nostartfiles -Wl,-z,relro,-z,now)
     if(variant STREQUAL ".check")
       target_compile_definitions(${target} PRIVATE HB_EMUL_CHECK)
       target_compile_options(${target} PRIVATE -O1 -fno-omit-frame-pointer -fsanitize=thread
-        -fno-builtin-memcpy -fno-builtin-memset -fno-builtin-memmove)
-      target_link_options(${target} PRIVATE -Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove)
+        "SHELL:-include hb_emul_calls.h" -fno-builtin-memcpy -fno-builtin-memset -fno-builtin-memmove
+        -fno-builtin-memcmp -fno-builtin-strlen)
+      target_link_options(${target} PRIVATE
+        -Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove,--wrap=memcmp,--wrap=strlen)
     else()
       # The vectors of every processor since 2013; the backend looks before it loads them. Newer ones have wider vectors,
       # which loops over floats use where they are there (clang has no such attribute).

@@ -191,6 +191,47 @@ def test_what_the_processor_refuses_ends_the_launch_only(mode):
             d.launch("defect_remote_dram", d.malloc(64))
 
 
+FRAMES = (40, 48, 51, 52, 56, 60, 64, 70, 200)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_frame_of_any_size_ends_the_launch_only(mode):
+    with Device(DEFECTIVE, (2, 2), mode) as d:
+        one = d.put("f", 1.0)
+        for kib in FRAMES:
+            if kib <= 48 and mode == "fast":  # what a tile's addresses hold is the chip's to refuse
+                if kib == 40:
+                    d.launch(f"defect_frame_{kib}", one)
+                continue
+            with pytest.raises(Failed, match=r"tile \(\d,\d\) .*scratchpad.cpp:.*scratchpad overflow") as failed:
+                d.launch(f"defect_frame_{kib}", one)
+            assert failed.value.status == FAIL
+        for size in range(38 << 10, 54 << 10, 1000):
+            try:
+                d.launch("defect_grown", one, size)
+                assert mode == "fast" and size < 48 << 10
+            except Failed as failed:
+                assert "scratchpad overflow" in str(failed), (size, str(failed))
+        assert d.read(one, "f") == (1.0,)
+
+
+COPIES = ["memmove", "memcpy", "memset", "twelve", "struct", "compare", "four", "strlen", "library", "bzero"]
+
+
+def test_copies_fills_and_comparisons_are_looked_at():
+    with Device(DEFECTIVE, (2, 2), "check") as d:
+        for how, mark in enumerate(COPIES):
+            block, source = (d.put("1000B", *[1] * 1000) for _ in range(2))
+            with pytest.raises(Failed) as failed:
+                d.launch("defect_copies", block, source, how)
+            text = str(failed.value)
+            assert "tile (1,0)" in text and line_of("copies.cpp", mark) in text and "0 bytes past the end of the 1000 bytes" in text, (mark, text)
+        block, to = d.malloc(400), d.malloc(400)
+        with pytest.raises(Failed, match=r"(?s)no barrier lies between.*\[race") as failed:
+            d.launch("defect_copied_race", block, to)
+        assert "copies.cpp:" in str(failed.value)
+
+
 def run(program: str, **variables):
     code = f"import sys; sys.path.insert(0, {str(HERE)!r})\nfrom runtime import *\nfrom test_emulator import *\n{program}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **variables}

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 
 import pytest
@@ -170,6 +171,96 @@ def test_a_file_of_the_port(torch, tmp_path):
         torch.hammerblade.echo(True)
         torch.hammerblade.bind("aten::leaky_relu", None)
     torch.testing.assert_close(torch.nn.functional.leaky_relu(-x, 3.0).cpu(), torch.arange(50.0) * -3)
+
+
+ABS = """
+#include <kernel_common.hpp>
+extern "C" {
+__attribute__((noinline)) int tensorlib_own_abs(hb_tensor_t* t0, hb_tensor_t* t1) {
+  HBTensor<float> out(t0), in(t1);  // line: opened
+  hb_tiled_foreach([](float x) { return x < 0 ? -x : x; }, out, in);
+  g_barrier.sync();
+  return 0;
+}
+HB_EMUL_REG_KERNEL(tensorlib_own_abs, hb_tensor_t*, hb_tensor_t*)
+__attribute__((noinline)) int tensorlib_own_count(hb_tensor_t* t0, hb_tensor_t* t1) {
+  HBTensor<int> out(t0);
+  HBTensor<char> in(t1);
+  if (__bsg_id == 0)
+    for (uint32_t i = 0; i < in.numel(); ++i) out(0) += in(i);
+  g_barrier.sync();
+  return 0;
+}
+HB_EMUL_REG_KERNEL(tensorlib_own_count, hb_tensor_t*, hb_tensor_t*)
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+def test_elements_of_another_type_are_told(torch, tmp_path, mode):
+    file = tmp_path / "kernel_own_abs.cpp"
+    write(file, ABS)
+    torch.hammerblade.load(file)
+    line = next(i for i, text in enumerate(ABS.splitlines(), 1) if "// line: opened" in text)
+    with torch.hammerblade.mode(mode):
+        for dtype, name in ((torch.int32, "int32"), (torch.float16, "float16 or bfloat16"), (torch.int64, "int64"), (torch.float64, "float64"), (torch.complex64, "another type")):
+            x = torch.tensor([-3, 5]).to(dtype).hammerblade()
+            with pytest.raises(RuntimeError, match=rf"tile .* opens a tensor of {name} as one of float32 at kernel_own_abs.cpp:{line}.*\[element type"):
+                torch.hammerblade.launch("tensorlib_own_abs", torch.empty_like(x), x)
+        x = torch.tensor([-3.0, 5.0]).hammerblade()
+        out = torch.empty_like(x)
+        torch.hammerblade.launch("tensorlib_own_abs", out, x)
+        assert out.cpu().tolist() == [3.0, 5.0]
+        mask, count = torch.tensor([True, False, True]).hammerblade(), torch.zeros(1, dtype=torch.int32).hammerblade()
+        torch.hammerblade.launch("tensorlib_own_count", count, mask)  # bytes are bytes
+        assert count.cpu().item() == 2
+
+
+def test_binding_what_does_not_exist_or_fit(torch, tmp_path):
+    file = tmp_path / "kernel_own_abs.cpp"
+    write(file, ABS)
+    torch.hammerblade.load(file)
+    bind = torch.hammerblade.bind
+    with pytest.raises(RuntimeError, match=r"no operator aten::add: there is aten::add.Tensor"):
+        bind("aten::add", "tensorlib_own_abs")
+    with pytest.raises(RuntimeError, match=r"no operator aten::sigmoidd: there is aten::sigmoid"):
+        bind("aten::sigmoidd", "tensorlib_own_abs")
+    with pytest.raises(RuntimeError, match=r"tensorlib_own_abs cannot do aten::sum: the operator has 1 result, then its arguments \(aten::sum.*takes \(hb_tensor_t\*, hb_tensor_t\*\)"):
+        bind("aten::sum", "tensorlib_own_abs")
+    with pytest.raises(RuntimeError, match=r"tensorlib_sigmoid cannot do aten::add.Tensor"):
+        bind("aten::add.Tensor", "tensorlib_sigmoid")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bind("aten::abs", "tensorlib_own_abs")
+        try:
+            assert torch.tensor([-1.0, 2.0]).hammerblade().abs().cpu().tolist() == [1.0, 2.0]
+            assert torch.ones(0, dtype=torch.int32).hammerblade().abs().shape == (0,)
+            n = torch.tensor([-1, 2], dtype=torch.int32).hammerblade()
+            with pytest.warns(UserWarning, match="tensorlib_own_abs does not do this call of aten::abs, which goes another way: argument 0 .*is a tensor of float32 by its name, but was given one of int32"):
+                n.abs()
+            assert n.abs().cpu().tolist() == [1, 2]  # said once
+        finally:
+            bind("aten::abs", None)
+
+
+def test_a_kernel_for_an_operator_of_ones_own_says_what_it_lacks(torch, tmp_path):
+    file = tmp_path / "owned.cpp"
+    write(file, BETTER.format(name="owned", body="x * factor").replace('"", HB_NUMBERS', '"hb_test::owned", HB_FLOATS'))
+    torch.library.define("hb_test::owned", "(Tensor x, float factor) -> Tensor")
+    torch.hammerblade.load(file)
+    x = torch.ones(3).hammerblade()
+    with pytest.warns(UserWarning, match="tensorlib_owned does not do this call of hb_test::owned.*torch.library.register_fake"), pytest.raises(NotImplementedError):
+        torch.ops.hb_test.owned(x, 2.0)
+    torch.library.register_fake("hb_test::owned", lambda x, factor: torch.empty_like(x))
+    assert torch.ops.hb_test.owned(x, 2.0).cpu().tolist() == [2.0] * 3
+    unknown = tmp_path / "unknown.cpp"
+    write(unknown, BETTER.format(name="unknown", body="x * factor").replace('"", HB_NUMBERS', '"hb_test::unknown", HB_FLOATS'))
+    with pytest.warns(UserWarning, match="offers the operator 'hb_test::unknown'"):
+        torch.hammerblade.load(unknown)
+    with warnings.catch_warnings():  # once
+        warnings.simplefilter("error")
+        torch.hammerblade.bind("aten::sigmoid", "tensorlib_sigmoid")
+        torch.hammerblade.bind("aten::sigmoid", None)
 
 
 def test_bad_launches(torch):

@@ -2,6 +2,7 @@
 """What torch.hammerblade has beyond other devices: the functions that its backend offers by name."""
 
 import contextlib
+import difflib
 import os
 import random
 import threading
@@ -36,8 +37,52 @@ def reload() -> list[str]:
 
 
 def bind(operator: str, kernel: str | None) -> None:
-    """Has a kernel do an operator: bind("aten::sigmoid", "tensorlib_sigmoid"). None: as the kernel files say."""
+    """Has a kernel do an operator: bind("aten::sigmoid", "tensorlib_sigmoid"). None: as the kernel files say.
+
+    RuntimeError: there is no such operator or kernel, or no call of the operator fits the kernel's parameters. A call that does
+    not (another element type) goes another way, and a warning says so once."""
+    if kernel:
+        _must_fit(operator, kernel)
     _call("bind", operator, kernel or "")
+
+
+_TAKES = {"hb_tensor_t": ("Tensor",), "hb_vector_t": ("int[]",), "out": ("Tensor",), "in": ("Tensor",), "maybe": ("Tensor",),
+          "changed": ("Tensor",), "list": ("Tensor[]",), "ints": ("int[]",), "number": ("number",), "numbers": ("number",),
+          "ignored": ("Tensor", "Tensor[]", "int[]", "number", "other")}  # fmt: skip
+
+
+def _sort_of(schema_type: str) -> str:
+    """What a kernel gets for an argument of a schema's type."""
+    plain = schema_type.partition("(")[0].rstrip("?") + schema_type.partition(")")[2].rstrip("?")
+    if plain.startswith(("Tensor[", "Tensor?[")):
+        return "Tensor[]"
+    if plain.startswith(("int[", "SymInt[", "bool[")):
+        return "int[]"
+    return plain if plain == "Tensor" else "number" if plain in ("int", "SymInt", "float", "bool", "Scalar", "ScalarType") else "other"
+
+
+def _must_fit(operator: str, kernel: str) -> None:
+    """RuntimeError where the kernel cannot do the operator, whatever it is called with."""
+    op = _C._find_operator(operator)
+    if op is None:
+        overloads = [f"{operator}.{name}" if name else operator for name in _C._overloads(operator)]
+        near = overloads or difflib.get_close_matches(operator, _C._operator_names(), 3)
+        raise RuntimeError(f"there is no operator {operator}" + (f": there is {', '.join(near)}" if near else ""))
+    found = next((k for k in kernels() if k.name == kernel), None)
+    if found is None:
+        return  # the backend says which there are
+    schema = op._schema
+    given = [_sort_of(str(item.type)) for item in (*schema.returns, *schema.arguments)]
+    taken: list[tuple[str, ...]] = []
+    for parameter in found.parameters:
+        c_type = next((t for t in ("hb_tensor_t", "hb_vector_t") if t in parameter), "")
+        kind = c_type or parameter.partition(" ")[0]
+        taken.append(("Tensor", "Tensor[]") if kind == "hb_tensor_t" else _TAKES.get(kind, ("number",)))
+    if found.parameters and found.parameters[-1].startswith("numbers") and len(given) == len(taken) - 1:
+        taken.pop()
+    if len(given) != len(taken) or any(sort not in sorts for sort, sorts in zip(given, taken, strict=True)):
+        raise RuntimeError(f"{kernel} cannot do {operator}: the operator has {len(schema.returns)} result{'s' * (len(schema.returns) != 1)}, then its arguments ({schema}), "
+                           f"the kernel takes ({', '.join(found.parameters)})")  # fmt: skip
 
 
 class Kernel(NamedTuple):

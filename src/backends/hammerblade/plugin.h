@@ -65,6 +65,8 @@ class HammerBlade final : public fb::Backend {
 
   struct Binding;
   bool bind(fc_context&, const Kernel&, Binding&);
+  bool bind_port(const Kernel&, Binding&);
+  void declined(const char* op, const Kernel&, const std::string& why);  // warns, once
   void run(fc_context&, const Kernel&, Binding&);
   void launch_by_name(fc_context&, const fc_value* args, int n_args);
 
@@ -72,8 +74,10 @@ class HammerBlade final : public fb::Backend {
     State();
     Device& device;
     std::unique_ptr<Library> library;
-    fc::hb::Eva fault;    // two words of device memory: whether a kernel met a bad index, and which
-    std::mutex indexing;  // held from a launch that may write them until they are read
+    fc::hb::Eva fault;  // two words of device memory: whether a kernel met a bad index, and which
+    std::mutex told_lock;
+    std::set<std::string> told;  // why kernels declined calls
+    std::mutex indexing;         // held from a launch that may write them until they are read
   };
   State& state() const;
   Device& device() const { return state().device; }

@@ -133,6 +133,12 @@ void Library::bind(const std::string& op, const std::string& kernel) {
   rebuild();
 }
 
+std::string Library::bound(const std::string& op) {
+  std::lock_guard lock(mutex_);
+  auto it = bound_.find(op);
+  return it == bound_.end() ? "" : it->second;
+}
+
 void Library::rebuild() {
   auto t = std::make_unique<Table>();
   t->kernels = newest_;

@@ -38,6 +38,8 @@ class Library {
   const Kernel* find(const std::string& kernel) const;
   // The variants that do an operator, by element type.
   const std::vector<const Kernel*>* find_operator(const std::string& name) const;
+  // The kernel that was bound to an operator; empty: none.
+  std::string bound(const std::string& op);
   const char* const* operators() const { return table_.load(std::memory_order_acquire)->operators.data(); }
   std::vector<const Kernel*> kernels() const;
 

@@ -3,6 +3,7 @@
 // fit (another
 // element type, an absent tensor) declines the call, and the host goes another way; a launch by name says why instead.
 // Kernels of the port have no row: their arguments are packed by the types that HB_EMUL_REG_KERNEL names.
+#include <cstring>
 #include <deque>
 
 #include "plugin.h"
@@ -99,7 +100,10 @@ bool HammerBlade::bind(fc_context& c, const Kernel& kernel, Binding& b) {
     fc_value made{FC_TAG_TENSOR, 0, {}};
     fc_tensor memory;
     if (given->tag == FC_TAG_UNMADE) {
-      if (!row.sizes) return no(place + " has no size");
+      if (!row.sizes)
+        return no(place +
+                  " has a size that only the operator knows: torch.library.register_fake says it to the host, "
+                  "HB_KERNEL_SIZED to the device");
       int64_t sizes[kMaxDims];
       const int ndim = row.sizes(b.call, result - 1, sizes);
       memory = make_result(c, result - 1, p.dtype, ndim, sizes);
@@ -212,13 +216,13 @@ int scalar_dtype(const std::string& type) {
 bool pack_port(Packet& p, const fc_value& v, const std::string& type) {
   const bool tensor = type.find("hb_tensor_t") != std::string::npos,
              vector = type.find("hb_vector_t") != std::string::npos;
-  if (v.tag == FC_TAG_TENSOR && v.u.tensor) return tensor ? pack(p, view_of(*v.u.tensor)), true : false;
+  if (v.tag == FC_TAG_TENSOR && v.u.tensor) return tensor ? pack_typed(p, *v.u.tensor), true : false;
   if (v.tag == FC_TAG_NONE) return tensor ? pack_absent(p), true : false;
   if (v.tag == FC_TAG_INTS) return vector ? pack_ints(p, v.u.ints, v.n), true : false;
   if (v.tag == FC_TAG_TENSORS) {
     if (!tensor) return false;
     p.tensor_list(static_cast<size_t>(v.n));
-    for (int i = 0; i < v.n; ++i) pack(p, view_of(v.u.tensor[i]));
+    for (int i = 0; i < v.n; ++i) pack_typed(p, v.u.tensor[i]);
     return true;
   }
   fc_number n;
@@ -232,6 +236,42 @@ bool pack_port(Packet& p, const fc_value& v, const std::string& type) {
 
 }  // namespace
 
+bool HammerBlade::bind_port(const Kernel& kernel, Binding& b) {
+  const auto types = types_of(kernel.signature);
+  const int n = b.n_results + b.n_args;
+  if (static_cast<size_t>(n) != types.size()) {
+    b.why = "it takes (" + kernel.signature + ")";
+    return false;
+  }
+  for (int i = 0; i < n; ++i) {
+    const fc_value& v = i < b.n_results ? b.results[i] : b.args[i - b.n_results];
+    const std::string place = "argument " + std::to_string(i) + " of " + kernel.name;
+    if (const fc_tensor* t = tensor_of(v)) {
+      if (elements(*t) == 0) return false;  // nothing to be told of
+      if (t->dtype != port_dtype(kernel.name)) {
+        b.why = place + " is a tensor of " + type_name(port_dtype(kernel.name)) +
+                " by its name, but was given one of " + type_name(t->dtype);
+        return false;
+      }
+    }
+    if (!pack_port(b.packet, v, types[static_cast<size_t>(i)])) {
+      b.why = place + " is a " + types[static_cast<size_t>(i)];
+      return false;
+    }
+  }
+  return true;
+}
+
+void HammerBlade::declined(const char* op, const Kernel& kernel, const std::string& why) {
+  const std::string text =
+      "hammerblade: the kernel " + kernel.name + " does not do this call of " + op + ", which goes another way: " + why;
+  {
+    std::lock_guard lock(state().told_lock);
+    if (!state().told.insert(text).second) return;
+  }
+  host.log(FC_LOG_WARNING, text.c_str());
+}
+
 bool HammerBlade::run_operator(fc_context& c, const char* name, const fc_value* args, int n_args, fc_value* results,
                                int n_results) {
   const auto* kernels = library().find_operator(name);
@@ -242,19 +282,18 @@ bool HammerBlade::run_operator(fc_context& c, const char* name, const fc_value* 
   for (const Kernel* kernel : *kernels) {
     Binding b{args, n_args, results, n_results, seen_call};
     if (!kernel->row) {
-      const auto types = types_of(kernel->signature);
-      bool fits = static_cast<size_t>(n_results + n_args) == types.size();
-      for (int i = 0; fits && i < n_results + n_args; ++i) {
-        const fc_value& v = i < n_results ? results[i] : args[i - n_results];
-        if (const fc_tensor* t = tensor_of(v)) fits = t->dtype == port_dtype(kernel->name) && elements(*t) > 0;
-        fits = fits && pack_port(b.packet, v, types[static_cast<size_t>(i)]);
+      if (!bind_port(*kernel, b)) {
+        if (!b.why.empty()) declined(name, *kernel, b.why);
+        continue;
       }
-      if (!fits) continue;
       launch(c, *kernel, b.packet);
       return true;
     }
     if (kernel->row->accepts && !kernel->row->accepts(seen_call)) continue;
-    if (!bind(c, *kernel, b)) continue;
+    if (!bind(c, *kernel, b)) {
+      if (kernel->name == library().bound(name) || strncmp(name, "aten::", 6) != 0) declined(name, *kernel, b.why);
+      continue;
+    }
     bool empty = false;  // an argument without elements: the host knows what becomes of it, unless the kernel does
     for (int i = 0; i < n_args; ++i)
       if (const fc_tensor* t = tensor_of(args[i])) empty |= elements(*t) == 0 && t->ndim > 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin_pack.h"
 
+#include "backends/hammerblade/include/device/hb_emul_records.h"
+
 #include <limits>
 #include <vector>
 
@@ -96,6 +98,15 @@ View view_of(const fc_tensor& t) { return view_of(t.data, t.ndim, t.sizes, t.str
 void pack(Packet& p, const View& v) {
   const auto n = static_cast<size_t>(v.ndim);
   p.tensor(address(v.data), {v.size, n}, {v.stride, n});
+}
+
+void pack_typed(Packet& p, const fc_tensor& t) {
+  const View v = view_of(t);
+  const auto n = static_cast<size_t>(v.ndim);
+  const bool complex = t.dtype == FC_COMPLEX64 || t.dtype == FC_COMPLEX128;
+  const bool point = t.dtype == FC_FLOAT16 || t.dtype == FC_BFLOAT16 || t.dtype == FC_FLOAT32 || t.dtype == FC_FLOAT64;
+  const auto bytes = static_cast<uint32_t>(item_size(t.dtype));
+  p.tensor(address(v.data), {v.size, n}, {v.stride, n}, complex ? 0x200u | bytes : HB_EMUL_ELEMENT(bytes, point));
 }
 
 void pack_absent(Packet& p) {

@@ -30,7 +30,8 @@ View view_of(void* data, int ndim, const int64_t* sizes, const int64_t* strides,
 View view_of(const fc_tensor&);
 
 void pack(Packet&, const View&);
-void pack_absent(Packet&);  // a tensor without data
+void pack_typed(Packet&, const fc_tensor&);  // a kernel that takes it for another type is told
+void pack_absent(Packet&);                   // a tensor without data
 void pack_list(Packet&, const fc_tensor*, int n);
 void pack_ints(Packet&, const int64_t*, int64_t n);
 void pack_number(Packet&, int dtype, const fc_number&);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 
 #include "backends/plugin/plugin.h"
@@ -137,7 +138,8 @@ class Backend final : public DeviceRecord {
   uint64_t epoch_ = 0;         // of the answers: one that was asked for before a change is not kept
   uint32_t empty_claims_ = 0;  // families that were claimed without a function, as bits: warned once each
   std::vector<std::unique_ptr<FastPath>> paths_;
-  size_t installed_ = 0;  // of paths_
+  std::set<std::string> told_unknown_;  // operators that were offered and do not exist
+  size_t installed_ = 0;                // of paths_
 };
 
 class ResultMaker {  // what make_result and make_view reach in a call that has results

@@ -263,7 +263,7 @@ std::vector<std::string> Backend::read_operators() {
   std::vector<std::pair<Operator*, const char*>> offered;
   for (const char* const* list = c.operators ? c.operators(c.self) : nullptr; list && *list; ++list) {
     if (Operator* op = find_operator(*list)) offered.emplace_back(op, *list);
-    else unknown.emplace_back(*list);
+    else if (std::lock_guard lock(mutex_); told_unknown_.insert(*list).second) unknown.emplace_back(*list);
   }
   std::lock_guard lock(mutex_);
   for (auto& path : paths_) {

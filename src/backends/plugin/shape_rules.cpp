@@ -107,6 +107,7 @@ struct Answer {
 };
 struct Entry {
   std::optional<Key> key;
+  const void* rule = nullptr;  // what was asked: a program may bring another
   Answer answer;
 };
 thread_local std::unique_ptr<Entry[]> entries;
@@ -188,7 +189,7 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
   if (key.whole()) {
     if (!entries) entries = std::make_unique<Entry[]>(kEntries);
     entry = &entries[key.hash() % kEntries];
-    if (entry->key && *entry->key == key) {
+    if (entry->key && *entry->key == key && entry->rule == op.kernel(Device::Meta).context) {
       const Answer& known = entry->answer;
       fill(
           [&](size_t r) {
@@ -239,7 +240,7 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
         results[r] = results[r].tensor().defined() ? Value(here(results[r].tensor())) : Value();
       },
       fresh.unknown);
-  if (keep && !resized) *entry = {key, fresh};
+  if (keep && !resized) *entry = {key, op.kernel(Device::Meta).context, fresh};
   return unmade;
 }
 

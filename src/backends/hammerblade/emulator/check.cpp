@@ -58,7 +58,9 @@ void Checker::begin_wave(Wave& wave) {
     tile->check->fence.assign(count, 0);
     tile->check->inbox.assign(count, 0);
     tile->check->tile = tile;
-    tile->check->base = reinterpret_cast<uintptr_t>(tile->base);
+    const uintptr_t variables = wave.library->variable_bytes();
+    tile->check->room = options_.scratchpad_bytes - std::min<uintptr_t>(variables, options_.scratchpad_bytes);
+    tile->check->stack = reinterpret_cast<uintptr_t>(tile->block) - tile->check->room;
     tile->check->library = wave.library->base();
     tile->check->launch_floor = launch_ << 48;
     tile->check->mine = stamp::make(launch_, tile->index, 0) >> 37;
@@ -175,7 +177,15 @@ void Checker::elsewhere(Tile& tile, uintptr_t address, uint32_t size, bool write
   Emulator& engine = Emulator::get();
   const Library& library = *tile.wave->library;
   uintptr_t own = reinterpret_cast<uintptr_t>(tile.base);
-  if (address - own < HB_EMUL_TILE_BYTES) return;  // its stack
+  if (address - own < HB_EMUL_TILE_BYTES) {  // its stack
+    const CheckTile& c = *tile.check;
+    if (address >= c.stack) return;
+    found(tile, "scratchpad overflow",
+          format("%s its stack at %%1, %zu bytes below its begin, but the scratchpad has %zu for it",
+                 write ? "writes" : "reads", static_cast<size_t>(c.stack + c.room - address),
+                 static_cast<size_t>(c.room)),
+          pc);
+  }
   if (library.is_variable(address)) {
     tile.check->writes += write;
     return;

@@ -39,13 +39,14 @@ using Clock = std::vector<uint32_t>;  // by tile of the wave
 
 struct CheckTile {
   Tile* tile = nullptr;
-  uintptr_t base = 0, library = 0;  // of the tile's 64 KiB, of the kernel library
-  uint64_t now = 0;                 // its stamp, without bytes
-  uint64_t launch_floor = 0;        // stamps below are of earlier launches
-  uint64_t mine = 0;                // its stamps' upper bits
-  Clock clock, fence, inbox;        // now; at the last fence; what came with words written into its scratchpad
-  uint64_t writes = 0;              // to anything but its stack
-  uint32_t budget = 0;              // accesses until another tile gets its turn
+  uintptr_t library = 0;          // where the kernel library begins
+  uintptr_t stack = 0, room = 0;  // the lowest address of its stack that the scratchpad has, and the bytes from there
+  uint64_t now = 0;               // its stamp, without bytes
+  uint64_t launch_floor = 0;      // stamps below are of earlier launches
+  uint64_t mine = 0;              // its stamps' upper bits
+  Clock clock, fence, inbox;      // now; at the last fence; what came with words written into its scratchpad
+  uint64_t writes = 0;            // to anything but its stack
+  uint32_t budget = 0;            // accesses until another tile gets its turn
   uint32_t depth = 0;
   uintptr_t calls[64] = {};
   uintptr_t wrote_pc = 0;  // the first write to DRAM since the last barrier

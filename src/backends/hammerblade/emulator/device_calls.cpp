@@ -16,6 +16,7 @@ using fc::hb::Tile;
 using fc::hb::TileState;
 
 #define HB_EXPORT __attribute__((visibility("default")))
+#define HB_PC reinterpret_cast<uintptr_t>(__builtin_return_address(0))
 
 namespace {
 
@@ -33,38 +34,48 @@ class InRuntime {
   Tile& tile_;
 };
 
-Tile& tile_of(const char* what) {
+Tile& tile_of(const char* what, uintptr_t pc) {
   Tile* tile = Emulator::current();
   if (!tile) {
     fprintf(stderr, "%s was called by the host: it belongs into a kernel that is launched\n", what);
     abort();
   }
+  Emulator::get().need_room(*tile, pc);
   return *tile;
 }
 
-uintptr_t caller(void* address) { return reinterpret_cast<uintptr_t>(address); }
+const char* element_name(uint32_t element) {
+  switch (element) {
+    case HB_EMUL_ELEMENT(1, false): return "bool, int8 or uint8";
+    case HB_EMUL_ELEMENT(2, false): return "int16";
+    case HB_EMUL_ELEMENT(4, false): return "int32";
+    case HB_EMUL_ELEMENT(8, false): return "int64";
+    case HB_EMUL_ELEMENT(2, true): return "float16 or bfloat16";
+    case HB_EMUL_ELEMENT(4, true): return "float32";
+    case HB_EMUL_ELEMENT(8, true): return "float64";
+    default: return "another type";
+  }
+}
 
 }  // namespace
 
 extern "C" {
 
-HB_EXPORT void hb_emul_barrier(void) {
-  Emulator::get().barrier(tile_of("g_barrier.sync"), caller(__builtin_return_address(0)));
-}
+HB_EXPORT void hb_emul_barrier(void) { Emulator::get().barrier(tile_of("g_barrier.sync", HB_PC), HB_PC); }
 
 HB_EXPORT void hb_emul_yield(void) {
-  Tile& tile = tile_of("bsg_wait_while");
+  Tile& tile = tile_of("bsg_wait_while", HB_PC);
   InRuntime guard(tile);
-  tile.pc = caller(__builtin_return_address(0));
+  tile.pc = HB_PC;
   tile.word = nullptr;
   Emulator::get().leave(tile, TileState::Waiting);
 }
 
 HB_EXPORT void hb_emul_wait_local(const volatile int* word, int value) {
-  Tile& tile = tile_of("bsg_wait_local");
+  Tile& tile = tile_of("bsg_wait_local", HB_PC);
   InRuntime guard(tile);
   Emulator& engine = Emulator::get();
-  tile.pc = caller(__builtin_return_address(0));
+  tile.pc = HB_PC;
   tile.value = value;
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) {
     tile.word = word;
@@ -74,7 +85,7 @@ HB_EXPORT void hb_emul_wait_local(const volatile int* word, int value) {
 }
 
 HB_EXPORT void* hb_emul_remote(int x, int y, const volatile void* local, int in_group) {
-  Tile& tile = tile_of("bsg_remote_ptr");
+  Tile& tile = tile_of("bsg_remote_ptr", HB_PC);
   Emulator& engine = Emulator::get();
   const hb_emul_tile_t& block = *tile.block;
   int64_t mesh_x = x, mesh_y = y;
@@ -88,7 +99,7 @@ HB_EXPORT void* hb_emul_remote(int x, int y, const volatile void* local, int in_
     finding.kind = "remote pointer";
     finding.text = format("makes a pointer to tile (%d,%d) at %%1, which is outside of the %u x %u tiles of the mesh",
                           x, y, engine.mesh().x, engine.mesh().y);
-    finding.pcs = {caller(__builtin_return_address(0))};
+    finding.pcs = {HB_PC};
     engine.fail(tile, std::move(finding));
   }
   uint8_t* there = engine.tile_base(static_cast<uint32_t>(mesh_x), static_cast<uint32_t>(mesh_y));
@@ -104,8 +115,24 @@ HB_EXPORT void* hb_emul_remote(int x, int y, const volatile void* local, int in_
   finding.kind = "remote pointer";
   finding.text = format("makes a remote pointer of 0x%08llx at %%1, which is neither on its stack nor a variable",
                         static_cast<unsigned long long>(address));
-  finding.pcs = {caller(__builtin_return_address(0))};
+  finding.pcs = {HB_PC};
   engine.fail(tile, std::move(finding));
+}
+
+HB_EXPORT void hb_emul_tensor(const void* record, uint32_t element) {
+  Tile& tile = tile_of("HBTensor", HB_PC);
+  const fc::hb::Launch& launch = *tile.wave->launch;
+  const uintptr_t offset = reinterpret_cast<uintptr_t>(record) - launch.argv;
+  if (offset > launch.packet_bytes || launch.packet_bytes - offset < HB_EMUL_ELEMENT_OFFSET + sizeof(uint32_t)) return;
+  uint32_t given;
+  memcpy(&given, static_cast<const char*>(record) + HB_EMUL_ELEMENT_OFFSET, sizeof given);
+  if (!given || given == element) return;
+  tile.in_runtime = true;
+  Finding finding;
+  finding.kind = "element type";
+  finding.text = format("opens a tensor of %s as one of %s at %%1", element_name(given), element_name(element));
+  finding.pcs = {HB_PC};
+  Emulator::get().fail(tile, std::move(finding));
 }
 
 HB_EXPORT int hb_emul_wide() {
@@ -120,7 +147,7 @@ HB_EXPORT int hb_emul_wide() {
 HB_EXPORT void hb_emul_stat(int, int) {}  // the emulator has no cycles to count; a simulator does
 
 HB_EXPORT void hb_emul_fail(const char* file, int line, const char* form, ...) {
-  Tile& tile = tile_of("bsg_fail");
+  Tile& tile = tile_of("bsg_fail", HB_PC);
   tile.in_runtime = true;
   char text[512];
   va_list args;
@@ -138,7 +165,7 @@ HB_EXPORT void hb_emul_fail(const char* file, int line, const char* form, ...) {
 }
 
 HB_EXPORT void hb_emul_finish(void) {
-  Tile& tile = tile_of("bsg_finish");
+  Tile& tile = tile_of("bsg_finish", HB_PC);
   tile.in_runtime = true;
   Emulator& engine = Emulator::get();
   fc::hb::Group& group = *tile.group;
@@ -163,7 +190,7 @@ HB_EXPORT void hb_emul_finish(void) {
 }
 
 HB_EXPORT int bsg_printf(const char* form, ...) {
-  Tile& tile = tile_of("bsg_printf");
+  Tile& tile = tile_of("bsg_printf", HB_PC);
   InRuntime guard(tile);
   char text[1024];
   va_list args;
@@ -178,9 +205,9 @@ HB_EXPORT int bsg_printf(const char* form, ...) {
 }
 
 HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
-  Tile& tile = tile_of("bsg_amoswap");
+  Tile& tile = tile_of("bsg_amoswap", HB_PC);
   Emulator& engine = Emulator::get();
-  uintptr_t pc = caller(__builtin_return_address(0));
+  uintptr_t pc = HB_PC;
   tile.in_runtime = true;
   fc::hb::Checker& checker = *engine.checker();
   uint64_t writes = tile.check->writes;
@@ -201,5 +228,5 @@ HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
   return old;
 }
 
-HB_EXPORT void hb_emul_fence(void) { Emulator::get().checker()->fence(tile_of("bsg_fence")); }
+HB_EXPORT void hb_emul_fence(void) { Emulator::get().checker()->fence(tile_of("bsg_fence", HB_PC)); }
 }

@@ -28,6 +28,7 @@ namespace {
 // A tile's 64 KiB: copies of variables, an inaccessible page that ends a stack, the stack, the tile's record.
 constexpr size_t variables_room = 8192, guard = 4096, stack_offset = variables_room + guard;
 constexpr uint64_t row_stride = uint64_t{1} << 23;
+constexpr size_t runtimes_room = 8192;  // of the stack: the C library prints floats
 
 void pause() {
 #if defined(__x86_64__)
@@ -317,6 +318,7 @@ void Emulator::start(Worker& worker, Tile& tile) {
   tile.in_runtime = true;
   tile.barrier = 0;
   tile.word = nullptr;
+  tile.used_up = false;
   fc::hb::prepare(&tile.context, tile.base + stack_offset, tile.block, &Emulator::tile_main, &tile);
   tile.wave->progress.fetch_add(1, std::memory_order_relaxed);
 }
@@ -343,7 +345,16 @@ void Emulator::resume(Worker& worker, Tile& tile) {
   switch_to(&worker.context, &tile.context);
   checked_tile = nullptr;
   worker.current.store(nullptr, std::memory_order_relaxed);
+  if (tile.used_up) report_used_up(tile);
   if (variables) library.fetch(copy);
+}
+
+void Emulator::need_room(Tile& tile, uintptr_t pc) {
+  if (reinterpret_cast<uint8_t*>(__builtin_frame_address(0)) - tile.base >= ptrdiff_t{stack_offset + runtimes_room})
+    return;
+  tile.in_runtime = tile.used_up = true;  // said by whoever has a stack
+  tile.pc = pc;
+  leave(tile, TileState::GivenUp);
 }
 
 void Emulator::leave(Tile& tile, TileState state) {
@@ -357,6 +368,7 @@ void Emulator::work(Worker& worker, Wave& wave) {
   std::vector<Tile*>& mine = worker.tiles;
   mine.clear();
   bool caller = &worker == &workers_.front();
+  this_worker = &worker;
   // Libraries with variables have one place for them all.
   bool alone = wave.library->variable_bytes() != 0;
   int64_t began = 0;
@@ -420,6 +432,7 @@ void Emulator::work(Worker& worker, Wave& wave) {
 // One tile after the other as the seed has it. A tile that polls is asked again; when all do and nobody writes, they
 // wait for each other.
 void Emulator::work_checked(Worker& worker, Wave& wave) {
+  this_worker = &worker;
   std::vector<Tile*> ready(wave.tiles.begin(), wave.tiles.end()), waiting;
   uint64_t fruitless = 0;
   uint32_t change = wave.change;

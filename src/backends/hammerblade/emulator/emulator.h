@@ -57,6 +57,7 @@ struct Tile {
   volatile bool in_runtime = false;    // cannot be interrupted: it is not in the kernel
   uint32_t barrier = 0;                // the one it waits at, counted from 0
   uintptr_t pc = 0;                    // where it waits or was interrupted
+  bool used_up = false;                // it has given up for want of stack, at `pc`
   const volatile int* word = nullptr;  // what it waits for to become `value`
   int value = 0;
   uintptr_t entry_sp = 0;
@@ -130,6 +131,8 @@ class Emulator final : public Engine {
   void barrier(Tile&, uintptr_t pc);
   void leave(Tile&, TileState);
   [[noreturn]] void fail(Tile&, Finding);
+  // What the runtime needs of a tile's stack, to say what went wrong there, must be left of it; else the launch ends.
+  void need_room(Tile&, uintptr_t pc);
   void report(Wave&, Finding);  // the first counts; the launch ends
   uint8_t* tile_base(uint32_t x, uint32_t y) const { return base_ + (uint64_t{y} << 23) + (uint64_t{x} << 16); }
   bool is_tile_address(uintptr_t a) const;
@@ -153,6 +156,7 @@ class Emulator final : public Engine {
   void watch();
   void look_after(Wave&, uint64_t* progress, uint64_t* since);
   void poke(Worker&);
+  void report_used_up(Tile&);
   std::string explain(const Finding&, const Wave&) const;
   std::string who_waits(const Wave&) const;
   static void tile_main(void* tile);
@@ -184,5 +188,8 @@ class Emulator final : public Engine {
 };
 
 void use_alternate_stack();  // of the calling thread, for faults
+
+// Whose tiles this thread ran last: a stack pointer that ran away no longer says it.
+extern thread_local Worker* this_worker __attribute__((tls_model("initial-exec")));
 
 }  // namespace fc::hb

@@ -17,11 +17,27 @@ void Emulator::report(Wave& wave, Finding finding) {
   wave.change.notify_all();
 }
 
-void Emulator::fail(Tile& tile, Finding finding) {
+namespace {
+
+Finding of(const Tile& tile, Finding finding) {
   finding.x = tile.block->x;
   finding.y = tile.block->y;
   finding.group = tile.group->id;
-  report(*tile.wave, std::move(finding));
+  return finding;
+}
+
+}  // namespace
+
+void Emulator::report_used_up(Tile& tile) {
+  Finding finding;
+  finding.kind = "scratchpad overflow";
+  finding.text = "has used up its stack at %1";
+  finding.pcs = {tile.pc};
+  report(*tile.wave, of(tile, std::move(finding)));
+}
+
+void Emulator::fail(Tile& tile, Finding finding) {
+  report(*tile.wave, of(tile, std::move(finding)));
   leave(tile, TileState::GivenUp);
   __builtin_unreachable();
 }

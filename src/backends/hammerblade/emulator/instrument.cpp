@@ -26,7 +26,7 @@ namespace {
 template <bool write>
 bool is_plain_word(CheckTile& c, uintptr_t address, uintptr_t pc) {
   if (address & 3) return false;
-  if (address - c.base < HB_EMUL_TILE_BYTES) return true;
+  if (address - c.stack < c.room) return true;
   const Window& window = checked_window;
   uintptr_t offset = address - window.base;
   if (offset >= window.span || window.valid[offset >> 3] < (offset & 7) + 4) return false;
@@ -57,6 +57,7 @@ void access(const volatile void* p, uintptr_t pc) {
     c->budget = 1;
   }
   Checker& checker = *Emulator::get().checker();
+  Emulator::get().need_room(*c->tile, pc);
   c->tile->in_runtime = true;
   checker.access(*c->tile, address, size, write, pc);
   checker.turn(*c->tile);
@@ -68,6 +69,7 @@ void range(const volatile void* address, size_t size, bool write, uintptr_t pc) 
   if (!checked_tile) return;
   Tile* tile = checked_tile->tile;
   Checker& checker = *Emulator::get().checker();
+  Emulator::get().need_room(*tile, pc);
   tile->in_runtime = true;
   auto at = reinterpret_cast<uintptr_t>(address);
   for (uintptr_t end = at + size; at < end;) {
@@ -88,6 +90,7 @@ T atomic(volatile T* word, int order, uintptr_t pc, F operation) {
   if (!checked_tile) return operation(word);
   Tile* tile = checked_tile->tile;
   Checker& checker = *Emulator::get().checker();
+  Emulator::get().need_room(*tile, pc);
   tile->in_runtime = true;
   auto address = reinterpret_cast<uintptr_t>(word);
   bool in_dram = !Emulator::get().is_tile_address(address) && !tile->wave->library->is_variable(address);
@@ -114,9 +117,11 @@ extern "C" {
 
 HB_EXPORT void __tsan_init() {}
 HB_EXPORT void __tsan_func_entry(void* pc) {
-  if (checked_tile)
-    Emulator::get().checker()->entered(*checked_tile->tile, reinterpret_cast<uintptr_t>(pc),
-                                       reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 16, HB_PC);
+  if (!checked_tile) return;
+  Tile& tile = *checked_tile->tile;
+  Emulator::get().need_room(tile, HB_PC);
+  Emulator::get().checker()->entered(tile, reinterpret_cast<uintptr_t>(pc),
+                                     reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 16, HB_PC);
 }
 HB_EXPORT void __tsan_func_exit(void*) {
   if (checked_tile) Emulator::get().checker()->left(*checked_tile->tile);
@@ -154,6 +159,18 @@ static void* filled(void* to, int value, size_t n, uintptr_t pc) {
 HB_EXPORT void* __wrap_memcpy(void* to, const void* from, size_t n) { return copied(to, from, n, HB_PC); }
 HB_EXPORT void* __wrap_memmove(void* to, const void* from, size_t n) { return copied(to, from, n, HB_PC); }
 HB_EXPORT void* __wrap_memset(void* to, int value, size_t n) { return filled(to, value, n, HB_PC); }
+static int compared(const void* a, const void* b, size_t n, uintptr_t pc) {
+  range(a, n, false, pc);
+  range(b, n, false, pc);
+  return memcmp(a, b, n);
+}
+HB_EXPORT int __wrap_memcmp(const void* a, const void* b, size_t n) { return compared(a, b, n, HB_PC); }
+HB_EXPORT size_t __wrap_strlen(const char* text) {
+  for (size_t n = 0;; ++n) {
+    range(text + n, 1, false, HB_PC);
+    if (!text[n]) return n;
+  }
+}
 HB_EXPORT void* __tsan_memcpy(void* to, const void* from, size_t n) { return copied(to, from, n, HB_PC); }
 HB_EXPORT void* __tsan_memmove(void* to, const void* from, size_t n) { return copied(to, from, n, HB_PC); }
 HB_EXPORT void* __tsan_memset(void* to, int value, size_t n) { return filled(to, value, n, HB_PC); }

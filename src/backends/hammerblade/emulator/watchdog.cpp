@@ -14,6 +14,8 @@
 
 namespace fc::hb {
 
+thread_local Worker* this_worker = nullptr;
+
 namespace {
 
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
@@ -86,22 +88,24 @@ void Emulator::install_signals() {
 
 void Emulator::on_fault(int signal, siginfo_t* info, void* context) {
   auto& c = *static_cast<ucontext_t*>(context);
-  uintptr_t sp = sp_of(c), pc = pc_of(c), address = reinterpret_cast<uintptr_t>(info->si_addr);
-  Tile* tile = get().tile_at(sp);
-  if (!tile || tile->in_runtime || tile->state != TileState::Running) {
+  uintptr_t pc = pc_of(c), address = reinterpret_cast<uintptr_t>(info->si_addr);
+  Tile* tile = this_worker ? this_worker->current.load(std::memory_order_relaxed) : nullptr;
+  // One that is giving up for want of stack may not even have room to leave.
+  if (!tile || (tile->in_runtime && !tile->used_up) ||
+      (tile->state != TileState::Running && tile->state != TileState::GivenUp)) {
     sigaction(signal, &before[signal], nullptr);  // not ours: the instruction runs again under whoever was there before
     return;
   }
   tile->in_runtime = true;
   Finding finding;
   finding.kind = "fault";
-  finding.pcs = {pc + 1};
+  finding.pcs = {tile->used_up ? tile->pc : pc + 1};
   uintptr_t own = reinterpret_cast<uintptr_t>(tile->base);
   if (signal == SIGFPE) {
     finding.text = "divides an integer by zero, or overflows, at %1";
   } else if (signal == SIGILL) {
     finding.text = "runs an instruction that does not exist at %1";
-  } else if (address - own < HB_EMUL_TILE_BYTES) {
+  } else if (address - own < HB_EMUL_TILE_BYTES || sp_of(c) - own >= HB_EMUL_TILE_BYTES) {
     finding.kind = "scratchpad overflow";
     finding.text = "has used up its stack at %1";
   } else {

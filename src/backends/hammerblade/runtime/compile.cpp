@@ -62,15 +62,18 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
   const bool check = mode == Mode::Check;
   std::vector<std::string> words = compiler();
   // No start files: what lies in .data and .bss are the kernels' own variables.
-  for (const char* word : {"-std=c++20", "-g", "-fPIC", "-shared", "-nostartfiles", "-fvisibility=hidden", "-DHB_EMUL",
-                           "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
-                           "-fno-stack-protector", "-fwrapv", "-U_FORTIFY_SOURCE", "-Wl,-z,relro,-z,now"})
+  for (const char* word :
+       {"-std=c++20", "-g", "-fPIC", "-shared", "-nostartfiles", "-fvisibility=hidden", "-DHB_EMUL", "-fno-exceptions",
+        "-fno-rtti", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-stack-protector", "-fwrapv",
+        "-U_FORTIFY_SOURCE", "-fstack-clash-protection", "-Wl,-z,relro,-z,now"})
     words.emplace_back(word);
   if (check) {
-    // Copies and fills as calls, which the linker turns into ours; no default libraries, or the sanitizer's came along.
+    // Copies, fills and comparisons as calls, which the linker turns into ours; no default libraries, or the
+    // sanitizer's came along.
     for (const char* word : {"-O2", "-nodefaultlibs", "-fno-omit-frame-pointer", "-fsanitize=thread", "-DHB_EMUL_CHECK",
-                             "-fno-builtin-memcpy", "-fno-builtin-memset", "-fno-builtin-memmove",
-                             "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove"})
+                             "-include", "hb_emul_calls.h", "-fno-builtin-memcpy", "-fno-builtin-memset",
+                             "-fno-builtin-memmove", "-fno-builtin-memcmp", "-fno-builtin-strlen",
+                             "-Wl,--wrap=memcpy,--wrap=memset,--wrap=memmove,--wrap=memcmp,--wrap=strlen"})
       words.emplace_back(word);
   } else {
     words.emplace_back("-O3");

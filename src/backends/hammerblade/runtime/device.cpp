@@ -346,6 +346,7 @@ Device::Time Device::run(const std::string& name, const Packet& packet, Dimensio
   }
   // In check mode a block of its own size, so that reading past a record is seen.
   launch.argv = check ? memory().allocate(bytes) : packet_;
+  launch.packet_bytes = static_cast<uint32_t>(bytes);
   packet.write(reinterpret_cast<void*>(static_cast<uintptr_t>(launch.argv)), launch.argv);
   ++counters_.launches;
   counters_.tiles += uint64_t{grid.x} * grid.y * group.area();

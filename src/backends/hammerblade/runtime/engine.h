@@ -45,6 +45,7 @@ struct Launch {
   Mode mode = Mode::Fast;
   const char* kernel = "";      // its name
   uint32_t argc = 0, argv = 0;  // how many words, and their device address
+  uint32_t packet_bytes = 0;    // from argv on: what they point to (packet.h)
   Dimension grid, group;
   uint32_t reduction_buffer = 0;  // device address of two words for each tile of the mesh
   uint32_t seed = 1;              // of what is left to chance

@@ -37,6 +37,7 @@ struct Dw {
   int (*line_number)(void* line, int* number);
   const char* (*line_file)(void* line, unsigned long* modified, unsigned long* length);
   int (*scopes)(Die* cu, unsigned long pc, Die** scopes);
+  int (*scopes_of)(Die* die, Die** scopes);
   int (*tag)(Die* die);
   Attribute* (*attribute)(Die* die, unsigned name, Attribute* result);
   int (*unsigned_value)(Attribute* attribute, unsigned long* value);
@@ -56,9 +57,9 @@ const Dw& dw() {
     };
     d.ready = get(d.begin, "dwarf_begin") && get(d.address_die, "dwarf_addrdie") && get(d.source, "dwarf_getsrc_die") &&
               get(d.line_number, "dwarf_lineno") && get(d.line_file, "dwarf_linesrc") &&
-              get(d.scopes, "dwarf_getscopes") && get(d.tag, "dwarf_tag") && get(d.attribute, "dwarf_attr") &&
-              get(d.unsigned_value, "dwarf_formudata") && get(d.files, "dwarf_getsrcfiles") &&
-              get(d.file_name, "dwarf_filesrc");
+              get(d.scopes, "dwarf_getscopes") && get(d.scopes_of, "dwarf_getscopes_die") && get(d.tag, "dwarf_tag") &&
+              get(d.attribute, "dwarf_attr") && get(d.unsigned_value, "dwarf_formudata") &&
+              get(d.files, "dwarf_getsrcfiles") && get(d.file_name, "dwarf_filesrc");
     return d;
   }();
   return functions;
@@ -98,8 +99,10 @@ std::vector<Frame> frames_of(uintptr_t pc, const Dl_info& info) {
   void* files = nullptr;
   size_t file_count = 0;
   d.files(&cu, &files, &file_count);
-  Die* scopes = nullptr;
-  int count = d.scopes(&cu, address, &scopes);
+  Die *innermost = nullptr, *scopes = nullptr;
+  // Those of an address go on from an inlined function to where it was written, those of a DIE to where it was called.
+  int count = d.scopes(&cu, address, &innermost) > 0 ? d.scopes_of(innermost, &scopes) : 0;
+  free(innermost);
   for (int i = 0; i < count; ++i) {
     if (d.tag(&scopes[i]) != inlined_subroutine) continue;
     Attribute attribute;

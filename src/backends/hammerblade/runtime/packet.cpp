@@ -14,6 +14,7 @@ namespace {
 struct TensorRecord {
   uint32_t N, dims;
   Eva strides, sizes, data;
+  uint32_t element;  // in what would be padding: the device's record ends before it
 };
 struct VectorRecord {
   uint32_t N;
@@ -45,7 +46,7 @@ void Packet::argument(size_t offset) {
   --list_left_;
 }
 
-void Packet::tensor(Eva data, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+void Packet::tensor(Eva data, std::span<const int64_t> sizes, std::span<const int64_t> strides, uint32_t element) {
   if (sizes.size() != strides.size()) throw Error(HB_MC_INVALID, "a tensor has as many strides as sizes");
   uint64_t count = 1;
   std::vector<uint32_t> numbers(2 * sizes.size());
@@ -55,7 +56,7 @@ void Packet::tensor(Eva data, std::span<const int64_t> sizes, std::span<const in
     if (__builtin_mul_overflow(count, static_cast<uint64_t>(sizes[i]), &count) || count > 0xffffffff)
       throw Error(HB_MC_INVALID, "a tensor has more elements than the device's 32 bits count");
   }
-  TensorRecord record{static_cast<uint32_t>(count), static_cast<uint32_t>(sizes.size()), 0, 0, data};
+  TensorRecord record{static_cast<uint32_t>(count), static_cast<uint32_t>(sizes.size()), 0, 0, data, element};
   size_t at = append(&record, sizeof record), arrays = append(numbers.data(), numbers.size() * 4);
   fixes_.push_back({at + offsetof(TensorRecord, strides), arrays});
   fixes_.push_back({at + offsetof(TensorRecord, sizes), arrays + sizes.size() * 4});

@@ -19,7 +19,8 @@ namespace fc::hb {
 class FC_HB_API Packet {
  public:
   // Arguments in the kernel's order. Sizes and strides are in elements; a dimension of more than 32 bits is an Error.
-  void tensor(Eva data, std::span<const int64_t> sizes, std::span<const int64_t> strides);
+  // `element`: what its elements are (hb_emul_records.h), so that a kernel that takes them for others is told; 0: any.
+  void tensor(Eva data, std::span<const int64_t> sizes, std::span<const int64_t> strides, uint32_t element = 0);
   void vector(std::span<const int32_t> elements);  // an hb_vector_t with its elements
   void tensor_list(size_t count);                  // the next `count` tensors become one argument: an array of pointers
   void counted_list(size_t count);                 // the same with their number before them

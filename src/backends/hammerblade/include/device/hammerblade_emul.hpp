@@ -55,6 +55,8 @@ void hb_emul_stat(int tag, int kind);
 int hb_emul_wide(void);  // whether the processor has 512-bit vectors
 [[noreturn]] void hb_emul_fail(const char* file, int line, const char* form, ...) __attribute__((format(printf, 3, 4)));
 [[noreturn]] void hb_emul_finish(void);
+// A tensor's record is opened as one of these elements: another launch packet says otherwise.
+void hb_emul_tensor(const void* record, uint32_t element);
 int bsg_printf(const char* form, ...) __attribute__((format(printf, 1, 2)));
 #ifdef HB_EMUL_CHECK
 int hb_emul_amo(int what, volatile int* word, int value, int order);  // what: 's', '|', '+'; order: 1 acquire, 2 release

@@ -21,6 +21,10 @@ struct hb_emul_tile_t {
 };
 static_assert(sizeof(hb_emul_tile_t) <= HB_EMUL_BLOCK_BYTES, "the record must fit");
 
+// What a tensor's elements are: bytes, and from where on they are counted as numbers with a point.
+#define HB_EMUL_ELEMENT(bytes, with_point) ((with_point) ? 0x100u | (bytes) : (bytes))
+#define HB_EMUL_ELEMENT_OFFSET 20u  // of this word in the record that a launch packet has of a tensor
+
 // As large as it is aligned, so that records of several files make an array.
 typedef struct alignas(64) {
   const char* name;

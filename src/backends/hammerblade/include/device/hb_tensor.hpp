@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <type_traits>
+
 #include "hb_assert.hpp"
 #include "hb_common.hpp"
 
@@ -24,6 +26,16 @@ typedef struct {
   hb_eva_t data;
 } hb_vector_t;
 
+// The emulator looks whether the host sent a tensor of such elements (hammerblade_emul.hpp).
+template <typename DT>
+static inline void hb_opened_as(const hb_tensor_t* t) {
+#ifdef HB_EMUL
+  if (std::is_arithmetic_v<DT>) hb_emul_tensor(t, HB_EMUL_ELEMENT(sizeof(DT), std::is_floating_point_v<DT>));
+#else
+  (void)t;
+#endif
+}
+
 #ifndef DEFAULT_STRIDES
 #define DEFAULT_STRIDES 5
 #endif
@@ -38,6 +50,7 @@ class HBTensor {
     hb_assert_msg(dims < 0 ? ndim_ <= DEFAULT_STRIDES : ndim_ == (uint32_t)dims,
                   "a kernel for tensors of %s%d dimensions got one of %u", dims < 0 ? "at most " : "",
                   dims < 0 ? DEFAULT_STRIDES : (int)dims, (unsigned)ndim_);
+    hb_opened_as<DT>(t);
     const uint32_t* strides = (const uint32_t*)(uintptr_t)t->strides;
     const uint32_t* sizes = (const uint32_t*)(uintptr_t)t->sizes;
     HB_FIX_WAW_HAZARD(sizes);
@@ -100,6 +113,7 @@ class HBTensor4d {
   HBTensor4d(hb_tensor_t* t) : data_((bsg_attr_remote DT*)(uintptr_t)t->data) {
     hb_assert_msg(t->N == N * C * H * W && t->dims == 4, "a kernel for %u x %u x %u x %u got a tensor of %u elements",
                   (unsigned)N, (unsigned)C, (unsigned)H, (unsigned)W, (unsigned)t->N);
+    hb_opened_as<DT>(t);
   }
   static constexpr uint32_t numel() { return N * C * H * W; }
   static constexpr uint32_t ndim() { return 4; }
