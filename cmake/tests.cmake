@@ -13,7 +13,8 @@ elseif(test_sources)
   if(HAVE_OPENMP)
     target_link_libraries(facula_tests PRIVATE OpenMP::OpenMP_CXX)
   endif()
-  target_compile_definitions(facula_tests PRIVATE FC_TEST_CORPUS="${PROJECT_SOURCE_DIR}/tests/fuzz/corpus")
+  target_compile_definitions(facula_tests PRIVATE FC_TEST_CORPUS="${PROJECT_SOURCE_DIR}/tests/fuzz/corpus"
+    FC_TEST_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")
   add_test(NAME facula_tests COMMAND facula_tests)
 endif()
 

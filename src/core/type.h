@@ -3,9 +3,11 @@
 // never freed: equal types are one address, so `==` of pointers is equality, and a pointer may be kept anywhere. Any
 // thread may make and read types; making one takes a lock, reading none.
 //
-// Types nest (List[Optional[Tensor]]); nesting is bounded, and what is too deep is refused where it is made.
-// The three spellings are PyTorch's: the graph's (`Tensor?[]`, `Float(2, 3, strides=[3, 1])`), the annotation's
-// (`List[Optional[Tensor]]`, also str(type) in Python), the schema's (`Tensor?[]`, `Future(Tensor)`, `SymInt[2]`).
+// Types nest (List[Optional[Tensor]]); depth and size are bounded, and what exceeds them is refused where it is made
+// with a TypeError: whoever walks a type may recurse.
+// The three spellings are PyTorch's (type_text.cpp; type_parse.h reads them): the graph's (`Tensor?[]`,
+// `Float(2, 3, strides=[3, 1])`), the annotation's (`List[Optional[Tensor]]`, also str(type) in Python), the schema's
+// (`Tensor?[]`, `Future(Tensor)`, `SymInt[2]`).
 #pragma once
 #include <optional>
 #include <span>
@@ -20,7 +22,8 @@ namespace fc {
 
 class Type;
 using TypeRef = const Type*;
-class ClassInfo;  // core/class_type.h: a class's attributes, constants and methods, which grow after the type is made
+struct AliasInfo;  // core/type_parse.h
+class ClassInfo;   // core/class_type.h: a class's attributes, constants and methods, which grow after the type is made
 
 enum class TypeKind : uint8_t {
   // --- without items; one Type each
@@ -45,6 +48,8 @@ enum class TypeKind : uint8_t {
   AnyTuple,
   // Numbers that schemas name more precisely; a graph sees int (Type::in_graph).
   SymInt,
+  SymFloat,
+  SymBool,
   DType,   // "ScalarType"
   Layout,  // "Layout"
   MemoryFormat,
@@ -90,16 +95,27 @@ class Type {
   int length() const { return length_; }
 
   bool is(TypeKind k) const { return kind_ == k; }
-  bool is_number() const;        // Int, Float, Complex, Number, and those that a graph sees as int
-  bool has_variables() const;    // somewhere inside
-  bool is_mutable() const;       // a value of it can be changed in place, or holds one that can
-  bool holds(TypeKind k) const;  // it, or something inside of it, is of this kind
-  TypeRef in_graph() const;      // SymInt, DType, Layout … become Int, inside of containers too; fixed lengths go
+  bool is_number() const;    // Int, Float, Complex, Number, and those that a graph sees as one of them
+  bool is_mutable() const {  // a value of it can be changed in place, or holds one that can
+    return mutable_;
+  }
+  bool holds(TypeKind k) const {  // it, or something inside of it, is of this kind
+    return kinds_ >> static_cast<int>(k) & 1;
+  }
+  bool has_variables() const { return holds(TypeKind::Variable); }  // somewhere inside
+  TypeRef in_graph() const;  // SymInt, DType, Layout … become Int, inside of containers too; fixed lengths go
+  TypeRef unshaped() const;  // tensors of which nothing is known, inside of containers too
+  // The same container of other items, as many; itself where it has none. A Class keeps its own.
+  TypeRef with_items(std::vector<TypeRef> items) const;
 
  private:
-  friend struct TypeTable;
+  friend class TypeTable;
   Type() = default;
   TypeKind kind_ = TypeKind::Any;
+  bool mutable_ = false;
+  uint16_t depth_ = 1;  // of nesting
+  uint32_t size_ = 1;   // types written out in its text
+  uint64_t kinds_ = 0;  // a bit for each kind inside
   int length_ = 0;
   std::vector<TypeRef> items_;
   std::string name_;
@@ -118,13 +134,16 @@ TypeRef dict_type(TypeRef key, TypeRef value);  // throws TypeError: a key that 
 TypeRef tuple_type(std::vector<TypeRef> items);
 // Interned by name, fields and items together; `defaults` of the fields are the compiler's affair.
 TypeRef named_tuple_type(std::string_view name, std::vector<std::string> fields, std::vector<TypeRef> items);
-TypeRef union_type(std::vector<TypeRef> items);  // flattened, subtypes dropped; may be Optional, Number, or one item
+// Flattened, what one unifies with another dropped, in PyTorch's order; Optional where that is None and one other, and
+// the one item where one is left. All of int, float and complex stay three items and print as Scalar.
+TypeRef union_type(std::vector<TypeRef> items);
 TypeRef future_type(TypeRef item);
 TypeRef rref_type(TypeRef item);
 TypeRef await_type(TypeRef item);
 TypeRef variable_type(std::string_view name);
 // A class is its own identity: two of one name are two types (a name is made unique by whoever makes it).
 TypeRef make_class_type(TypeKind kind, std::string_view name, ClassInfo* info, std::vector<TypeRef> items = {});
+TypeRef named_class_type(std::string_view name);  // a Class of which nothing else is known: one for each name
 
 // --- relations
 bool is_subtype(TypeRef a, TypeRef b, std::string* why_not = nullptr);
@@ -148,9 +167,12 @@ class TypeBindings {
 // --- text
 std::string graph_text(TypeRef t);  // PYTORCH_JIT_TYPE_VERBOSITY's default; see graph_text_verbosity
 std::string annotation_text(TypeRef t);
-std::string schema_text(TypeRef t);
-void set_graph_text_verbosity(int level);  // 0 to 4, as PYTORCH_JIT_TYPE_VERBOSITY; read from there at first
-std::string_view dtype_text(DType t);      // "Float", "Long", as graphs spell it
+std::string schema_text(TypeRef t, const AliasInfo* alias = nullptr);  // with its marks: Tensor(a!)[]
+// 0 to 4, read from PYTORCH_JIT_TYPE_VERBOSITY at first: graphs print no types, sizes, strides too, requires_grad and
+// device too, symbols too.
+int graph_text_verbosity();
+void set_graph_text_verbosity(int level);
+std::string_view dtype_text(DType t);  // "Float", "Long", as graphs spell it
 inline std::string to_string(TypeRef t) { return annotation_text(t); }
 
 }  // namespace fc
