@@ -271,3 +271,53 @@ def test_the_device_of_what_a_call_makes(torch):
     finally:
         torch.set_default_device(None)
     assert seen[0] == ("aten::randn", "begin", "cpu") and seen[-1] == ("aten::randn", "end", "null")
+
+
+def test_memory_that_leaves_without_an_operator_is_told(torch):
+    x, told = torch.arange(6.0), []
+
+    def see(event):
+        told.append((event.name, event.address - event.address % 1, event.storage, event.bytes))
+
+    with torch.dispatch.observe(see, "expose"):
+        x.numpy()
+        x.data_ptr()
+        x.untyped_storage()
+        x.__dlpack__()
+        x.tolist()
+        made = torch.tensor([1.0, 2.0])
+        x.data = torch.zeros(6)
+    storage = [name for name, _, s, _ in told if s == told[0][2]]
+    assert storage == ["lent", "data_ptr", "data_ptr", "lent", "read"]
+    assert ("filled", made.data_ptr(), made._storage_id(), 8) in told and told[-1][0] == "data"
+
+
+def test_memory_of_others_is_told(torch):
+    numpy, told = pytest.importorskip("numpy"), []
+    with torch.dispatch.observe(lambda e: told.append((e.name, e.address, e.bytes)), "expose"):
+        array = numpy.ones(5)
+        torch.from_numpy(array)
+    assert told == [("made outside", array.ctypes.data, 40)]
+
+
+def test_launches_say_what_they_read_and_write(torch):
+    a, b = torch.ones(4, 6), torch.ones(6, 5)
+    seen = []
+    with torch.dispatch.observe(lambda e: seen.append(e) if e.phase == "end" else None, ("launch", "fill", "copy", "library")):
+        c = a.t() + 1
+        a.zero_()
+        d = b[:, ::2].clone()
+        p = a @ b
+        torch.nn.functional.conv2d(torch.ones(1, 2, 8, 8), torch.ones(3, 2, 3, 3))
+    by = {}
+    for e in seen:
+        by.setdefault((e.kind, e.name), []).append(e.operands)
+    add = by["launch", "map"][0]
+    assert add[-1] == (c.data_ptr(), torch.float32, add[-1][2], add[-1][3], "w") and add[0][0] == a.data_ptr() and add[0][4] == "r"
+    assert by["fill", "fill"][0] == [(a.data_ptr(), torch.float32, (4, 6), (24, 4), "w")]
+    (source, target), = by["copy", "copy"][:1]
+    assert source[:2] == (b.data_ptr(), torch.float32) and 8 in source[3] and target[0] == d.data_ptr()
+    product = by["launch", "matmul"][0]
+    assert [o[0] for o in product] == [a.data_ptr(), b.data_ptr(), p.data_ptr()] and product[2][2:] == ((1, 4, 5), (product[2][3][0], 20, 4), "w")
+    convolutions = [o for (kind, name), all in by.items() if "convolution" in name for o in all]
+    assert all([x[4] for x in o] == ["r", "r", "w"] for o in convolutions)

@@ -31,10 +31,7 @@ class Storage : public RefCounted {
   // False for memory that others own, and for memory that was lent.
   bool resizable() const { return allocator_ != nullptr && !lent(); }
   void resize(size_t bytes);  // keeps what fits
-  void lend() {               // from now on the memory stays where it is
-    about_to_change();
-    __atomic_store_n(&lent_, true, __ATOMIC_RELEASE);
-  }
+  void lend();                // from now on the memory stays where it is
   bool lent() const { return __atomic_load_n(&lent_, __ATOMIC_ACQUIRE); }
   const Block& block() const { return block_; }
   // Puts other memory of the same size in the place of the storage's own, which it returns; not resizable from then on.

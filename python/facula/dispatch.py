@@ -42,13 +42,13 @@ class Layer:
 def observe(function, events=("call", "kernel"), *, process=False, children=False):
     """Tells function(event) what happens, from start() to stop() or for a `with` block.
 
-    events: some of "call", "kernel", "range", "launch", "copy", "fill", "library", "allocate", "free", or "all". It sees
+    events: some of "call", "kernel", "range", "launch", "copy", "fill", "library", "allocate", "free", "expose", or "all". It sees
     the calling thread and those that work for it (backward); with process=True every thread. With children=True it goes
     on in forked processes. Several observers may watch at once, and may be stopped in any order and on any thread. What
     the function calls is not observed. An exception in it goes to sys.unraisablehook; the call goes on.
 
     An event has kind, phase ("begin", "end", "once"), op, name, text, args, kwargs, result, failed, error, path, call_id,
-    parent_id, forward_id, thread, device, source, stream, bytes, device_ns, time_ns, address, storage and product.
+    parent_id, forward_id, thread, device, source, stream, bytes, device_ns, time_ns, address, storage, operands and product.
     args, kwargs and result can be read while the event is told, and keep what was read. docs/architecture.md says more.
     """
     chosen = _C._event_kinds if events == "all" else (events,) if isinstance(events, str) else tuple(events)

@@ -4,6 +4,7 @@
 
 #include "core/half.h"
 #include "core/mapped_range.h"
+#include "core/watch.h"
 #include "define/calls.h"
 #include "dispatch/operator.h"
 #include "dispatch/warn_once.h"
@@ -383,6 +384,7 @@ Tensor tensor_from_buffer(PyObject* o, bool may_copy) {
                 " bytes, so a tensor cannot share it; copy it first (array.copy())");
     Tensor copy = empty_tensor(sizes, t, Device{});
     check(PyBuffer_ToContiguous(copy.data(), &view, view.len, 'C'));
+    tell_exposed(copy.impl().storage().get(), "filled");
     return copy;
   }
   reach = static_cast<int64_t>(storage_bytes_needed(sizes, strides, 0, t));
@@ -435,6 +437,7 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, std::optional<Dev
   Tensor out = empty_tensor(shape, t, Device{});
   char* at = static_cast<char*>(out.data());
   if (out.numel() > 0) fill(data, shape, 0, t, at);
+  tell_exposed(out.impl().storage().get(), "filled");
   return place(out);
 }
 
@@ -448,6 +451,7 @@ PyObject* to_list(const Tensor& input) {
   if (d == DType::UInt16 || d == DType::UInt32) t = dtype_cast(t, DType::Int64), d = DType::Int64;
   Dims strides(t.strides());
   for (int64_t& s : strides) s *= static_cast<int64_t>(item_size(d));
+  tell_exposed(t.impl().storage().get(), "read");
   auto go = [&](auto item) {
     Own list(check(nested(static_cast<const char*>(t.data()), t.sizes(), strides.data(), 0, item)));
     check_mapped_ranges();

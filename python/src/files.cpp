@@ -10,6 +10,7 @@
 #include "bind.h"
 #include "casters.h"
 #include "core/storage.h"
+#include "core/watch.h"
 #include "files/atomic_file.h"
 #include "files/mapped_file.h"
 #include "files/safetensors.h"
@@ -111,6 +112,7 @@ class Archive {
     Ref<Storage> storage = allocate_storage(record.bytes, Device{});
     py::ReleaseGil release(descriptor_ != nullptr);
     zip_.read(record, storage->data());
+    tell_exposed(storage.get(), "filled");
     return bytes_tensor(std::move(storage));
   }
   // The same without reading it: as far as the processor can use the place it has in the file.
@@ -154,6 +156,7 @@ class Writer {  // what both kinds of file share: all of it appears at close(), 
   static void check_bytes(const Tensor& t) {
     FC_CHECK(given(t).dtype() == DType::UInt8 && t.is_contiguous() && t.device().is_cpu(),
              "internal: contiguous bytes on the CPU expected");
+    tell_exposed(t.impl().storage().get(), "read");
   }
   void close() {
     sink();
@@ -231,6 +234,7 @@ Tensor read_part(int fd, uint64_t offset, uint64_t bytes) {
   Ref<Storage> storage = allocate_storage(bytes, Device{});
   py::ReleaseGil release;
   source.read(offset, storage->data(), bytes);
+  tell_exposed(storage.get(), "filled");
   return bytes_tensor(std::move(storage));
 }
 

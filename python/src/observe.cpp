@@ -10,6 +10,8 @@
 #include <nanobind/stl/string_view.h>
 #include <time.h>
 
+#include <cstring>
+
 #include "bind.h"
 #include "dispatch.h"
 
@@ -35,9 +37,11 @@ struct PythonEvent {
         time_ns(now_ns()),
         device(e.device()),
         stream(e.stream()) {
+    keep_operands(e);
     plain.args = nullptr;  // they end with the event, and so does what the views point to
     plain.results = nullptr;
     plain.request = nullptr;
+    plain.own_operands = nullptr;
     plain.error = nullptr;
     plain.name = plain.text = {};
   }
@@ -69,6 +73,18 @@ struct PythonEvent {
     return result_;
   }
 
+  nb::list operands() const {  // of each (address, dtype, sizes, strides in bytes, "r", "w" or "rw")
+    nb::list out;
+    for (const KeptOperand& k : operands_)
+      out.append(nb::make_tuple(reinterpret_cast<size_t>(k.plain.data), nb::steal(py::check(py::wrap(k.plain.dtype))),
+                                nb::steal(py::check(py::wrap_ints(k.sizes))),
+                                nb::steal(py::check(py::wrap_ints(k.strides))),
+                                !k.plain.written ? "r"
+                                : k.plain.read   ? "rw"
+                                                 : "w"));
+    return out;
+  }
+
   Event plain;
   std::string name, text, error;
   uint64_t thread, time_ns;
@@ -77,6 +93,18 @@ struct PythonEvent {
   const Event* live = nullptr;
 
  private:
+  struct KeptOperand {
+    MemoryOperand plain;
+    Dims sizes, strides;
+  };
+  void keep_operands(const Event& e) {
+    MemoryOperand all[kMaxOperands];
+    for (const MemoryOperand& o : std::span(all, static_cast<size_t>(e.operands(all)))) {
+      KeptOperand& k = operands_.emplace_back(o);
+      for (int d = 0; d < o.ndim; ++d) k.sizes.push_back(o.size(d)), k.strides.push_back(o.stride(d));
+    }
+  }
+  std::vector<KeptOperand> operands_;
   nb::tuple call_{nb::steal<nb::tuple>(nb::handle())};
   nb::object result_;
 };
@@ -156,6 +184,18 @@ class PythonWatch {
   uint64_t registration_ = 0;
 };
 
+// Fills memory with a byte as soon as it is allocated: what was never written cannot look like an answer then.
+class Poison final : public Observer {
+ public:
+  explicit Poison(uint8_t byte) : byte_(byte) {}
+  void see(const Event& e) noexcept override {
+    if (e.where.is_cpu() && e.address) std::memset(const_cast<void*>(e.address), byte_, e.bytes);
+  }
+
+ private:
+  uint8_t byte_;
+};
+
 // A part of the program with a name. Left on the thread where it was entered.
 class PythonRange {
  public:
@@ -212,6 +252,7 @@ void bind_observe(nb::module_& m) {
       .def_prop_ro("bytes", number(&Event::bytes))
       .def_prop_ro("address", [](const PythonEvent& e) { return reinterpret_cast<size_t>(e.plain.address); })
       .def_prop_ro("storage", number(&Event::storage))
+      .def_prop_ro("operands", &PythonEvent::operands)
       .def_prop_ro("product",
                    [](const PythonEvent& e) -> nb::object {
                      if (e.plain.m <= 0) return nb::none();
@@ -239,6 +280,28 @@ void bind_observe(nb::module_& m) {
              return nb::borrow(self);
            })
       .def("__exit__", [](PythonRange& r, nb::args) { r.leave(); });
+  nb::class_<ObserveScope>(m, "_Poison").def("__init__", [](ObserveScope* self, uint8_t byte) {
+    new (self) ObserveScope(make_ref<Poison>(byte), {.kinds = kinds(EventKind::Allocate)});
+  });
+  m.def("_memory_facts", [](const std::string& name) {  // names of arguments, by what a call does to their memory
+    const Operator& op = get_operator(name);
+    auto names = [&](uint64_t bits) {
+      nb::list out;
+      for (size_t i = 0; i < op.num_args(); ++i)
+        if (bits >> i & 1) out.append(op.schema().parameters[i].name);
+      return out;
+    };
+    uint64_t written = 0;
+    for (const uint8_t i : op.written_args()) written |= uint64_t{1} << i;
+    nb::dict d;
+    d["written"] = names(written);
+    d["overwritten"] = names(op.memory.overwritten);
+    d["partial"] = names(op.memory.partial);
+    d["unread"] = names(op.memory.unread);
+    d["unwritten"] = op.memory.unwritten;
+    d["geometry"] = op.writes == Writes::Geometry;
+    return d;
+  });
   nb::list names;
   for (int k = 0; k < kEventKinds; ++k) names.append(to_string(static_cast<EventKind>(k)));
   m.attr("_event_kinds") = nb::tuple(names);

@@ -12,6 +12,7 @@
 #include "call.h"
 #include "core/mapped_range.h"
 #include "core/sparse.h"
+#include "core/watch.h"
 #include "define/calls.h"
 #include "dispatch/forward_level.h"
 #include "dispatch/warn_once.h"
@@ -200,6 +201,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
                 value ? Py_TYPE(value)->tp_name : "nothing");
     ChangeAlone alone;
     autograd::set_data(tensor_of(self), tensor_of(value));
+    tell_exposed(tensor_of(self).impl().storage().get(), "data");
     return 0;
   });
 }
@@ -252,8 +254,8 @@ void must_have_memory(const Tensor& t) {
   FC_CHECK_AS(NotImplementedError, !t.impl().is_sparse(),
               "Cannot access storage of a sparse tensor: its indices and values have storages");
 }
-METHOD(data_ptr,
-       (must_have_memory(t), PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data())))
+METHOD(data_ptr, (must_have_memory(t), tell_exposed(t.impl().storage().get(), "data_ptr"),
+                  PyLong_FromVoidPtr(t.numel() == 0 && !t.impl().storage()->data() ? nullptr : t.data())))
 METHOD(element_size, PyLong_FromSize_t(item_size(t.dtype())))
 METHOD(storage_offset, PyLong_FromLongLong(t.offset()))
 Scalar only_element(const Tensor& t) {
@@ -270,7 +272,8 @@ METHOD(is_inference, PyBool_FromLong(t.impl().is_inference()))
 METHOD(_is_view, PyBool_FromLong(autograd::is_view(t)))
 METHOD(retain_grad, (autograd::retain_grad(t), Py_NewRef(Py_None)))
 METHOD(_storage_id, PyLong_FromUnsignedLongLong(t.impl().storage()->id()))
-METHOD(_storage_ptr, (must_have_memory(t), PyLong_FromVoidPtr(t.impl().storage()->data())))
+METHOD(_storage_ptr, (must_have_memory(t), tell_exposed(t.impl().storage().get(), "data_ptr"),
+                      PyLong_FromVoidPtr(t.impl().storage()->data())))
 METHOD(_storage_bytes, (must_have_memory(t), PyLong_FromSize_t(t.impl().storage()->bytes())))
 METHOD(_dump, PyUnicode_FromString(dump(t).c_str()))
 METHOD(_bool, [&]() -> PyObject* {

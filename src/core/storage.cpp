@@ -24,7 +24,15 @@ uint64_t new_id() {
 }  // namespace
 
 Storage::Storage(Block block, size_t bytes, Device device, Allocator* allocator, bool read_only)
-    : block_(block), bytes_(bytes), allocator_(allocator), id_(new_id()), device_(device), read_only_(read_only) {}
+    : block_(block), bytes_(bytes), allocator_(allocator), id_(new_id()), device_(device), read_only_(read_only) {
+  if (!allocator_ && block_.data) tell_exposed(this, "made outside");
+}
+
+void Storage::lend() {
+  about_to_change();
+  __atomic_store_n(&lent_, true, __ATOMIC_RELEASE);
+  tell_exposed(this, "lent");
+}
 
 // Flat: the deleting destructor, which is what runs, shall contain it.
 [[gnu::flatten]] Storage::~Storage() {
@@ -54,6 +62,7 @@ Block Storage::exchange(Block block) {
   if (watched(EventKind::Free)) tell_free();
   std::swap(block, block_);
   allocator_ = nullptr;
+  tell_exposed(this, "made outside");
   return block;
 }
 
@@ -92,6 +101,7 @@ void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device
 
 uint32_t watched_kinds = 0;
 void (*memory_hook)(EventKind, const Storage&) noexcept = nullptr;
+void (*expose_hook)(const Storage&, std::string_view) noexcept = nullptr;
 void (*copy_hook)(CopyBytesFn, void*, Device, const void*, Device, size_t, bool) = nullptr;
 
 }  // namespace fc

@@ -55,6 +55,29 @@ uint64_t constants_of(const Operator& op, const char* constant) {
   raise<Error>(op.name(), " has no argument '", constant, "'");
 }
 
+uint64_t positions(const Operator& op, std::string_view names) {
+  uint64_t bits = 0;
+  while (!names.empty()) {
+    const size_t end = std::min(names.find(' '), names.size());
+    const int i = op.schema().find(names.substr(0, end));
+    FC_CHECK(i >= 0, op.name(), " has no argument '", names.substr(0, end), "'");
+    bits |= uint64_t{1} << i;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return bits;
+}
+
+// Of the row's operator, or of a form made from it, which writes what the row's may only have read.
+void attach_memory_facts(Operator& op, const OpDef& def) {
+  uint64_t written = 0;
+  for (const uint8_t i : op.written_args()) written |= uint64_t{1} << i;
+  op.memory.overwritten |= positions(op, def.overwrites) & written;
+  op.memory.partial = positions(op, def.partial) & written;
+  op.memory.unread = positions(op, def.looks_at) & ~written;
+  op.memory.unwritten = def.unwritten;
+  op.random = def.random;
+}
+
 void attach(Operator& op, const OpDef& def) {
   if (def.composite) op.set_composite(def.composite);
   if (def.all) op.set_all_devices(def.all);
@@ -67,7 +90,7 @@ void attach(Operator& op, const OpDef& def) {
   op.autocast = def.autocast;
   op.devices = def.devices;
   op.writes = def.writes;
-  op.random = def.random;
+  attach_memory_facts(op, def);
   op.python_hidden = def.hidden;
   op.node = def.node;
   op.doc = def.doc;
@@ -86,6 +109,7 @@ Operator& define(const OpDef& def) {
     if (def.own_forms) form.set_all_devices(def.all);
     else if (def.composite) form.set_composite({run_in_place<true>, &op});
     else form.set_all_devices({run_in_place<false>, &op});
+    attach_memory_facts(form, def);
     form.functional = &op;
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
@@ -102,6 +126,7 @@ Operator& define(const OpDef& def) {
     Operator& form = define(to_string(schema));
     form.set_all_devices(def.own_forms ? def.all : Kernel{run_out, &op});
     form.out_type = def.out_type.value_or(def.own_forms ? OutType::Castable : OutType::Exact);
+    attach_memory_facts(form, def);
     form.functional = &op;
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;

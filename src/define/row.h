@@ -33,6 +33,11 @@ struct OpDef {
   Autocast autocast = Autocast::None;
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;
+  // MemoryFacts, by names of arguments with blanks between; of the in-place form too. An out is overwritten anyway.
+  const char* overwrites = "";
+  const char* partial = "";
+  const char* looks_at = "";
+  bool unwritten = false;
   bool random = false;
   bool hidden = false;          // only as torch.ops.aten.x
   MapFacts map{};               // what it asks of a device, if that is one map

@@ -206,6 +206,17 @@ void tell_memory(EventKind kind, const Storage& s) noexcept {
   tell(e);
 }
 
+void tell_exposure(const Storage& s, std::string_view how) noexcept {
+  Event e{.kind = EventKind::Expose, .phase = Event::Once};
+  set_ids(e);
+  e.name = how;
+  e.bytes = s.bytes();
+  e.where = s.device();
+  e.address = s.data();
+  e.storage = s.id();
+  tell(e);
+}
+
 void copy_told(CopyBytesFn copy, void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
                bool non_blocking) {
   EventScope told(EventKind::Copy, [&](Event& e) {
@@ -214,6 +225,7 @@ void copy_told(CopyBytesFn copy, void* dst, Device dst_device, const void* src, 
     e.where = dst_device;
     e.from = src_device;
     e.address = dst;
+    e.source = src;
   });
   copy(dst, dst_device, src, src_device, bytes, non_blocking);
 }
@@ -356,7 +368,7 @@ uint64_t Event::thread() {
 
 std::string_view to_string(EventKind k) {
   constexpr std::string_view names[kEventKinds] = {"call", "kernel",  "range",    "launch", "copy",
-                                                   "fill", "library", "allocate", "free"};
+                                                   "fill", "library", "allocate", "free",   "expose"};
   return names[static_cast<int>(k)];
 }
 
@@ -379,6 +391,7 @@ void install_observe_layers() {
   set_layer_handler(layer::Observe, {observe_call, nullptr, "observe call"});
   set_layer_handler(layer::ObserveKernel, {observe_kernel, nullptr, "observe kernel"});
   memory_hook = tell_memory;
+  expose_hook = tell_exposure;
   copy_hook = copy_told;
   hold_registry_at_forks();  // first, so that its lock is taken after ours, as everywhere
   pthread_atfork(before_fork, after_fork, after_fork_in_child);

@@ -17,6 +17,7 @@
 // and after (End): tensors that were written to hold what was written. In the child of a fork nobody looks, except
 // observers that asked for it.
 #pragma once
+#include <array>
 #include <exception>
 #include <optional>
 
@@ -25,6 +26,22 @@
 #include <facula/families.h>
 
 namespace fc {
+
+// Memory that a launch, fill, copy or library call reads or writes: elements of one type, strides in bytes.
+struct MemoryOperand {
+  const void* data = nullptr;
+  const int64_t* sizes = nullptr;  // null: they are in `own`, as are the strides
+  const int64_t* strides = nullptr;
+  int32_t ndim = 0;
+  DType dtype = DType::UInt8;
+  bool read = false, written = false;
+  bool some = false;    // which of the elements, the call's other operands say: a gather's input, a scatter's output
+  int64_t own[6] = {};  // three sizes, three strides
+
+  int64_t size(int d) const { return sizes ? sizes[d] : own[d]; }
+  int64_t stride(int d) const { return sizes ? strides[d] : own[3 + d]; }
+};
+inline constexpr int kMaxOperands = 6;
 
 struct Event {
   enum Phase : uint8_t { Begin, End, Once };
@@ -53,10 +70,20 @@ struct Event {
   uint64_t bytes = 0;             // read and written by a Launch, moved, allocated, freed
   Device where{};                 // of a Launch, Fill, Library, Allocate, Free; where a Copy goes to
   Device from{};                  // of a Copy
-  const void* address = nullptr;  // Allocate, Free; what a Copy or Fill writes
-  uint64_t storage = 0;           // Allocate, Free: Storage::id
-  fc_family family = FC_FAMILY_COUNT;  // of a Launch, Copy or Fill by a family:
-  const void* request = nullptr;       // its struct, valid while the event is told
+  const void* address = nullptr;  // Allocate, Free, Expose; what a Copy or Fill writes
+  const void* source = nullptr;   // of a Copy: what it reads
+  uint64_t storage = 0;           // Allocate, Free, Expose: Storage::id
+  fc_family family = FC_FAMILY_COUNT;     // of a Launch, Copy or Fill by a family:
+  const void* request = nullptr;          // its struct, valid while the event is told
+  MemoryOperand* own_operands = nullptr;  // of a Library call: room for kMaxOperands, filled by add()
+  int num_operands = 0;
+
+  void add(const Tensor& t, bool written);
+  void add_matrix(const void* data, DType dtype, std::array<int64_t, 3> sizes, std::array<int64_t, 3> strides,
+                  bool read, bool written);
+  // Of a Launch, Fill, Copy or Library call, as far as told: their number, at most kMaxOperands. What they point
+  // to is valid while the event is told.
+  int operands(MemoryOperand* out) const;
 
   std::span<const Arg> arguments() const { return {args, args ? op->num_args() : 0}; }
   std::span<const Value> values() const { return {results, results ? op->num_results() : 0}; }
@@ -115,6 +142,7 @@ class EventScope {
       return;
     event_.emplace();
     event_->kind = kind;
+    event_->own_operands = operands_;
     describe(*event_);
     begin();
   }
@@ -131,6 +159,9 @@ class EventScope {
   std::optional<Event> event_;
   int exceptions_ = 0;
   uint64_t before_ = 0;
+  union {  // never constructed where nobody looks
+    MemoryOperand operands_[kMaxOperands];
+  };
 };
 // A named part of the program: calls inside are its children.
 class RangeScope {

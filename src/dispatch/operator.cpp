@@ -135,6 +135,9 @@ Operator::Operator(Schema schema)
   is_out = schema_.is_out();
   is_in_place = schema_.is_in_place();
   is_view = schema_.is_view();
+  if (is_out)
+    for (const uint8_t i : written_args_)
+      if (schema_.parameters[i].keyword_only) memory.overwritten |= uint64_t{1} << i;
   if (is_out || is_in_place || is_view) own_layers_ = layers_ = layer::ViewInPlace;
   for (const Parameter& r : schema_.returns)
     if (is_view && r.alias.set) viewed_arg_ = static_cast<size_t>(schema_.find_alias(r.alias.set));

@@ -40,6 +40,15 @@ enum class Writes : uint8_t {
   Geometry,  // nothing: only sizes, strides or the storage change
 };
 
+// What a call does to memory, as far as its schema does not say: bits are positions of arguments. Value profilers rest
+// on it (observe/values); tests/ops/test_memory.py checks it for every row by filling memory with two poisons.
+struct MemoryFacts {
+  uint64_t overwritten = 0;  // written without being read: what was there has no influence
+  uint64_t partial = 0;      // written, but some elements may stay as they are; which ones, the other arguments say
+  uint64_t unread = 0;       // only sizes, strides, type and device are looked at
+  bool unwritten = false;    // nobody wrote the results' elements (of resize_: those that came): whatever was there
+};
+
 // What type out= may have; as in PyTorch, where it depends on how the operator is built.
 enum class OutType : uint8_t {
   Exact,     // the result's own
@@ -137,6 +146,7 @@ class Operator {
   bool random = false;                       // draws random numbers
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;
+  MemoryFacts memory;
   OutType out_type = OutType::Castable;  // of an out= form
   Autocast autocast = Autocast::None;
   bool python_hidden = false;            // no torch.xxx function or method, only torch.ops.aten.xxx

@@ -348,6 +348,7 @@ constexpr OpDef defs[] = {
      .saves = "indices accumulate",
      .grad = index_put_grad,
      .devices = Devices::Any,
+     .partial = "self",
      .hidden = true},
     {.schema = "take(Tensor self, Tensor index) -> Tensor",
      .doc = "Elements picked by their index in the flattened tensor.",
@@ -380,7 +381,9 @@ constexpr OpDef defs[] = {
            if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
          },
      .devices = Devices::Numbers,
-     .writes = Writes::OneValue},
+     .writes = Writes::OneValue,
+     .overwrites = "self",
+     .partial = "self"},
     {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
      .all = kernel<&masked_fill_copy<&masked_fill_scalar, const Scalar&>>(),
      .saves = "mask",
@@ -389,7 +392,9 @@ constexpr OpDef defs[] = {
      .all = kernel<&masked_fill_scalar>(),
      .saves = "mask",
      .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); },
-     .writes = Writes::OneValue},
+     .writes = Writes::OneValue,
+     .overwrites = "self",
+     .partial = "self"},
     {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
      .doc = "The elements where the mask is true, as a vector.",
      .decomposition = kernel<&masked_select_by_scan>(),
@@ -418,11 +423,13 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            if (g.needs(0)) g.set(0, masked_fill(G, g.in(1), 0));
            if (g.needs(2)) g.set(2, masked_scatter_backward(G, g.in(1), g.sizes(2)));
-         }},
+         },
+     .partial = "self"},
     {.schema = "_masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
      .meta = kernel<&masked_scatter_shape>(),
      .decomposition = kernel<&masked_scatter_by_scan>(),
      .differentiable = false,
+     .partial = "self",
      .hidden = true},
 
     {.schema = "nonzero(Tensor self) -> Tensor",

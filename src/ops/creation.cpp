@@ -429,13 +429,22 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
   { .schema = schema_text, __VA_OPT__(.doc = __VA_ARGS__, ).all = kernel<&function>(), .differentiable = false }
 #define FILLS(schema_text, function) \
   { .schema = schema_text, .all = kernel<&function>(), .differentiable = false, .writes = Writes::OneValue }
+constexpr OpDef UNWRITTEN(OpDef def) {
+  def.unwritten = true;
+  return def;
+}
+constexpr OpDef LIKE(OpDef def) {
+  def.looks_at = "self";
+  return def;
+}
 
 constexpr OpDef defs[] = {
-    FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_kernel,
-            "A tensor of the given sizes, its memory not set."),
-    FILLS("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out),
-    FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel,
-            "A tensor of the given sizes and strides, its memory not set."),
+    UNWRITTEN(FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+                      empty_kernel, "A tensor of the given sizes, its memory not set.")),
+    UNWRITTEN(
+        FILLS("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out)),
+    UNWRITTEN(FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel,
+                      "A tensor of the given sizes and strides, its memory not set.")),
     FACTORY("full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel,
             "A tensor of the given sizes in which every element is the value."),
     FILLS("full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", full_out),
@@ -446,24 +455,25 @@ constexpr OpDef defs[] = {
     FACTORY("scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor", scalar_tensor,
             "A tensor without dimensions that holds a number."),
 
-    FACTORY("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like_kernel,
-            "A tensor of the same sizes, its memory not set."),
-    FACTORY("full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-            full_like_kernel, "A tensor of the same sizes in which every element is the value."),
-    FACTORY("zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", zeros_like_kernel,
-            "A tensor of zeros with the same sizes."),
-    FACTORY("ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", ones_like_kernel,
-            "A tensor of ones with the same sizes."),
-    FACTORY("new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_empty,
-            "A tensor of the given sizes and this tensor's type and device, its memory not set."),
-    FACTORY("new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor", new_empty_strided,
-            "new_empty with strides."),
-    FACTORY("new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_full,
-            "A tensor of the given sizes and this tensor's type and device, filled with the value."),
-    FACTORY("new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_zeros,
-            "A tensor of zeros, of this tensor's type and device."),
-    FACTORY("new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_ones,
-            "A tensor of ones, of this tensor's type and device."),
+    UNWRITTEN(LIKE(FACTORY("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+                           empty_like_kernel, "A tensor of the same sizes, its memory not set."))),
+    LIKE(FACTORY("full_like(Tensor self, Scalar fill_value, *, " OPTIONS
+                 ", MemoryFormat? memory_format=None) -> Tensor",
+                 full_like_kernel, "A tensor of the same sizes in which every element is the value.")),
+    LIKE(FACTORY("zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+                 zeros_like_kernel, "A tensor of zeros with the same sizes.")),
+    LIKE(FACTORY("ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", ones_like_kernel,
+                 "A tensor of ones with the same sizes.")),
+    UNWRITTEN(LIKE(FACTORY("new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_empty,
+                           "A tensor of the given sizes and this tensor's type and device, its memory not set."))),
+    UNWRITTEN(LIKE(FACTORY("new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor",
+                           new_empty_strided, "new_empty with strides."))),
+    LIKE(FACTORY("new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_full,
+                 "A tensor of the given sizes and this tensor's type and device, filled with the value.")),
+    LIKE(FACTORY("new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_zeros,
+                 "A tensor of zeros, of this tensor's type and device.")),
+    LIKE(FACTORY("new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_ones,
+                 "A tensor of ones, of this tensor's type and device.")),
 
     FACTORY("arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_end,
             "Numbers from start (inclusive) to end (exclusive) in steps of step."),

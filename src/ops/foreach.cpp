@@ -158,6 +158,7 @@ void define_form(const std::string& schema, const std::string& plain) {
   auto* form = new Form{&get_operator(plain), {}};  // for ever, like the operator
   for (const Parameter& p : form->plain->schema().parameters) form->defaults.push_back(p.default_value);
   op.set_composite({run, form});
+  op.memory = form->plain->memory;
 }
 
 // --- forms whose arguments are not the plain operator's

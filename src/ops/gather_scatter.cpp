@@ -485,7 +485,8 @@ constexpr OpDef defs[] = {
     {.schema = "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
      .doc = "Scales the rows that the indices name down to max_norm where they are longer.",
      .all = kernel<&embedding_renorm>(),
-     .differentiable = false},
+     .differentiable = false,
+     .partial = "self"},
     {.schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor",
      .doc = "A row of zeros with a one at each class index.",
      .composite = kernel<&one_hot>()},
@@ -495,15 +496,16 @@ constexpr OpDef defs[] = {
 };
 
 constexpr WriteDef write_defs[] = {
-    writes<&scatter_src>("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-                         "Writes elements of src to the positions along a dimension that the index names.", "dim index",
-                         [](Grad& g) {
-                           if (g.needs(0)) g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2)));
-                           if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
-                         }),
-    writes<&scatter_value>(
+    replacing(writes<&scatter_src>("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+                                   "Writes elements of src to the positions along a dimension that the index names.",
+                                   "dim index",
+                                   [](Grad& g) {
+                                     if (g.needs(0)) g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2)));
+                                     if (g.needs(3)) g.set(3, grad_of_src(g, G, g.in(2), 3));
+                                   })),
+    replacing(writes<&scatter_value>(
         "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", nullptr, "dim index",
-        [](Grad& g) { g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2))); }, Devices::Same, "ScatterBackward1"),
+        [](Grad& g) { g.set(0, scatter_zero(G, g.arg(1).integer(), g.in(2))); }, Devices::Same, "ScatterBackward1")),
     writes<&scatter_src_reduce>(
         "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
     writes<&scatter_value_reduce>(
@@ -532,7 +534,7 @@ constexpr WriteDef write_defs[] = {
                           "include_self=True) -> Tensor",
                           "Reduces rows of source into the rows that the index names.",
                           "self dim index source reduce include_self result", scatter_reduce_grad<true>),
-    writes<&index_copy>(
+    replacing(writes<&index_copy>(
         "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
         "Copies rows of source to the rows that the index names.", "dim index",
         [](Grad& g) {
@@ -540,8 +542,8 @@ constexpr WriteDef write_defs[] = {
             g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
           if (g.needs(3))
             g.set(3, reshape(call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2)), g.sizes(3)));
-        }),
-    writes<&index_fill_tensor, MemoryFormat::Preserve>(
+        })),
+    replacing(writes<&index_fill_tensor, MemoryFormat::Preserve>(
         "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
         "Sets the rows that the index names to a value.", "dim index",
         [](Grad& g) {
@@ -549,12 +551,12 @@ constexpr WriteDef write_defs[] = {
           if (g.needs(0)) g.set(0, rest);
           if (g.needs(3)) g.set(3, sum(sub(G, rest)));
         },
-        Devices::Numbers, "IndexFillBackward1"),
-    writes<&index_fill_scalar, MemoryFormat::Preserve>(
+        Devices::Numbers, "IndexFillBackward1")),
+    replacing(writes<&index_fill_scalar, MemoryFormat::Preserve>(
         "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", nullptr, "dim index",
         [](Grad& g) {
           g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
-        }),
+        })),
 };
 #undef G
 

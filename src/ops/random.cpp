@@ -580,10 +580,15 @@ Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double sc
 constexpr auto forget = [](Grad& g) { g.set(0, zeros_like(g.out())); };  // what was there before has no influence
 
 constexpr OpDef OVERWRITES(const char* schema, Kernel k, const char* doc = nullptr) {
-  return {.schema = schema, .doc = doc, .all = k, .grad = forget, .random = true};
+  return {.schema = schema, .doc = doc, .all = k, .grad = forget, .overwrites = "self", .random = true};
 }
 constexpr OpDef MAKES(const char* schema, Kernel k, const char* doc = nullptr) {
   return {.schema = schema, .doc = doc, .all = k, .differentiable = false, .random = true};
+}
+
+constexpr OpDef LIKE(OpDef def) {
+  def.looks_at = "self";
+  return def;
 }
 
 constexpr OpDef defs[] = {
@@ -610,12 +615,12 @@ constexpr OpDef defs[] = {
     MAKES("rand(int[] size, *, " OPTIONS ") -> Tensor", kernel<&rand>(),
           "Uniform random numbers from 0 (inclusive) to 1 (exclusive)."),
     MAKES("rand.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&rand_with>()),
-    MAKES("rand_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&rand_like>(),
-          "Uniform random numbers with the same sizes."),
+    LIKE(MAKES("rand_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&rand_like>(),
+               "Uniform random numbers with the same sizes.")),
     MAKES("randn(int[] size, *, " OPTIONS ") -> Tensor", kernel<&randn>(), "Standard normal random numbers."),
     MAKES("randn.generator(int[] size, *, " GENERATOR ", " OPTIONS ") -> Tensor", kernel<&randn_with>()),
-    MAKES("randn_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randn_like>(),
-          "Standard normal random numbers with the same sizes."),
+    LIKE(MAKES("randn_like(Tensor self, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randn_like>(),
+               "Standard normal random numbers with the same sizes.")),
     MAKES("randint(int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint>(),
           "Random integers from low (inclusive) to high (exclusive)."),
     MAKES("randint.generator(int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor",
@@ -623,10 +628,10 @@ constexpr OpDef defs[] = {
     MAKES("randint.low(int low, int high, int[] size, *, " LONG_OPTIONS ") -> Tensor", kernel<&randint_low>()),
     MAKES("randint.low_generator(int low, int high, int[] size, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor",
           kernel<&randint_low_with>()),
-    MAKES("randint_like(Tensor self, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like>(),
-          "Random integers with the same sizes."),
-    MAKES("randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", " FORMAT ") -> Tensor",
-          kernel<&randint_like_low>()),
+    LIKE(MAKES("randint_like(Tensor self, int high, *, " OPTIONS ", " FORMAT ") -> Tensor", kernel<&randint_like>(),
+               "Random integers with the same sizes.")),
+    LIKE(MAKES("randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", " FORMAT ") -> Tensor",
+               kernel<&randint_like_low>())),
     MAKES("randperm(int n, *, " LONG_OPTIONS ") -> Tensor", kernel<&randperm>(),
           "The integers from 0 to n - 1 in random order."),
     MAKES("randperm.generator(int n, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randperm_with>()),
@@ -640,6 +645,7 @@ constexpr OpDef defs[] = {
     {.schema = "bernoulli.p(Tensor self, float p, *, " GENERATOR "=None) -> Tensor",
      .all = kernel<&bernoulli_p>(),
      .grad = forget,
+     .looks_at = "self",
      .random = true},
     {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, " GENERATOR "=None) -> Tensor",
      .doc = "Draws from normal distributions with the given means and deviations.",

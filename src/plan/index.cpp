@@ -75,6 +75,8 @@ void define_write(const WriteDef& def) {
                              .devices = def.devices});
   Operator& i = define(to_string(in_place_schema(f.schema())));
   i.set_all_devices(def.in_place);
+  i.memory.partial = 1;
+  i.memory.overwritten = def.replaces ? 1 : 0;
   i.functional = &f;
   i.devices = def.devices;
   i.node = def.node;

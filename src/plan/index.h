@@ -46,7 +46,12 @@ struct WriteDef {
   GradFormula grad = nullptr;
   Devices devices = Devices::Same;
   const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0
+  bool replaces = false;       // elements that it writes are not read
 };
+constexpr WriteDef replacing(WriteDef def) {
+  def.replaces = true;
+  return def;
+}
 template <auto F, MemoryFormat format = MemoryFormat::Contiguous>
 constexpr WriteDef writes(const char* schema, const char* doc = nullptr, const char* saves = "",
                           GradFormula grad = nullptr, Devices devices = Devices::Same, const char* node = nullptr) {

@@ -254,6 +254,9 @@ void library_product(Who who, bool force, DType type, fc_matmul c) {
       e.name = who.onednn ? "dnnl_sgemm" : gemm_name(type);
       if (who.blas) e.text = who.blas->path();
       e.m = c.m, e.n = c.n, e.k = c.k, e.batch = c.batch;
+      e.add_matrix(s.a.data, type, {c.batch, c.m, c.k}, {s.a.batch, s.a.row, s.a.col}, true, false);
+      e.add_matrix(s.b.data, type, {c.batch, c.k, c.n}, {s.b.batch, s.b.row, s.b.col}, true, false);
+      e.add_matrix(s.c.data, type, {c.batch, c.m, c.n}, {s.c.batch, s.c.row, s.c.col}, c.beta != 0, true);
     });
   auto run = [&](int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns) {
     const int64_t most = who.onednn && !whole ? kColumnsAtOnce : columns;

@@ -445,6 +445,9 @@ bool onednn_half_product(const fc_matmul& c) {
   EventScope told(EventKind::Library, [&](Event& e) {
     e.name = "dnnl_matmul";
     e.m = c.m, e.n = c.n, e.k = c.k, e.batch = c.batch;
+    e.add_matrix(c.a, type, {c.batch, c.m, c.k}, {c.a_batch, c.a_row, c.a_col}, true, false);
+    e.add_matrix(c.b, type, {c.batch, c.k, c.n}, {c.b_batch, c.b_row, c.b_col}, true, false);
+    e.add_matrix(c.c, type, {c.batch, c.m, c.n}, {c.c_batch, c.c_row, c.c_col}, c.beta != 0, true);
   });
   HoldSignals hold;
   auto status = dnn.primitive_execute(p.primitive, this_stream(), 3, args);
@@ -495,6 +498,9 @@ bool onednn_convolve(const OneDnnConvolution& c) {
     shapes = str(passes[c.pass], " ", c.x.sizes(), " by ", c.w.sizes(), " groups ", c.groups);
     e.name = "dnnl_convolution";
     e.text = shapes;
+    for (const bool written : {false, true})
+      for (int i = 0; i < Primitive::Count; ++i)
+        if (reads(c.pass, i) != written) e.add(*tensors[i], written);
   });
   HoldSignals hold;  // some convolutions are dnnl_sgemm's
   auto status = dnn.primitive_execute(p.primitive, this_stream(), count, args);
