@@ -34,6 +34,16 @@ class _Alias(importlib.abc.Loader):
 
     def exec_module(self, module):
         module.__spec__ = self.spec  # the import system has put the alias's there
+        _keep_functions()
+
+
+def _keep_functions():
+    """Where a package has a function of a module's name (nn.utils.weight_norm), importing the module would put it in the
+    function's place: the import system does so with what it finds for the first time. So it finds these already there."""
+    for name, module in list(sys.modules.items()):
+        parent, _, child = name.rpartition(".")
+        if parent.startswith("facula.") and parent in sys.modules and sys.modules[parent].__dict__.get(child, module) is not module:
+            sys.modules.setdefault("torch" + name[len("facula") :], module)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -60,6 +70,7 @@ def install():
         facula.__version__ = facula.version.__version__ = TorchVersion(VERSION)
     sys.modules["torch"] = facula
     facula.__name__ = "torch"  # packages compare it with what they imported
+    _keep_functions()
     facula.torch = facula  # PyTorch's package imports itself, and packages say torch.torch.Tensor
 
 

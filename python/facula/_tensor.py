@@ -161,6 +161,8 @@ class Tensor(_C.TensorBase):
     def _rmatmul(self, other):
         return _C._functions["matmul"](other, self)
 
+    __div__, __rdiv__, __idiv__ = _C.TensorBase.__truediv__, _C.TensorBase.__rtruediv__, _C.TensorBase.__itruediv__
+
     __array_priority__ = 1000  # numpy.float32(2) * x asks the tensor
 
     def __copy__(self):
@@ -264,6 +266,8 @@ class Tensor(_C.TensorBase):
 
     def split(self, split_size, dim=0):
         """Pieces along dim, of one size or of the sizes in a list; the last may be smaller."""
+        if isinstance(split_size, Tensor) and split_size.numel() == 1:
+            split_size = int(split_size)
         return _methods["split" if isinstance(split_size, int) else "split_with_sizes"](self, split_size, dim)
 
     def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
@@ -570,7 +574,7 @@ _on_storage = _C._on_storage
 _to = _methods["to"]
 
 for _name, _method in _C._methods.items():
-    if _name not in Tensor.__dict__:
+    if _name not in Tensor.__dict__ and not _name.startswith("__"):  # operators are number slots
         setattr(Tensor, _name, _method)
 del _name, _method
 

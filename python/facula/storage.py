@@ -256,6 +256,9 @@ class TypedStorage(_Elements):
     def untyped(self):
         return self._untyped
 
+    def __deepcopy__(self, memo):
+        return TypedStorage(wrap_storage=self._untyped.__deepcopy__(memo), dtype=self.dtype)
+
     def data_ptr(self):
         return self._untyped.data_ptr()
 

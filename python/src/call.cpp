@@ -328,8 +328,8 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
   size_t list_at = method ? 1 : 0;
   if (varargs && n > list_at &&
       (PyLong_Check(args[list_at]) ||
-       (is_tensor(args[list_at]) && n >= list_at + 1 && tensor_of(args[list_at]).dim() == 0 &&
-        is_integral(tensor_of(args[list_at]).dtype(), false)) ||
+       (is_tensor(args[list_at]) && tensor_of(args[list_at]).numel() == 1 &&
+        is_integral(tensor_of(args[list_at]).dtype(), true)) ||
        (PyIndex_Check(args[list_at]) && !is_tensor(args[list_at])))) {
     Dims& v = s.next_ints();
     ++s.n_ints;
@@ -670,11 +670,23 @@ const OverloadInfo& described(const Operator& op) {
   return found != made.end() ? found->second : made.emplace(&op, describe(op)).first->second;
 }
 
-// In the order in which they are tried: a tensor without dimensions fits a Scalar as well, so what takes fewer of those
-// comes first.
+// In the order in which they are tried: a tensor of one element fits a Scalar or an int as well, so what takes fewer
+// Scalars comes first, and of these what takes tensors where others take an int.
 void sort_overloads(std::span<Operator*> ops) {
-  std::ranges::stable_sort(ops, {}, [](Operator* op) {
-    return std::ranges::count(op->schema().parameters, Kind::Scalar, [](const Parameter& p) { return p.type.kind; });
+  uint64_t tensors = 0;  // places where some form takes one
+  for (const Operator* op : ops)
+    for (size_t i = 0; i < op->num_args(); ++i) {
+      const FlatType& type = op->schema().parameters[i].type;
+      if (type.kind == Kind::Tensor && !type.list) tensors |= uint64_t{1} << i;
+    }
+  std::ranges::stable_sort(ops, {}, [&](const Operator* op) {
+    const auto& parameters = op->schema().parameters;
+    int64_t scalars = 0, ints = 0;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      scalars += parameters[i].type.kind == Kind::Scalar;
+      ints += parameters[i].type.kind == Kind::Int && (tensors >> i & 1);
+    }
+    return std::pair(scalars, ints);
   });
 }
 

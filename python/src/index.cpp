@@ -55,32 +55,39 @@ TensorIndex index_of(PyObject* o, const Tensor& self) {
       Py_TYPE(o)->tp_name, ")");
 }
 
-// NumPy's old rule, which PyTorch keeps: a list that holds sequences, slices, None or Ellipsis is a tuple of indices.
-bool list_means_tuple(PyObject* o) {
-  if (!PyList_Check(o) || PyList_GET_SIZE(o) >= 32) return false;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) {
-    PyObject* item = PyList_GET_ITEM(o, i);
-    if (is_plain_sequence(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis ||
-        (is_tensor(item) && tensor_of(item).dim() > 0))
-      return true;
+// NumPy's old rule, which PyTorch keeps: a short sequence that holds tensors (numbers among them), sequences, slices,
+// None or Ellipsis is a tuple of indices. Gives the tuple, or null.
+Own sequence_as_tuple(PyObject* o) {
+  if (!PySequence_Check(o) || is_tensor(o) || PyObject_CheckBuffer(o) || PyUnicode_Check(o)) return nullptr;
+  if (PyObject_Length(o) >= 32 || PyErr_Occurred()) {
+    PyErr_Clear();
+    return nullptr;
   }
-  return false;
+  Own items(PySequence_Tuple(o));
+  if (!items) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(items.get(), i);
+    if (is_tensor(item) || PySequence_Check(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis)
+      return items;
+  }
+  return nullptr;
 }
 
 std::vector<TensorIndex> indices_of(PyObject* index, const Tensor& self) {
   std::vector<TensorIndex> out;
-  const bool old_tuple = list_means_tuple(index);
-  if (old_tuple)
+  Own tuple = PyTuple_Check(index) ? Own(Py_NewRef(index)) : sequence_as_tuple(index);
+  if (tuple && tuple.get() != index)
     check(PyErr_WarnEx(PyExc_UserWarning,
                        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
                        "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
                        "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result",
                        1));
-  if (PyTuple_Check(index) || old_tuple) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); ++i) {
-      Own item(Py_NewRef(PySequence_Fast_GET_ITEM(index, i)));  // __index__ may change the list
-      out.push_back(index_of(item.get(), self));
-    }
+  if (tuple) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i)
+      out.push_back(index_of(PyTuple_GET_ITEM(tuple.get(), i), self));
   } else {
     out.push_back(index_of(index, self));
   }

@@ -129,6 +129,7 @@ PyObject* wrap(Device d);
 PyObject* wrap(MemoryFormat f);
 PyObject* wrap(Layout l);
 PyObject* wrap_size(IntSpan sizes);
+bool is_size(PyObject* o);       // torch.Size
 PyObject* wrap_ints(IntSpan v);  // a tuple
 PyObject* wrap(const Scalar& s);
 PyObject* wrap(const Ref<Generator>& g);

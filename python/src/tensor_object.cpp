@@ -97,16 +97,30 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     if (n == 1 && is_tensor(PyTuple_GET_ITEM(args, 0)))
       return wrap_as(type, call<"aten::alias", Tensor>(tensor_of(PyTuple_GET_ITEM(args, 0))));
-    if (n == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0)))
+    const bool sized = n == 1 && is_size(PyTuple_GET_ITEM(args, 0));
+    if (sized) {  // a tuple of numbers
+      args = PyTuple_GET_ITEM(args, 0);
+      n = PyTuple_GET_SIZE(args);
+    }
+    if (!sized && n == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0)))
       return wrap_as(type, tensor_from(PyTuple_GET_ITEM(args, 0), default_dtype(), {}, true));
     Dims sizes;
-    if (n == 0) sizes.push_back(0);
+    if (n == 0 && !sized) sizes.push_back(0);
     for (Py_ssize_t i = 0; i < n; ++i) sizes.push_back(to_int(PyTuple_GET_ITEM(args, i)));
     return wrap_as(type, empty_tensor(sizes, default_dtype(), Device{}));
   });
 }
 
+// Python takes the slot of += for that of sequences' += as well, where it would be asked last, for any object: what it
+// answers there is the result, NotImplemented too.
+void forget_concatenation(PyTypeObject* type) {
+  if (type->tp_as_sequence && type->tp_as_number &&
+      type->tp_as_sequence->sq_inplace_concat == type->tp_as_number->nb_inplace_add)
+    type->tp_as_sequence->sq_inplace_concat = nullptr;
+}
+
 PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
+  forget_concatenation(reinterpret_cast<PyTypeObject*>(cls));
   // A class made in Python gets Python's own deallocator, which would clear attributes before ours can decide.
   reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
   Py_RETURN_NONE;
@@ -220,6 +234,7 @@ constinit PyGetSetDef getset[] = {
      name_of("requires_grad")},
     {"is_leaf", get_is_leaf, nullptr, "whether no operator made it", name_of("is_leaf")},
     {"grad", get_grad, set_grad, "the accumulated gradient, or None", name_of("grad")},
+    {"_grad", get_grad, set_grad, nullptr, name_of("grad")},
     {"data", get_data, set_data, "the same memory without history", name_of("data")},
     {"_cdata", get_address, nullptr, "where C++ has it: the same for two objects of one tensor", name_of("_cdata")},
     {"_version", get_version, nullptr, "how often it was changed in place", name_of("_version")},
@@ -500,16 +515,23 @@ bool operand(PyObject* o) { return is_tensor(o) || is_number(o); }
 bool is_array(PyObject* o) {
   return !operand(o) && PyObject_CheckBuffer(o) && PyObject_HasAttrString(o, "__array_interface__");
 }
+// What the operator has no form for is the other side's to answer.
+PyObject* asked_for(PyObject* method, PyObject* x, PyObject* y) {
+  PyObject* args[] = {x, y};
+  PyObject* result = call_method(method, args, 2);
+  if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) [[likely]]
+    return result;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
+}
 PyObject* binary(PyObject* a, PyObject* b, PyObject* method, PyObject* reflected) {
   if (is_tensor(a)) {
     if (!operand(b) && !PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(b)), "__torch_function__"))
       Py_RETURN_NOTIMPLEMENTED;
-    PyObject* args[] = {a, b};
-    return call_method(method, args, 2);
+    return asked_for(method, a, b);
   }
   if (!reflected || !operand(a)) Py_RETURN_NOTIMPLEMENTED;
-  PyObject* args[] = {b, a};
-  return call_method(reflected, args, 2);
+  return asked_for(reflected, b, a);
 }
 template <size_t N>
 struct Text {
@@ -624,11 +646,11 @@ void add_tensor_type(PyObject* module) {
                          {Py_nb_remainder, slot(number_slot<"remainder", "_rmod">)},
                          {Py_nb_matrix_multiply, slot(number_slot<"matmul", "_rmatmul">)},
                          {Py_nb_power, slot(power)},
-                         {Py_nb_and, slot(number_slot<"bitwise_and", "bitwise_and">)},
-                         {Py_nb_or, slot(number_slot<"bitwise_or", "bitwise_or">)},
-                         {Py_nb_xor, slot(number_slot<"bitwise_xor", "bitwise_xor">)},
-                         {Py_nb_lshift, slot(number_slot<"bitwise_left_shift", "_rlshift">)},
-                         {Py_nb_rshift, slot(number_slot<"bitwise_right_shift", "_rrshift">)},
+                         {Py_nb_and, slot(number_slot<"__and__", "bitwise_and">)},
+                         {Py_nb_or, slot(number_slot<"__or__", "bitwise_or">)},
+                         {Py_nb_xor, slot(number_slot<"__xor__", "bitwise_xor">)},
+                         {Py_nb_lshift, slot(number_slot<"__lshift__", "_rlshift">)},
+                         {Py_nb_rshift, slot(number_slot<"__rshift__", "_rrshift">)},
                          {Py_nb_inplace_add, slot(in_place_slot<"add_">)},
                          {Py_nb_inplace_subtract, slot(in_place_slot<"sub_">)},
                          {Py_nb_inplace_multiply, slot(in_place_slot<"mul_">)},
@@ -636,11 +658,11 @@ void add_tensor_type(PyObject* module) {
                          {Py_nb_inplace_floor_divide, slot(in_place_slot<"floor_divide_">)},
                          {Py_nb_inplace_remainder, slot(in_place_slot<"remainder_">)},
                          {Py_nb_inplace_power, slot(in_place_power)},
-                         {Py_nb_inplace_and, slot(in_place_slot<"bitwise_and_">)},
-                         {Py_nb_inplace_or, slot(in_place_slot<"bitwise_or_">)},
-                         {Py_nb_inplace_xor, slot(in_place_slot<"bitwise_xor_">)},
-                         {Py_nb_inplace_lshift, slot(in_place_slot<"bitwise_left_shift_">)},
-                         {Py_nb_inplace_rshift, slot(in_place_slot<"bitwise_right_shift_">)},
+                         {Py_nb_inplace_and, slot(in_place_slot<"__iand__">)},
+                         {Py_nb_inplace_or, slot(in_place_slot<"__ior__">)},
+                         {Py_nb_inplace_xor, slot(in_place_slot<"__ixor__">)},
+                         {Py_nb_inplace_lshift, slot(in_place_slot<"__ilshift__">)},
+                         {Py_nb_inplace_rshift, slot(in_place_slot<"__irshift__">)},
                          {Py_nb_negative, slot(unary_slot<"neg">)},
                          {Py_nb_positive, slot(unary_slot<"positive">)},
                          {Py_nb_absolute, slot(unary_slot<"abs">)},

@@ -336,6 +336,7 @@ PyObject* wrap(Device d) {
 PyObject* wrap(MemoryFormat f) { return Py_NewRef(memory_formats[static_cast<int>(f)]); }
 PyObject* wrap(Layout l) { return Py_NewRef(layouts[static_cast<int>(l)]); }
 
+bool is_size(PyObject* o) { return PyObject_TypeCheck(o, size_type); }
 PyObject* wrap_size(IntSpan sizes) {
   // Size adds nothing to a tuple's layout, so it is filled directly.
   PyObject* t = size_type->tp_alloc(size_type, static_cast<Py_ssize_t>(sizes.size()));

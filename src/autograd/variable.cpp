@@ -46,8 +46,9 @@ class AccumulateGrad final : public Node {
     return copy_(empty_strided_tensor(g.sizes(), leaf.strides(), g.dtype(), g.device()), g);
   }
   static bool is_only_user(const Tensor& g) {
-    const Ref<Storage>& values = sparse_parts(g).values.impl().storage();
-    return g.impl().use_count() == 1 && g.impl().storage()->use_count() == 1 && values->use_count() == 1;
+    const auto& parts = sparse_parts(g);
+    const auto alone = [](const Tensor& t) { return t.impl().storage()->use_count() == 1; };
+    return g.impl().use_count() == 1 && alone(g) && alone(parts.indices) && alone(parts.values);
   }
   // A sparse gradient stays sparse until a strided one joins it.
   static void add_sparse(GradSlot& slot, const Tensor& before, const Tensor& g) {
@@ -300,7 +301,7 @@ void check_in_place(const char* op, const Tensor& self) {
   AutogradMeta* m = meta(self);
   if (m && m->view) {
     const Tensor& base = m->view->base;
-    if (m->view->origin != ViewOrigin::Normal && requires_grad(base)) {
+    if (m->view->origin != ViewOrigin::Normal) {
       const char* why =
           m->view->origin == ViewOrigin::MultiOutput
               ? "This view is the output of a function that returns multiple views. Such functions do not "

@@ -124,7 +124,8 @@ constexpr MapRow rows[] = {
      .saves = "self lambd",
      .grad = [](Grad& g) { g.set(0, call<"aten::hardshrink_backward", Tensor>(G, g.in(0), g.arg(1).scalar())); },
      .out = true,
-     .out_type = OutType::Exact},
+     .out_type = OutType::Exact,
+     .rounds = true},
     {.schema = "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
      .opcode = FC_MAP_prelu,
      .inputs = 2,
@@ -240,14 +241,16 @@ constexpr MapRow rows[] = {
      .refuses = "bi",
      .saves = "self lambd",
      .grad = [](Grad& g) { backward_twice<"aten::hardshrink_backward">(g, nullptr, g.arg(2).scalar()); },
-     .hidden = true},
+     .hidden = true,
+     .rounds = true},
     {.schema = "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
      .opcode = FC_MAP_shrink_backward,
      .inputs = 2,
      .refuses = "bi",
      .saves = "self lambd",
      .grad = [](Grad& g) { backward_twice<"aten::softshrink_backward">(g, nullptr, g.arg(2).scalar()); },
-     .hidden = true},
+     .hidden = true,
+     .rounds = true},
 };
 
 // --- one map with checks or choices of its own
@@ -263,7 +266,7 @@ void run_hardtanh(void*, const Operator& op, const Arg* args, Value* results) {
 
 void run_softshrink(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in = map_input(args[0]);
-  const Scalar lambda = args[1].scalar();
+  const Scalar lambda = rounded_to(in.tensor->dtype(), args[1].scalar());
   FC_CHECK(lambda.to_double() >= 0, "lambda must be greater or equal to 0, but found to be ", to_string(lambda), ".");
   run_map("softshrink", FC_MAP_softshrink, {&in, 1}, {&lambda, 1}, F::Same, "bic", op, args, results);
 }

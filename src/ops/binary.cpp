@@ -38,6 +38,7 @@ struct BinaryRow {
   Tensor (*half)(const MapInput* in, DType common) = nullptr;
   bool any_integer = false;  // for the wide unsigned types too; comparisons are
   bool logical = false;      // computed in bool
+  bool exact = false;        // a number second is not rounded to a half type (MapRequest::exact_input)
   bool reversed = false;     // by `sub` of the swapped operands, whose layout the result follows, as in PyTorch
   // Autograd's names for calls of the overloads with two tensors, a scalar second, a scalar first; null:
   // <Name>Backward0.
@@ -121,16 +122,16 @@ constexpr BinaryRow rows[] = {
      .saves = both, .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, conj(B)));
        if (g.needs(1)) g.set(1, mul(G, conj(A)));
-     }, .wide_unsigned = wide_product},
+     }, .wide_unsigned = wide_product, .exact = true},
     {.name = "div", .opcode = FC_MAP_div, .promote = Promote::Float,
      .doc = "input / other, element by element; rounded if rounding_mode says how.",
      .saves = "other self:other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, conj(B)));
        if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
-     }},
+     }, .exact = true},
     {.name = "floor_divide", .opcode = FC_MAP_floor_divide,
      .doc = "input / other rounded down.",
-     .refuses = "bc", .tensor = ""},
+     .refuses = "bc", .tensor = "", .exact = true},
     {.name = "remainder", .opcode = FC_MAP_remainder,
      .doc = "The remainder of division with the sign of other.",
      .refuses = "bc", .saves = "self:other other:other", .grad = [](Grad& g) {
@@ -215,7 +216,7 @@ constexpr BinaryRow rows[] = {
        Tensor p = exp2(B);
        if (g.needs(0)) g.set(0, mul(G, conj(p)));
        if (g.needs(1)) g.set(1, mul(G, conj(mul(mul(A, p), 0.69314718055994530942))));
-     }, .scalar = nullptr},
+     }, .scalar = nullptr, .exact = true},
     {.name = "heaviside", .opcode = FC_MAP_heaviside,
      .doc = "0 for negative, 1 for positive elements, the given value at zero.",
      .refuses = "c", .tensor = "", .scalar = nullptr, .forms = "ie"},
@@ -296,11 +297,12 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
     r.opcode = FC_MAP_sub;
   }
   if (row.logical) r.compute = DType::Bool;
+  if (row.exact) r.exact_input = 1;
   Scalar alpha;
   if (row.alpha) {
     alpha = args[2].scalar();
     if (!(alpha.kind() == Scalar::Kind::Int && alpha.to_int() == 1)) [[unlikely]]
-      check_alpha(row.name, alpha, common);
+      check_alpha(row.name, alpha, common), alpha = rounded_to(common, alpha);
     r.params = {&alpha, 1};
   }
   set_target(r, op, args);
@@ -321,7 +323,12 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
 // div with a rounding mode is division, or one of two other formulas that keep integers.
 void run_div_mode(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in[2] = {map_input(args[0]), map_input(args[1])};
-  MapRequest r{.op = "div", .opcode = FC_MAP_div, .promote = Promote::Float, .inputs = in, .compute = result_type(in)};
+  MapRequest r{.op = "div",
+               .opcode = FC_MAP_div,
+               .promote = Promote::Float,
+               .inputs = in,
+               .compute = result_type(in),
+               .exact_input = 1};
   if (!args[2].is_none()) {
     std::string_view mode = args[2].text();
     FC_CHECK(mode == "trunc" || mode == "floor",

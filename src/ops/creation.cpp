@@ -89,6 +89,10 @@ Tensor resized(const Tensor& out, IntSpan size, const char* op) {
   prepare_out(op, out, size);
   return out;
 }
+// Of as many elements, in whatever shape: ranges are written into what has room for them, row by row.
+Tensor of_length(const Tensor& out, int64_t length, const char* op) {
+  return out.numel() == length ? out : resized(out, Dims{length}, op);
+}
 Tensor empty_out(IntSpan size, OptFormat, const Tensor& out) { return resized(out, size, "empty"); }
 Tensor full_out(IntSpan size, const Scalar& value, const Tensor& out) {
   return fill_(resized(out, size, "full"), value);
@@ -211,7 +215,7 @@ Tensor arange_end(const Scalar& end, OptType dtype, OptLayout, OptDevice device,
   return arange_step(0, end, 1, dtype, {}, device, {});
 }
 Tensor arange_step_out(const Scalar& start, const Scalar& end, const Scalar& step, const Tensor& out) {
-  return fill_range(resized(out, Dims{range_size(start, end, step, out.dtype())}, "arange"), start, step);
+  return fill_range(of_length(out, range_size(start, end, step, out.dtype()), "arange"), start, step);
 }
 // With the end, unlike arange.
 Tensor fill_closed_range(const Tensor& out, const Scalar& start, const Scalar& end, const Scalar& step) {
@@ -225,7 +229,7 @@ Tensor fill_closed_range(const Tensor& out, const Scalar& start, const Scalar& e
            start, " to ", end, " by ", step);
   const double n = std::floor((to - from) / by) + 1;
   FC_CHECK(n < 0x1p63, "range: invalid size, possible overflow?");
-  return fill_range(resized(out, Dims{static_cast<int64_t>(n)}, "range"), start, step);
+  return fill_range(of_length(out, static_cast<int64_t>(n), "range"), start, step);
 }
 Tensor range_step(const Scalar& start, const Scalar& end, const Scalar& step, OptType dtype, OptLayout,
                   OptDevice device, OptBool) {
@@ -295,7 +299,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, OptType d
       start, end);
 }
 Tensor linspace_out(const Scalar& start, const Scalar& end, int64_t steps, const Tensor& out) {
-  return fill_linspace(resized(out, steps_size("linspace", steps), "linspace"), start, end);
+  return fill_linspace(of_length(out, steps_size("linspace", steps)[0], "linspace"), start, end);
 }
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, OptType dtype, OptLayout,
                 OptDevice device, OptBool) {
@@ -304,7 +308,7 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
                        base);
 }
 Tensor logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, const Tensor& out) {
-  return fill_logspace(resized(out, steps_size("logspace", steps), "logspace"), start, end, base);
+  return fill_logspace(of_length(out, steps_size("logspace", steps)[0], "logspace"), start, end, base);
 }
 
 // Bounds that are tensors are read as numbers: no gradient flows to them.

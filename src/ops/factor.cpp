@@ -231,7 +231,8 @@ Tensor gaps(const Tensor& values) {
   Tensor e = sub(unsqueeze(values, -2), unsqueeze(values, -1));
   return add(e, eye(values.size(-1), e));
 }
-// gA = V [V^H gV / E + diag(gL)] V^H
+// gA = V [skew(V^H gV) / E + diag(gL)] V^H. Only the skew part of V^H gV turns the vectors: the rest would make them
+// longer, which no change of A does.
 void eigh_grad(Grad& g) {
   Tensor values = g.result(0), v = g.result(1), gl = g.out(0), gv = g.out(1);
   if (!gl.defined() && !gv.defined()) return;
@@ -241,6 +242,7 @@ void eigh_grad(Grad& g) {
     return;
   }
   Tensor inner = matmul(mH(v), gv);
+  inner = mul(sub(inner, mH(inner)), 0.5);
   Tensor off = div(sub(inner, diag_embed(diagonal(inner))), gaps(values));
   if (gl.defined()) off = add(off, diag_embed(gl));
   g.set(0, matmul(v, matmul(off, mH(v))));

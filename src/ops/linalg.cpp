@@ -180,21 +180,38 @@ void addmv_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const int64_t shape[] = {a.size(0)};
   add_product("addmv", self, a, column(v), shape, args, results);
 }
+// A factor of an addition in type t, in PyTorch's words.
+void check_factor(const char* op, const char* name, const Scalar& factor, DType t) {
+  FC_CHECK(!factor.is_bool() || t == DType::Bool, op, ": Boolean ", name, " only supported for Boolean results.");
+  FC_CHECK(is_floating(t) || is_complex(t) || factor.is_integral(true), op, ": For integral input tensors, argument ",
+           name, " must not be a floating point number.");
+  FC_CHECK(is_complex(t) || !factor.is_complex(), op, ": For non-complex input tensors, argument ", name,
+           " must not be a complex number.");
+}
+
+// An operator of elements rather than of matrices: types are promoted, and the result lies as its inputs do.
 void addr_kernel(void*, const Operator&, const Arg* args, Value* results) {
-  const Tensor &a = args[1].tensor(), &b = args[2].tensor();
+  const Tensor &self = args[0].tensor(), &a = args[1].tensor(), &b = args[2].tensor();
   FC_CHECK(a.dim() == 1, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
   FC_CHECK(b.dim() == 1, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
-  FC_CHECK(a.dtype() == b.dtype(), "addr: expected both vectors to have same dtype, but found ", info(a.dtype()).legacy,
-           " and ", info(b.dtype()).legacy);
+  const Scalar beta = args[3].scalar(), alpha = args[4].scalar();
   const int64_t shape[] = {a.size(0), b.size(0)};
-  if (a.dtype() == DType::Bool && args[0].tensor().dtype() == DType::Bool) {
-    check_expands("addr", args[0].tensor().sizes(), shape);
-    Tensor out = logical_and(logical_and(column(a), row(b)), wrapped_number(!args[4].scalar().is_zero()));
-    if (!args[3].scalar().is_zero()) out = logical_or(out, args[0].tensor());
-    results[0] = Value(std::move(out));
-    return;
+  check_expands("addr", self.sizes(), shape);
+  const MapInput in[] = {{&self, {}}, {&a, {}}, {&b, {}}};
+  const DType common = result_type(in), working = compute_type(common);
+  check_factor("addr", "beta", beta, common);
+  check_factor("addr", "alpha", alpha, common);
+  Tensor out;
+  if (common == DType::Bool) {
+    out = logical_and(logical_and(column(a), row(b)), wrapped_number(!alpha.is_zero()));
+    if (!beta.is_zero()) out = logical_or(out, self);
+  } else {
+    Tensor start = to_dtype(self, working), left = column(to_dtype(a, working)), right = row(to_dtype(b, working));
+    if (beta.is_zero()) start = zeros_like(start);
+    else if (!beta.equals(1)) start = mul(start, beta);
+    out = to_dtype(call<"aten::addcmul", Tensor>(start, left, right, alpha), common);
   }
-  add_product("addr", args[0].tensor(), column(a), row(b), shape, args, results);
+  results[0] = Value(std::move(out));
 }
 void addbmm_kernel(void*, const Operator&, const Arg* args, Value* results) {
   const Tensor &a = args[1].tensor(), &b = args[2].tensor();
@@ -533,8 +550,8 @@ constexpr OpDef defs[] = {
      .grad =
          [](Grad& g) {
            if (g.needs(0)) g.set(0, scaled(G, BETA));
-           if (g.needs(1)) g.set(1, scaled(matmul(G, conj(g.in(2))), ALPHA));
-           if (g.needs(2)) g.set(2, scaled(matmul(flip_last(G), conj(g.in(1))), ALPHA));
+           if (g.needs(1)) g.set(1, scaled(matmul(G, conj(to_dtype(g.in(2), G.dtype()))), ALPHA));
+           if (g.needs(2)) g.set(2, scaled(matmul(flip_last(G), conj(to_dtype(g.in(1), G.dtype()))), ALPHA));
          },
      .in_place = true,
      .out = true,

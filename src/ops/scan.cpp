@@ -121,9 +121,16 @@ void logcumsumexp_grad(Grad& g) {
     g.set(0, exp(add(reversed(sub(log(go), conj(y))), conj(x))));
     return;
   }
-  Tensor lowest = full({}, -std::numeric_limits<double>::infinity(), go.dtype(), go.device());
+  // For nothing stands a number, the lowest: between infinities the second derivative would be NaN, as it would be of
+  // log(0).
+  const double least = go.dtype() == DType::Float64    ? std::numeric_limits<double>::lowest()
+                       : go.dtype() == DType::Float16  ? -65504.0
+                       : go.dtype() == DType::BFloat16 ? -0x1.fep127
+                                                       : static_cast<double>(std::numeric_limits<float>::lowest());
+  Tensor lowest = full({}, least, go.dtype(), go.device());
   auto part = [&](const Tensor& grad) {
-    Tensor logs = sub(where(gt(grad, 0), log(grad), lowest), y);
+    Tensor some = gt(grad, 0);
+    Tensor logs = sub(where(some, log(where(some, grad, 1)), lowest), y);
     return exp(add(reversed(logs), x));
   };
   g.set(0, sub(part(go), part(neg(go))));

@@ -114,7 +114,7 @@ void run_lerp(void*, const Operator& op, const Arg* args, Value* results) {
   same(*in[1].tensor, "end");
   if (in[2].tensor) same(*in[2].tensor, "weight");
   check_kind("lerp", "bi", t);
-  MapRequest r{.op = "lerp", .opcode = FC_MAP_lerp, .inputs = in, .compute = t};
+  MapRequest r{.op = "lerp", .opcode = FC_MAP_lerp, .inputs = in, .compute = t, .exact_input = 2};
   set_target(r, op, args);
   results[0] = Value(run_pointwise(r));
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/half.h"
+#include "define/calls.h"
 #include "define/row.h"
 #include "dispatch/observe.h"
 #include "facula/opcodes/base.h"
@@ -200,8 +202,79 @@ static Device device_of(const MapRequest& r, const Tensor& first, bool& one_devi
   return device;
 }
 
+Scalar rounded_to(DType t, const Scalar& v) {
+  if (t == DType::Float16) return static_cast<double>(half_to_float(float_to_half(static_cast<float>(v.to_double()))));
+  if (t == DType::BFloat16)
+    return static_cast<double>(bfloat_to_float(float_to_bfloat(static_cast<float>(v.to_double()))));
+  return v;
+}
+
+namespace {
+
+bool is_half(DType t) { return t == DType::Float16 || t == DType::BFloat16; }
+
+// Whether numbers of `from` may have digits that a half type has not.
+bool loses_digits(DType from, DType to) { return from != to && item_size(from) > 1; }
+
+// A map in a half type whose inputs are to be rounded to it before, or its result before it is written as a wider type.
+// False: neither is the case.
+bool rounds(const MapRequest& r, DType common, DType natural) {
+  if (!is_half(common)) return false;
+  if (r.out && is_half(natural) && r.out->dtype() != natural) return true;
+  for (size_t i = 0; i < r.inputs.size(); ++i) {
+    const MapInput& in = r.inputs[i];
+    if (static_cast<int>(i) == r.exact_input && (!in.tensor || in.tensor->dim() == 0)) continue;
+    if (in.tensor ? loses_digits(in.tensor->dtype(), common)
+                  : in.scalar.to_double() != rounded_to(common, in.scalar).to_double())
+      return true;
+  }
+  return false;
+}
+bool map_as_given(const MapRequest& r, MapTypes types, Tensor& result);
+bool map_rounded(const MapRequest& r, DType common, Tensor& result) {
+  MapRequest whole = r;
+  MapInput inputs[FC_MAX_INPUTS];
+  Tensor kept[FC_MAX_INPUTS];
+  for (size_t i = 0; i < r.inputs.size(); ++i) {
+    inputs[i] = r.inputs[i];
+    if (static_cast<int>(i) == r.exact_input && (!inputs[i].tensor || inputs[i].tensor->dim() == 0)) continue;
+    if (!inputs[i].tensor) {
+      inputs[i].scalar = rounded_to(common, inputs[i].scalar);
+    } else if (loses_digits(inputs[i].tensor->dtype(), common)) {
+      kept[i] = to_dtype(*inputs[i].tensor, common);
+      inputs[i].tensor = &kept[i];
+    }
+  }
+  whole.inputs = {inputs, r.inputs.size()};
+  whole.compute = common;
+  const MapTypes types = map_types(whole);
+  if (!r.out || r.out->dtype() == types.natural || !is_half(types.natural)) return map_as_given(whole, types, result);
+  check_out_type(r.op, *r.out, types.natural, r.out_type);
+  whole.out = nullptr;
+  whole.in_place = false;
+  if (!map_as_given(whole, types, result)) return false;
+  const bool keeps_shape = r.in_place || std::ranges::any_of(r.inputs, [&](const MapInput& in) {
+                             return in.tensor && in.tensor->same(*r.out);
+                           });
+  FC_CHECK(!keeps_shape || Dims::same(result.sizes(), r.out->sizes()), r.op, "_: output with shape ", r.out->sizes(),
+           " doesn't match the broadcast shape ", result.sizes());
+  write_out(r.op, *r.out, result);
+  result = *r.out;
+  return true;
+}
+
+}  // namespace
+
 bool try_map(const MapRequest& r, Tensor& result) {
   const MapTypes types = map_types(r);
+  if (is_reduced(types.compute) && rounds(r, types.compute, types.natural)) [[unlikely]]
+    return map_rounded(r, types.compute, result);
+  return map_as_given(r, types, result);
+}
+
+namespace {
+
+bool map_as_given(const MapRequest& r, MapTypes types, Tensor& result) {
   const DType compute = types.compute, natural = types.natural;
 
   // --- shape and device
@@ -312,6 +385,8 @@ bool try_map(const MapRequest& r, Tensor& result) {
   return true;
 }
 
+}  // namespace
+
 Tensor run_pointwise(const MapRequest& r) {
   Tensor result;
   if (try_map(r, result)) return result;
@@ -353,7 +428,10 @@ void run_map_row(void* context, const Operator& op, const Arg* args, Value* resu
   Scalar params[FC_MAX_PARAMS];
   size_t n_in = static_cast<size_t>(row.inputs), n_params = map_opcode(row.opcode).params;
   for (size_t i = 0; i < n_in; ++i) in[i] = map_input(args[i]);
-  for (size_t i = 0; i < n_params; ++i) params[i] = args[n_in + i].scalar();
+  for (size_t i = 0; i < n_params; ++i) {
+    params[i] = args[n_in + i].scalar();
+    if (row.rounds) params[i] = rounded_to(in[0].tensor->dtype(), params[i]);
+  }
   run_map(name, row.opcode, {in, n_in}, {params, n_params}, row.promote, row.refuses, op, args, results);
 }
 

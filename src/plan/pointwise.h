@@ -25,6 +25,9 @@ struct MapRequest {
   bool in_place = false;        // out is the first input and must not change shape
   OutType out_type = OutType::Castable;
   DType compute = DType::Undefined;  // overrides promotion when set
+  // Beside half types numbers, like tensors of other types, are rounded to the type first, as in PyTorch; but for this
+  // input, where it is a number or a tensor without dimensions.
+  int exact_input = -1;
 };
 
 struct MapTypes {
@@ -34,6 +37,9 @@ MapTypes map_types(const MapRequest& r);
 
 // Runs it; the result is `out` if given. False: the device does not do this call, and nothing was computed.
 bool try_map(const MapRequest& r, Tensor& result);
+
+// `v` as an element of type t: rounded if that is a half type, else as it is.
+Scalar rounded_to(DType t, const Scalar& v);
 
 // The same by a formula in the base opcodes (decompose.cpp). False: there is none, or the device lacks a part of it.
 bool decompose_map(const MapRequest& r, Tensor& result);
@@ -59,6 +65,7 @@ struct MapRow {
   bool in_place = false, out = false;
   bool hidden = false;  // only as torch.ops.aten.x
   OutType out_type = OutType::Castable;
+  bool rounds = false;  // its parameters are rounded to a half type, as numbers among the inputs are
 };
 void define_map_rows(std::span<const MapRow> rows);
 
