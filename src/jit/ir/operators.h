@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators as nodes name them.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/type.h"
+#include "jit/ir/symbol.h"
+
+namespace fc {
+class Operator;
+struct Schema;
+struct Parameter;
+}  // namespace fc
+namespace fc::jit {
+class Value;
+
+// All overloads of a kind, in order of definition. Any thread may call.
+std::vector<Operator*> graph_overloads(Symbol kind);
+TypeRef formal_type(const Parameter& p);  // as a graph sees it
+bool accepts(const Schema& s, std::span<Value* const> actual, std::string* why = nullptr);
+
+}  // namespace fc::jit

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of node kinds ("aten::add") and attributes ("value"), interned: equal names are one address, for ever, so
+// comparing is comparing pointers. Any thread may make and read them.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+namespace fc::jit {
+
+struct SymbolEntry {
+  std::string_view text;  // "aten::add", and of an attribute "value"
+  uint32_t split;         // where the name begins
+};
+
+class Symbol {
+ public:
+  constexpr Symbol(const SymbolEntry& e) : entry_(&e) {}
+  static Symbol of(std::string_view text);  // interns
+
+  std::string_view text() const { return entry_->text; }
+  std::string_view space() const { return entry_->text.substr(0, entry_->split > 2 ? entry_->split - 2 : 0); }
+  std::string_view name() const { return entry_->text.substr(entry_->split); }
+  bool operator==(const Symbol&) const = default;
+  size_t hash() const { return reinterpret_cast<size_t>(entry_) >> 4; }
+
+ private:
+  const SymbolEntry* entry_;
+};
+inline std::string_view to_string(Symbol s) { return s.text(); }
+
+namespace detail {
+constexpr SymbolEntry qualified(std::string_view text) { return {text, static_cast<uint32_t>(text.find("::") + 2)}; }
+}  // namespace detail
+#define SYMBOL(space, name) SYMBOL_IN_##space(name)
+#define SYMBOL_IN_prim(name) inline constexpr SymbolEntry prim_##name = detail::qualified("prim::" #name);
+#define SYMBOL_IN_aten(name) inline constexpr SymbolEntry aten_##name = detail::qualified("aten::" #name);
+#define SYMBOL_IN_attr(name) inline constexpr SymbolEntry attr_##name{#name, 0};
+#include "jit/ir/symbols.def"
+#undef SYMBOL
+
+// Whether a symbol is one of several: is_any(n.kind(), prim_If, prim_Loop).
+template <class... S>
+bool is_any(Symbol s, const S&... options) {
+  return ((s == Symbol(options)) || ...);
+}
+
+}  // namespace fc::jit
+
+template <>
+struct std::hash<fc::jit::Symbol> {
+  size_t operator()(fc::jit::Symbol s) const noexcept { return s.hash(); }
+};

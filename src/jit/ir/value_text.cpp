@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/value_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/device.h"
+#include "core/format.h"
+#include "core/type.h"
+#include "define/calls.h"
+#include "define/tensor_text.h"
+#include "jit/ir/graph.h"
+
+namespace fc::jit {
+namespace {
+
+constexpr int64_t largest_shown = 10;  // elements of a tensor that is written out
+
+void append_plain(std::string& out, double v) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%g", v);
+  out += text;
+}
+
+void append_complex(std::string& out, const std::complex<double>& v) {
+  append_number(out, v.real());
+  out += v.imag() >= 0 ? '+' : '-';
+  append_number(out, std::fabs(v.imag()));
+  out += 'j';
+}
+
+void append_tensor(std::string& out, const Tensor& t) {
+  if (t.defined() && t.numel() == 1 && !t.device().is_meta()) {
+    Scalar s = call<"aten::_local_scalar_dense", Scalar>(t);
+    out += '{';
+    if (s.is_complex()) {
+      out += '(';
+      append_plain(out, s.to_complex().re);
+      out += ',';
+      append_plain(out, s.to_complex().im);
+      out += ')';
+    } else if (!s.is_integral(true)) {
+      append_plain(out, s.to_double());
+    } else {
+      append_int(out, s.to_int());
+    }
+    out += '}';
+  } else if (t.defined() && t.numel() > largest_shown) {
+    out += "<Tensor>";
+  } else {
+    std::string text = tensor_text(t);
+    std::ranges::replace(text, '\n', ' ');
+    out += text;
+  }
+}
+
+}  // namespace
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (char c : text) {
+    constexpr std::string_view special = "\\'\"\a\b\f\n\r\t\v", letters = "\\'\"abfnrtv";
+    if (size_t i = special.find(c); i != special.npos) {
+      out += '\\';
+      out += letters[i];
+    } else if (auto u = static_cast<unsigned char>(c); u >= 0x20 && u < 0x7f) {
+      out += c;
+    } else {
+      for (char digit : {'\\', static_cast<char>('0' + (u >> 6)), static_cast<char>('0' + (u >> 3 & 7)),
+                         static_cast<char>('0' + (u & 7))})
+        out += digit;
+    }
+  }
+  out += '"';
+}
+
+void append_number(std::string& out, double v) {
+  if ((std::isnormal(v) || v == 0) && std::fabs(v) < 1e10 && v == std::trunc(v)) {
+    if (v == 0 && std::signbit(v)) out += '-';
+    append_int(out, static_cast<int64_t>(v));
+    out += '.';
+    return;
+  }
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", v);
+  out += text;
+}
+
+namespace {
+
+TypeRef list_item_type(const fc::Value& v) { return type_of(v)->item(); }
+
+// An empty list, or one whose items do not say what it is a list of, names its type.
+bool tells_type(TypeRef item) {
+  using enum TypeKind;
+  return !item->is(Optional) && !item->is(Union) && !item->is(Number) && !item->is(Any) && !item->is(Interface);
+}
+
+template <class Items, class F>
+void append_items(std::string& out, const Items& items, const char* open, const char* close, F&& each) {
+  out += open;
+  bool first = true;
+  for (const auto& i : items) {
+    if (!std::exchange(first, false)) out += ", ";
+    each(i);
+  }
+  out += close;
+}
+
+template <class Items, class F>
+void append_list(std::string& out, const Items& items, TypeRef item, F&& each) {
+  bool told = !items.empty() && tells_type(item);
+  if (!told) out += str("annotate(", annotation_text(list_type(item)), ", ");
+  append_items(out, items, "[", "]", each);
+  if (!told) out += ')';
+}
+
+void append_scalar(std::string& out, const Scalar& s) {
+  if (s.is_bool()) out += s.to_bool() ? "True" : "False";
+  else if (s.is_integral(false)) append_int(out, s.to_int());
+  else if (s.is_complex()) append_complex(out, {s.to_complex().re, s.to_complex().im});
+  else append_number(out, s.to_double());
+}
+
+// Types bound how deeply values nest.
+void append_value(std::string& out, const fc::Value& v) {
+  const Arg a = v.arg();
+  switch (v.tag()) {
+    case Tag::None: out += "None"; return;
+    case Tag::Tensor: append_tensor(out, a.tensor()); return;
+    case Tag::Bool: out += a.boolean() ? "True" : "False"; return;
+    case Tag::Int: append_int(out, a.integer()); return;
+    case Tag::Double: append_number(out, a.real()); return;
+    case Tag::Scalar: append_scalar(out, a.scalar()); return;
+    case Tag::String: append_quoted(out, a.text()); return;
+    case Tag::Device:
+      out += "torch.device(";
+      append_quoted(out, to_string(a.device()));
+      out += ')';
+      return;
+    case Tag::DType: append_int(out, static_cast<int64_t>(a.dtype())); return;
+    case Tag::Layout: append_int(out, static_cast<int64_t>(a.layout())); return;
+    case Tag::MemoryFormat: append_int(out, static_cast<int64_t>(a.memory_format())); return;
+    case Tag::IntList:
+      return append_list(out, a.ints(), simple_type(TypeKind::Int), [&](int64_t i) { append_int(out, i); });
+    case Tag::DoubleList:
+      return append_list(out, a.doubles(), simple_type(TypeKind::Float), [&](double d) { append_number(out, d); });
+    case Tag::BoolList:
+      return append_list(out, a.bools(), simple_type(TypeKind::Bool), [&](bool b) { out += b ? "True" : "False"; });
+    case Tag::ScalarList:
+      return append_list(out, a.scalars(), simple_type(TypeKind::Number),
+                         [&](const Scalar& s) { append_scalar(out, s); });
+    case Tag::TensorList: out += "[<Tensors>]"; return;
+    case Tag::List:
+      return append_list(out, a.values(), list_item_type(v), [&](const fc::Value& i) { append_value(out, i); });
+    default: out += str("<", to_string(v.tag()), ">"); return;
+  }
+}
+
+}  // namespace
+
+std::string complex_text(const std::complex<double>& v) {
+  std::string out;
+  append_complex(out, v);
+  return out;
+}
+
+std::string value_text(const fc::Value& v) {
+  std::string out;
+  append_value(out, v);
+  return out;
+}
+
+}  // namespace fc::jit
