@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`,
 `facula profile script.py …`, `facula profile --so LIBRARY script.py …`, `facula coverage script.py --device D`, `facula replay LOG`,
-`facula hb lint`, `facula hb machine`."""
+`facula hb lint`, `facula hb machine`, `facula bench SUITE …`."""
 
 import argparse
 import sys
@@ -101,6 +101,12 @@ def machine(args) -> int:
     return _command_line.main(args.arguments)
 
 
+def bench(args) -> int:
+    from facula.tools.bench import _command_line
+
+    return _command_line.main(args.arguments)
+
+
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(prog="facula", description="Facula: a deep-learning framework with PyTorch's shape")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -177,6 +183,10 @@ def main(argv=None) -> int:
     p.add_argument("--json", metavar="FILE", help="write the data, single runs included")
     p.add_argument("--svg", metavar="FILE", help="draw a picture")
     p.set_defaults(do=blas)
+
+    p = commands.add_parser("bench", help="models with PyTorch's benchmark command lines: torchbench, huggingface, timm_models, list, diff, page", add_help=False, prefix_chars="\0")
+    p.add_argument("arguments", nargs=argparse.REMAINDER)
+    p.set_defaults(do=bench)
 
     args = parser.parse_args(argv)
     if args.do is run:  # what a program does when nobody reads is its own

@@ -23,8 +23,8 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def step(self, text=""):
-        self.done += 1
+    def step(self, text="", advance=True):
+        self.done += advance
         if self.shown:
             filled = 30 * min(self.done, self.total) // self.total
             sys.stderr.write(f"\r{self.title} [{'#' * filled}{'.' * (30 - filled)}] {self.done}/{self.total} {text}\x1b[K")

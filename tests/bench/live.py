@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner's verdicts on this machine, now: `make test-bench` (minutes).
+
+    python tests/bench/live.py                 # 20 runs that must say SAME, alone and beside a busy loop; 5 that must say SLOWER
+    python tests/bench/live.py --runs 3 --record   # fewer, and their times into recorded.json for the tests
+
+A model's latency is also held against a plain timed loop in a process of its own.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from facula._command_line import Progress
+
+HERE = pathlib.Path(__file__).parent
+PLAIN = """
+import facula, statistics, time, known
+
+facula.set_num_threads(1)
+facula.manual_seed(1337)
+m = known.Wide().eval(); x = m.get_example_inputs()[0]
+times = []
+with facula.no_grad():
+    for _ in range(300):
+        start = time.perf_counter(); m(x); times.append(time.perf_counter() - start)
+print(statistics.median(times[50:]))
+"""
+
+
+@contextlib.contextmanager
+def busy(wanted):
+    """A loop beside us, for a part of the runs."""
+    loop = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if wanted else None
+    try:
+        yield
+    finally:
+        if loop:
+            loop.kill()
+            loop.wait()
+
+
+def once(folder, backend):
+    command = [sys.executable, "-m", "facula", "bench", "torchbench", "--performance", "--inference", "--float32", "-t1", "--quiet",
+               "--only", f"path:{HERE / 'known.py'},class:Wide", "--backend", f"known:{backend}", "--output", str(folder / "x.csv")]  # fmt: skip
+    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL)
+    return json.loads((folder / "x.csv.json").read_text())["rows"][0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--runs", type=int, default=20, help="of each kind that must say SAME (20)")
+    parser.add_argument("--record", action="store_true", help="write the times into recorded.json")
+    options = parser.parse_args()
+    kinds = [("alone", "same", False, options.runs), ("beside a busy loop", "same", True, options.runs), ("a tenth slower", "tenth", False, max(options.runs // 4, 1))]
+    kept, wrong = [], 0
+    with tempfile.TemporaryDirectory() as folder, Progress("test-bench", sum(k[3] for k in kinds)) as bar:
+        for title, backend, beside, runs in kinds:
+            rows = []
+            with busy(beside):
+                for _ in range(runs):
+                    rows.append(once(pathlib.Path(folder), backend))
+                    bar.step(title)
+            wanted = "SAME" if backend == "same" else "SLOWER"
+            good = sum(r["verdict"] == wanted and (wanted == "SAME" or 0.85 <= r["speedup"] <= 0.95) for r in rows)
+            print(f"{title}: {good} of {runs} say {wanted}; " + ", ".join(f"{r['speedup']:.3f} ±{100 * r['noise_floor']:.1f}%" for r in rows), flush=True)
+            wrong += good < runs - runs // 20
+            kept += [{"name": f"{title} {i}", "truth": wanted, "turns": slim(r["turns"])} for i, r in enumerate(rows[:2])]
+            if title == "alone":
+                path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+                plain = subprocess.run([sys.executable, "-m", "facula", "run", "/dev/stdin"], input=PLAIN, text=True, check=True,
+                                       stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+                ratio = rows[-1]["abs_latency"] / 1e3 / float(plain.stdout)
+                print(f"latency against a plain timed loop: {ratio:.3f}", flush=True)
+                wrong += not 0.9 <= ratio <= 1.1
+    if options.record:
+        (HERE / "recorded.json").write_text(json.dumps(kept) + "\n")
+    return 1 if wrong else 0
+
+
+def slim(turns):
+    return [[{side: {k: round(v, 7) for k, v in t.items() if k in ("wall", "cpu", "waited", "stolen", "switches")} for side, t in r.items()} for r in p] for p in turns]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
