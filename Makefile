@@ -28,7 +28,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade \
+.PHONY: help setup configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade \
         blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
@@ -66,6 +66,9 @@ test-packages: build ## the wheel, setup.py and the offline build, each in a fol
 
 test-python-versions: build ## Python tests on two versions: this one, and the newest other (PYTHONS="python3.12 python3.13" names others)
 	@tools/test_python_versions.sh $(BUILD) $(PYTHON) $(PYTHONS)
+
+test-front: build ## every spelling of sizes and dimensions in C++, by g++ and clang at three levels under AddressSanitizer (minutes)
+	@FACULA_ALL_COMPILERS=1 tools/pytest.sh $(BUILD) $(PYTHON) -q tests/build/test_front_parameters.py
 
 test-programs: build ## models of torchvision, timm and transformers against recorded results (needs PyPI; TEST_ARGS="-k timm")
 	@tools/test_programs.sh $(BUILD) $(PYTHON) $(TEST_ARGS)

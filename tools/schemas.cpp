@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <sstream>
 
@@ -40,7 +40,7 @@ std::string type_of(const Parameter& p) {
   auto optional = [&](const std::string& inner) { return t.optional ? "std::optional<" + inner + ">" : inner; };
   if (t.list) {
     switch (t.kind) {
-      case Kind::Int: return optional("IntArrayRef");
+      case Kind::Int: return t.optional ? "OptionalIntArrayRef" : "IntArrayRef";
       case Kind::Tensor: return t.optional_item ? "OptionalTensorList" : "TensorList";
       case Kind::Float: return optional("std::vector<double>");
       case Kind::Bool: return optional("std::vector<bool>");
@@ -80,7 +80,7 @@ std::string default_of(const Parameter& p) {
     case Tag::IntList: {
       std::string out = "{";
       for (int64_t i : v.arg().ints()) out += (out.size() > 1 ? ", " : "") + std::to_string(i);
-      return p.type.optional ? "IntArrayRef(" + out + "})" : out + "}";
+      return out + "}";
     }
     case Tag::MemoryFormat: return "MemoryFormat::Contiguous";
     default: return "{}";
@@ -111,7 +111,7 @@ struct CppParameter {
 
 // An operator as a C++ function; nothing if a type has no C++ form.
 struct Function {
-  std::string name, result, key, arguments;  // key: name and required types, what tells overloads apart
+  std::string name, result, arguments;
   std::vector<CppParameter> parameters;
   bool factory = false, method = false;
 
@@ -130,7 +130,21 @@ struct Function {
   }
 };
 
-std::optional<Function> describe(const Operator& op, std::set<std::string>& seen) {
+// The parameters of a function that is declared already, and how many of them have to be given.
+struct Declared {
+  std::vector<CppParameter> parameters;
+  size_t required;
+};
+
+// The most arguments with which both can be called, all of the same types; 0: there are none.
+size_t called_alike(const Declared& a, const Declared& b) {
+  size_t n = 0;
+  const size_t most = std::min(a.parameters.size(), b.parameters.size());
+  while (n < most && a.parameters[n].type == b.parameters[n].type) ++n;
+  return n >= std::max(a.required, b.required) ? n : 0;
+}
+
+std::optional<Function> describe(const Operator& op, std::map<std::string, std::vector<Declared>>& seen) {
   const Schema& s = op.schema();
   Function f;
   f.result = result_type(s);
@@ -162,15 +176,52 @@ std::optional<Function> describe(const Operator& op, std::set<std::string>& seen
   f.parameters.insert(f.parameters.end(), others.begin(), others.end());
   while (required < f.parameters.size() && f.parameters[required].by_default.empty()) ++required;
   // Overloads that could be called alike are ambiguous in C++: a later one asks for one argument more.
-  auto key_of = [&] {
-    std::string k = f.name;
-    for (size_t i = 0; i < required; ++i) k += "," + f.parameters[i].type;
-    return k;
-  };
-  while (seen.count(key_of()) && required < f.parameters.size()) f.parameters[required++].by_default.clear();
-  f.key = key_of();
-  if (!seen.insert(f.key).second) return {};
+  std::vector<Declared>& before = seen[f.name];
+  for (bool alike = true; alike;) {
+    alike = false;
+    for (const Declared& other : before)
+      if (const size_t n = called_alike(other, {f.parameters, required})) {
+        alike = true;
+        if (n == f.parameters.size()) return {};
+        while (required <= n) f.parameters[required++].by_default.clear();
+      }
+  }
+  before.push_back({f.parameters, required});
   return f;
+}
+
+// A number fits a list of integers as well as an integer that may be absent. Where overloads differ in that, this is the
+// one for which a number is meant: x.count_nonzero(1).
+std::optional<Function> with_number(const Function& f, const std::vector<Declared>& overloads) {
+  for (size_t i = 0; i < f.parameters.size(); ++i) {
+    if (f.parameters[i].type != "std::optional<int64_t>") continue;
+    const bool competes = std::ranges::any_of(overloads, [&](const Declared& o) {
+      const auto same = [](const CppParameter& a, const CppParameter& b) { return a.type == b.type; };
+      return i < o.parameters.size() && o.parameters[i].type == "IntArrayRef" &&
+             std::equal(o.parameters.begin(), o.parameters.begin() + static_cast<ptrdiff_t>(i), f.parameters.begin(),
+                        same);
+    });
+    if (!competes) continue;
+    Function number = f;
+    number.parameters[i].type = "int64_t";
+    for (size_t k = 0; k <= i; ++k) number.parameters[k].by_default.clear();
+    return number;
+  }
+  return {};
+}
+
+void print(const Function& f, const std::string& op, std::ostream& functions, std::ostream& methods,
+           std::ostream& unit) {
+  functions << f.result << " " << f.name << "(" << f.list(Function::Declared) << ");\n";
+  std::string call = "front::call<" + f.result + ">(op, {" + f.arguments + "})";
+  if (f.factory && f.result == "Tensor") call = "front::with_options(" + call + ", options)";
+  unit << f.result << " " << f.name << "(" << f.list(Function::Defined) << ") {\n  static constinit front::Op op(\""
+       << op << "\");\n  return " << call << ";\n}\n";
+  if (!f.method) return;
+  methods << f.result << " " << f.name << "(" << f.list(Function::Declared, 1) << ") const;\n";
+  std::string rest = f.list(Function::Names, 1);
+  unit << f.result << " Tensor::" << f.name << "(" << f.list(Function::Defined, 1)
+       << ") const { return facula::" << f.name << "(*this" << (rest.empty() ? "" : ", ") << rest << "); }\n";
 }
 
 // The definitions are spread over this many sources (src/front/generated.cmake lists them), by name: a new operator
@@ -211,22 +262,14 @@ int main(int argc, char** argv) {
   }
   initialise();
   std::ostringstream methods, functions, definitions[kUnits];
-  std::set<std::string> seen;
+  std::map<std::string, std::vector<Declared>> seen;
   for (Operator* op : all_operators()) {
     if (op->schema().space != "aten") continue;
-    std::optional<Function> f = describe(*op, seen);
-    if (!f) continue;
-    functions << f->result << " " << f->name << "(" << f->list(Function::Declared) << ");\n";
-    std::string call = "front::call<" + f->result + ">(op, {" + f->arguments + "})";
-    if (f->factory && f->result == "Tensor") call = "front::with_options(" + call + ", options)";
-    std::ostringstream& unit = definitions[unit_of(f->name)];
-    unit << f->result << " " << f->name << "(" << f->list(Function::Defined)
-         << ") {\n  static constinit front::Op op(\"" << op->name() << "\");\n  return " << call << ";\n}\n";
-    if (!f->method) continue;
-    methods << f->result << " " << f->name << "(" << f->list(Function::Declared, 1) << ") const;\n";
-    std::string rest = f->list(Function::Names, 1);
-    unit << f->result << " Tensor::" << f->name << "(" << f->list(Function::Defined, 1)
-         << ") const { return facula::" << f->name << "(*this" << (rest.empty() ? "" : ", ") << rest << "); }\n";
+    std::optional<Function> described = describe(*op, seen);
+    if (!described) continue;
+    std::vector<Function> forms = {std::move(*described)};
+    if (auto number = with_number(forms[0], seen[forms[0].name])) forms.push_back(std::move(*number));
+    for (const Function& f : forms) print(f, op->name(), functions, methods, definitions[unit_of(f.name)]);
   }
   std::string folder = argv[1], note = "// Written by facula-schemas from the operators' schemas. Do not edit.\n";
   std::string open = "\nnamespace facula {\n\n", close = "\n}  // namespace facula\n";

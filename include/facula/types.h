@@ -4,6 +4,8 @@
 #if __cplusplus < 202002L
 #error "Facula's headers need C++20: compile with -std=c++20"
 #endif
+#include <array>
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -45,24 +47,64 @@ inline constexpr Dtype kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kI
 inline const Device kCPU{Device::CPU, -1}, kMeta{Device::Meta, -1};
 inline Device device(std::string_view text) { return fc::parse_device(text); }
 
-// Integers for sizes and dimensions: from {2, 3}, a vector, a span, or one number. Borrows: for parameters only.
+// Integers for sizes and dimensions: from {2, 3}, a vector, an array, a span, or one number. Arrays are borrowed until
+// the end of the call (for parameters only); one number is kept here, since it is often a temporary of another type.
 class IntArrayRef {
  public:
   IntArrayRef() = default;
   IntArrayRef(std::initializer_list<int64_t> v) : data_(std::data(v)), size_(v.size()) {}
   IntArrayRef(const std::vector<int64_t>& v) : data_(v.data()), size_(v.size()) {}
   IntArrayRef(std::span<const int64_t> v) : data_(v.data()), size_(v.size()) {}
-  IntArrayRef(const int64_t& one) : data_(&one), size_(1) {}
-  operator std::span<const int64_t>() const { return {data_, size_}; }
+  template <size_t n>
+  IntArrayRef(const std::array<int64_t, n>& v) : data_(v.data()), size_(n) {}
+  template <size_t n>
+  IntArrayRef(const int64_t (&v)[n]) : data_(v), size_(n) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) IntArrayRef(T one) : one_(static_cast<int64_t>(one)), size_(1) {}
+  operator std::span<const int64_t>() const { return {data(), size_}; }
+  const int64_t* data() const { return data_ || size_ == 0 ? data_ : &one_; }
   size_t size() const { return size_; }
-  const int64_t* begin() const { return data_; }
-  const int64_t* end() const { return data_ + size_; }
-  int64_t operator[](size_t i) const { return data_[i]; }
+  bool empty() const { return size_ == 0; }
+  const int64_t* begin() const { return data(); }
+  const int64_t* end() const { return data() + size_; }
+  int64_t operator[](size_t i) const { return data()[i]; }
   std::vector<int64_t> vec() const { return {begin(), end()}; }
 
  private:
   const int64_t* data_ = nullptr;
+  int64_t one_ = 0;
   size_t size_ = 0;
+};
+
+// The same, or nothing. Not std::optional<IntArrayRef>, whose constructor would make the integers' temporaries itself,
+// and let them end before the call.
+class OptionalIntArrayRef {
+ public:
+  OptionalIntArrayRef() = default;
+  OptionalIntArrayRef(std::nullopt_t) {}
+  OptionalIntArrayRef(IntArrayRef v) : value_(v), given_(true) {}
+  OptionalIntArrayRef(std::initializer_list<int64_t> v) : OptionalIntArrayRef(IntArrayRef(v)) {}
+  OptionalIntArrayRef(const std::vector<int64_t>& v) : OptionalIntArrayRef(IntArrayRef(v)) {}
+  OptionalIntArrayRef(std::span<const int64_t> v) : OptionalIntArrayRef(IntArrayRef(v)) {}
+  template <size_t n>
+  OptionalIntArrayRef(const std::array<int64_t, n>& v) : OptionalIntArrayRef(IntArrayRef(v)) {}
+  template <size_t n>
+  OptionalIntArrayRef(const int64_t (&v)[n]) : OptionalIntArrayRef(IntArrayRef(v)) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) OptionalIntArrayRef(T one) : OptionalIntArrayRef(IntArrayRef(one)) {}
+  template <class T>
+  requires std::constructible_from<IntArrayRef, const T&> OptionalIntArrayRef(const std::optional<T>& v)
+      : given_(v.has_value()) {
+    if (v) value_ = *v;
+  }
+  bool has_value() const { return given_; }
+  explicit operator bool() const { return given_; }
+  const IntArrayRef& operator*() const { return value_; }
+  const IntArrayRef* operator->() const { return &value_; }
+
+ private:
+  IntArrayRef value_;
+  bool given_ = false;
 };
 
 // A stream of random numbers on the CPU. Copies are handles of one stream.

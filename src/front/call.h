@@ -35,6 +35,7 @@ fc::Arg boxed(const T& v) {
 }
 inline fc::Arg boxed(const Tensor& v) { return static_cast<const fc::Tensor&>(v); }
 inline fc::Arg boxed(const IntArrayRef& v) { return fc::IntSpan(v); }
+inline fc::Arg boxed(const OptionalIntArrayRef& v) { return v ? boxed(*v) : fc::Arg(); }
 inline fc::Arg boxed(const TensorList& v) { return span(v); }
 inline fc::Arg boxed(const Generator& g) { return g.get(); }
 inline fc::Arg boxed(const std::vector<double>& v) { return std::span<const double>(v); }
@@ -53,7 +54,14 @@ fc::Arg boxed(const std::optional<T>& v) {
 inline fc::Dims repeat(const IntArrayRef& v, size_t n) {
   return v.size() == 1 ? fc::Dims(n, v[0]) : fc::Dims(fc::IntSpan(v));
 }
-inline fc::Arg repeat(const std::optional<IntArrayRef>& v, size_t) { return boxed(v); }
+struct OptionalDims {
+  fc::Dims dims;
+  bool given = false;
+  operator fc::Arg() const { return given ? fc::Arg(dims) : fc::Arg(); }
+};
+inline OptionalDims repeat(const OptionalIntArrayRef& v, size_t n) {
+  return v ? OptionalDims{repeat(*v, n), true} : OptionalDims{};
+}
 
 template <class R>
 struct Result {
