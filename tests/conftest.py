@@ -22,6 +22,7 @@ def module_of(config):
     if config.module_under_test is None:
         config.module_under_test = importlib.import_module(config.getoption("--module"))
         config.module_under_test.set_num_threads(1)  # tiny tensors; tests of threads set their own number
+        config.module_under_test.manual_seed(0)
     return config.module_under_test
 
 
@@ -41,3 +42,10 @@ def facula_only(torch):
     """For tests of what PyTorch does not have."""
     if torch.__name__ == "torch":
         pytest.skip("Facula's own interface")
+
+
+@pytest.fixture(autouse=True)
+def seeded(request):
+    """Programs that are not seeded draw other numbers each time; tests draw the same, whatever ran before them."""
+    if request.config.module_under_test is not None:
+        request.config.module_under_test.manual_seed(0)

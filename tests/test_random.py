@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 import warnings
 
@@ -95,6 +96,26 @@ def test_manual_seed_returns_the_default_generator(torch):
 def test_fresh_generators_share_one_seed(torch):
     assert torch.Generator().initial_seed() == 67280421310721
     assert torch.equal(torch.rand(3, generator=torch.Generator()), torch.rand(3, generator=torch.Generator()))
+
+
+def test_programs_that_are_not_seeded_draw_other_numbers_each_time(torch):
+    program = f"import {torch.__name__} as torch; print(torch.initial_seed(), torch.rand(3).tolist(), torch.randperm(100).tolist())"
+    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert runs[0].split()[0] != runs[1].split()[0] and runs[0].split("[")[1] != runs[1].split("[")[1]
+
+
+def test_generators_of_devices_that_are_not_seeded_differ(torch, facula_only):
+    program = """
+import facula as torch
+there = torch.zeros(1, device="null")
+device = torch._C._default_generator(torch.device("null"))
+assert device.initial_seed() != torch.initial_seed()
+print(device.initial_seed())
+torch.manual_seed(5)
+assert device.initial_seed() == torch.initial_seed() == 5
+"""
+    runs = {subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout for _ in range(2)}
+    assert len(runs) == 2
 
 
 def test_state_round_trip_includes_the_cached_normal_number(torch):

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <optional>
 
 #include "core/error.h"
 
@@ -59,7 +61,19 @@ struct Choices {
 };
 thread_local Choices choices;
 
-uint64_t process_seed = kDefaultSeed;
+// What all devices were seeded with: a default generator that is made later starts from it, else from the system's.
+struct {
+  std::mutex mutex;
+  std::optional<uint64_t> value;
+  uint64_t for_new_generator() {
+    std::lock_guard lock(mutex);
+    return value ? *value : system_seed();
+  }
+  void set(uint64_t seed) {
+    std::lock_guard lock(mutex);
+    value = seed;
+  }
+} constinit process_seed;
 
 struct AssertionError : Error {
   using Error::Error;
@@ -170,7 +184,7 @@ Ref<Generator> DeviceRecord::default_generator(Device device) {
   Ref<Generator>& g = (*generators_)[index];
   if (!g) {
     const Device where{static_cast<int8_t>(type), single ? int8_t{-1} : static_cast<int8_t>(index)};
-    g = make_generator(type == Device::CPU ? Device{} : where, __atomic_load_n(&process_seed, __ATOMIC_RELAXED));
+    g = make_generator(type == Device::CPU ? Device{} : where, process_seed.for_new_generator());
   }
   return g;
 }
@@ -189,7 +203,7 @@ void DeviceRecord::seed_generators(uint64_t seed) {
 }
 
 void seed_all_devices(uint64_t seed) {
-  __atomic_store_n(&process_seed, seed, __ATOMIC_RELAXED);
+  process_seed.set(seed);
   for (DeviceRecord* r : device_records()) r->seed_generators(seed);
 }
 

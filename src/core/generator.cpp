@@ -53,10 +53,14 @@ void CpuGenerator::set_seed(uint64_t seed) {
   next_normal = next_float_normal = 0;
 }
 
-uint64_t Generator::seed() {
+uint64_t system_seed() {
   uint64_t s = 0;
   FC_CHECK(getrandom(&s, sizeof s, 0) == sizeof s, "seed: the system gave no random bytes");
-  s &= (uint64_t{1} << 53) - 1;  // exact as a Python float, as PyTorch promises
+  return s & ((uint64_t{1} << 53) - 1);
+}
+
+uint64_t Generator::seed() {
+  const uint64_t s = system_seed();
   set_seed(s);
   return s;
 }

@@ -12,7 +12,8 @@
 
 namespace fc {
 
-inline constexpr uint64_t kDefaultSeed = 67280421310721;
+inline constexpr uint64_t kDefaultSeed = 67280421310721;  // of a generator that a program makes
+uint64_t system_seed();                                   // another one each time, exact as a Python float
 
 class Generator : public RefCounted {
  public:
