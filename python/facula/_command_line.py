@@ -2,10 +2,12 @@
 """What the subcommands of `facula` share: a progress bar, files that appear whole or not at all, the end when nobody reads."""
 
 import contextlib
+import io
 import os
 import signal
 import sys
-import tempfile
+
+from facula import _C
 
 
 class Progress:
@@ -42,21 +44,33 @@ def until_unread(command, *args):
         return 128 + signal.SIGPIPE
 
 
+class _Stream(io.RawIOBase):
+    """A writer of the C++ module as a stream of Python's."""
+
+    def __init__(self, out):
+        self.out = out
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.out.write(data)
+        return memoryview(data).nbytes
+
+
 @contextlib.contextmanager
 def whole_file(path, mode="w"):
-    """A file to write, which takes its name when the block ends well: a reader or a crash never meets half of it."""
-    path = os.fspath(path)
-    handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".")
+    """A file to write (by torch.save's writer), which takes its name when the block ends well: a reader or a crash never meets
+    half of it. Links go on pointing to it; what is no regular file (a pipe, /dev/null) is written to as it is."""
+    out = _C._Writer(os.fsencode(path))
     try:
-        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as f:
-            yield f
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)  # as open() would have made it
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
+        stream = io.BufferedWriter(_Stream(out))
+        f = stream if "b" in mode else io.TextIOWrapper(stream, encoding="utf-8")
+        yield f
+        f.flush()
+        out.close()
+    finally:
+        out.abandon()
 
 
 def write_file(path, content):

@@ -23,6 +23,7 @@ from collections import Counter
 
 import facula
 from facula import _C
+from facula._command_line import write_file
 
 REALS = ("float16", "bfloat16", "float32", "float64")
 INTS = ("uint8", "int8", "int16", "int32", "int64")
@@ -553,9 +554,7 @@ def main(args) -> int:
     card = run(name)
     print(text(card))
     if args.json:
-        with open(args.json, "w") as f:
-            json.dump(card, f, indent=1)
+        write_file(args.json, json.dumps(card, indent=1))
     if args.html:
-        with open(args.html, "w") as f:
-            f.write(html(card))
+        write_file(args.html, html(card))
     return 1 if Counter(c[4] for c in card["cases"])["failed"] else 0

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import re
 import sys
-import tempfile
 from urllib.parse import urlparse
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
@@ -69,21 +68,17 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
     """Fetch a file. It appears under its name when it is whole, and its SHA-256 begins with hash_prefix."""
     from urllib.request import Request, urlopen
 
+    from facula._command_line import whole_file
+
     dst = os.path.expanduser(dst)
     digest = hashlib.sha256()
     with urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as source:
-        f = tempfile.NamedTemporaryFile(delete=False, dir=os.path.dirname(dst) or ".", suffix=".partial")
-        try:
-            with f:
-                while chunk := source.read(READ_DATA_CHUNK):
-                    f.write(chunk)
-                    digest.update(chunk)
+        with whole_file(dst, "wb") as f:
+            while chunk := source.read(READ_DATA_CHUNK):
+                f.write(chunk)
+                digest.update(chunk)
             if hash_prefix is not None and digest.hexdigest()[: len(hash_prefix)] != hash_prefix:
                 raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')
-            os.replace(f.name, dst)
-        except BaseException:
-            os.unlink(f.name)
-            raise
 
 
 _download_url_to_file = download_url_to_file
