@@ -34,16 +34,20 @@ class DistributedSampler(Sampler):
 
     def __iter__(self):
         n = len(self.dataset)
-        if self.shuffle:
-            order = torch.randperm(n, generator=torch.Generator().manual_seed(self.seed + self.epoch)).tolist()
-        else:
-            order = list(range(n))
-        if not self.drop_last and n:  # the first ones again, so that all draw equally many
-            order *= math.ceil(self.total_size / n)
-        del order[self.total_size :]
-        if len(order) != self.total_size:
-            raise AssertionError(f"Number of indices ({len(order)}) does not match total_size ({self.total_size})")
-        return iter(order[self.rank :: self.num_replicas])
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(self.seed + self.epoch)) if self.shuffle else None
+        there = n if self.drop_last or n == 0 else math.ceil(self.total_size / n) * n  # the first again, so that all draw equally many
+        if there < self.total_size:
+            raise AssertionError(f"Number of indices ({there}) does not match total_size ({self.total_size})")
+        return self._keys(range(self.rank, self.total_size, self.num_replicas), order, n)
+
+    @staticmethod
+    def _keys(places, order, n):
+        if order is None:
+            yield from (place % n for place in places)
+            return
+        for first in range(0, len(places), 4096):
+            part = places[first : first + 4096]
+            yield from order[torch.arange(part.start, part.stop, part.step) % n].tolist()
 
     def __len__(self):
         return self.num_samples

@@ -24,6 +24,12 @@ def _check_bool(name, value, error=ValueError):
         raise error(f"{name} should be a boolean value, but got {name}={value}")
 
 
+def lazily(keys):
+    """The numbers of a tensor, a few thousand at a time as Python's: a list of all of them takes five times their room."""
+    for part in keys.split(4096):
+        yield from part.tolist()
+
+
 class Sampler(Generic[_T_co]):
     """Subclasses have __iter__, over keys or lists of keys, and __len__ if they know it."""
 
@@ -64,12 +70,13 @@ class RandomSampler(Sampler[int]):
         if generator is None:
             generator = torch.Generator().manual_seed(random_seed())
         if self.replacement:
-            for size in [32] * (wanted // 32) + [wanted % 32]:  # so drawn by PyTorch
-                yield from torch.randint(n, (size,), generator=generator).tolist()
+            for _ in range(wanted // 32):  # so drawn by PyTorch
+                yield from torch.randint(n, (32,), generator=generator).tolist()
+            yield from torch.randint(n, (wanted % 32,), generator=generator).tolist()
         else:
             for _ in range(wanted // n):
-                yield from torch.randperm(n, generator=generator).tolist()
-            yield from torch.randperm(n, generator=generator).tolist()[: wanted % n]
+                yield from lazily(torch.randperm(n, generator=generator))
+            yield from lazily(torch.randperm(n, generator=generator)[: wanted % n])
 
     def __len__(self):
         return self.num_samples
@@ -82,7 +89,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.indices, self.generator = indices, generator
 
     def __iter__(self):
-        for i in torch.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in lazily(torch.randperm(len(self.indices), generator=self.generator)):
             yield self.indices[i]
 
     def __len__(self):
@@ -101,7 +108,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self):
-        yield from torch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
+        yield from lazily(torch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator))
 
     def __len__(self):
         return self.num_samples
