@@ -190,16 +190,15 @@ std::optional<Function> describe(const Operator& op, std::map<std::string, std::
   return f;
 }
 
-// A number fits a list of integers as well as an integer that may be absent. Where overloads differ in that, this is the
-// one for which a number is meant: x.count_nonzero(1).
+// A number fits a list of integers as well as an integer that may be absent. Where overloads differ in that, this is
+// the one for which a number is meant: x.count_nonzero(1).
 std::optional<Function> with_number(const Function& f, const std::vector<Declared>& overloads) {
   for (size_t i = 0; i < f.parameters.size(); ++i) {
     if (f.parameters[i].type != "std::optional<int64_t>") continue;
+    const auto alike = [](const CppParameter& a, const CppParameter& b) { return a.type == b.type; };
     const bool competes = std::ranges::any_of(overloads, [&](const Declared& o) {
-      const auto same = [](const CppParameter& a, const CppParameter& b) { return a.type == b.type; };
       return i < o.parameters.size() && o.parameters[i].type == "IntArrayRef" &&
-             std::equal(o.parameters.begin(), o.parameters.begin() + static_cast<ptrdiff_t>(i), f.parameters.begin(),
-                        same);
+             std::ranges::equal(std::span(o.parameters).first(i), std::span(f.parameters).first(i), alike);
     });
     if (!competes) continue;
     Function number = f;
