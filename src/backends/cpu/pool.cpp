@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling kernels. Forward passes go through a row of results at a time: for each element of the window one sweep over
-// the row (or, for channels-last memory, over the channels of one position), which compilers vectorise.
+// Pooling kernels. Forward passes go through a row of results at a time. Vectors hold neighbours of a row, or for
+// channels-last memory the channels of one pixel; pool.h has the inner loops.
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "backends/cpu/pool.h"
 #include "backends/cpu/register.h"
+#include "backends/cpu/walk.h"
 #include "core/half.h"
 #include "core/threads.h"
 #include "plan/pool.h"
@@ -116,65 +120,140 @@ int64_t window_stop(const Pool::Axis& a, int64_t position) {
   return std::min(a.in, position * a.stride - a.padding + a.kernel * a.dilation);
 }
 
-// best[i] and index[i] follow in[i * step] where that is larger (or NaN).
-template <class S>
-void follow(typename S::Number* __restrict best, int64_t* __restrict index, const typename S::Stored* __restrict in,
-            int64_t step, int64_t from, int64_t index_step, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const auto v = S::read(in[i * step]);
-    const bool take = (v > best[i]) | (v != v);
-    best[i] = take ? v : best[i];
-    index[i] = take ? from + i * index_step : index[i];
-  }
+// The elements in which a maximum is looked for: as wide as the places of a plane need.
+template <class S, class F>
+void for_compared_type(int64_t plane, F f) {
+  using T = typename S::Number;
+  if constexpr (std::is_same_v<T, double>) f(double());
+  else if constexpr (std::is_same_v<T, int64_t>) f(int64_t());
+  else if constexpr (std::is_integral_v<T>) plane <= INT32_MAX ? f(int32_t()) : f(int64_t());
+  else plane <= INT32_MAX ? f(float()) : f(double());
 }
 
-template <class S>
+// Rows of the image as T, with `before` elements that are lower than all others in front and as many as vectors may
+// read behind. Those that the next row of results sees again are kept.
+template <class T>
+class PoolRows {
+ public:
+  PoolRows(int64_t kept, int64_t before, int64_t length, int64_t width, T lowest, CastFn cast, int64_t item)
+      : before_(before),
+        length_(length),
+        width_(width),
+        cast_(cast),
+        item_(item),
+        memory_(empty_tensor(Dims{kept * width * static_cast<int64_t>(sizeof(T))}, DType::UInt8, Device{})),
+        tags_(static_cast<size_t>(kept), -1) {
+    T* all = memory_.data_as<T>();
+    std::fill(all, all + kept * width, lowest);
+  }
+  // `tag` tells rows apart, `slot` those that are seen together.
+  const T* row(int64_t slot, int64_t tag, const char* from) {
+    T* to = memory_.data_as<T>() + slot * width_;
+    if (std::exchange(tags_[static_cast<size_t>(slot)], tag) != tag)
+      cast_(reinterpret_cast<char*>(to + before_), sizeof(T), from, item_, length_);
+    return to;
+  }
+
+ private:
+  int64_t before_, length_, width_;
+  CastFn cast_;
+  int64_t item_;
+  Tensor memory_;
+  std::vector<int64_t> tags_;
+};
+
+template <class T>
+constexpr DType dtype_of() {
+  return std::is_same_v<T, float>    ? DType::Float32
+         : std::is_same_v<T, double> ? DType::Float64
+         : sizeof(T) == 4            ? DType::Int32
+                                     : DType::Int64;
+}
+
+// Of such a copy: all that vectors of results read.
+int64_t copied_width(const Pool::Axis& w, int64_t lanes, bool channels_last) {
+  if (channels_last) return w.in * lanes;
+  return std::max(w.in + w.padding, w.out * w.stride + w.inside() * w.dilation) +
+         kPoolSlack * std::max<int64_t>(w.stride, 2);
+}
+
+template <class S, class N>
 void max_rows(const Tensor& in, const Tensor& out, const Tensor& indices, const Pool& p, bool channels_last) {
   using T = typename S::Stored;
-  using N = typename S::Number;
+  using Place = PoolPlace<N>;
   const Images images(in, p.spatial, channels_last);
-  const int64_t lanes = images.lanes, width = p.w.out * lanes;
-  const T* src = in.data_as<const T>();
+  const PoolKernels<N> k = FC_VARIANT(pool_kernels<N>)();
+  const int64_t lanes = images.lanes, width = p.w.out * lanes, kernel = p.w.inside();
+  const T lowest_stored =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  const N lowest =
+      std::numeric_limits<N>::has_infinity ? -std::numeric_limits<N>::infinity() : static_cast<N>(lowest_stored);
+  const char* src = static_cast<const char*>(in.data());
+  const auto item = static_cast<int64_t>(sizeof(T));
   T* dst = out.data_as<T>();
   int64_t* positions = indices.data_as<int64_t>();
-  const int64_t row_work = width * p.d.inside() * p.h.inside() * p.w.inside();
-  const std::vector<Range> ranges = ranges_of(p.w);
-  parallel_for(0, images.count * p.d.out * p.h.out, std::max<int64_t>(1, kWork / row_work),
-               [&](int64_t begin, int64_t end) {
-                 Tensor memory = empty_tensor(Dims{width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
-                 N* best = memory.data_as<N>();
-                 for (int64_t r = begin; r < end; ++r) {
-                   const int64_t oy = r % p.h.out, oz = r / p.h.out % p.d.out;
-                   const T* image = src + r / p.h.out / p.d.out * p.d.in * p.h.in * p.w.in * lanes;
-                   int64_t* index = positions + r * width;
-                   const int64_t y0 = window_first(p.h, oy), z0 = window_first(p.d, oz);
-                   for (int64_t x = 0; x < p.w.out; ++x)
-                     for (int64_t l = 0; l < lanes; ++l) {
-                       best[x * lanes + l] = std::numeric_limits<N>::has_infinity ? -std::numeric_limits<N>::infinity()
-                                                                                  : std::numeric_limits<N>::lowest();
-                       index[x * lanes + l] = (z0 * p.h.in + y0) * p.w.in + window_first(p.w, x);
-                     }
-                   const int64_t stop = window_stop(p.h, oy), z_stop = window_stop(p.d, oz);
-                   for (int64_t z = z0; z < z_stop; z += p.d.dilation)
-                     for (int64_t y = y0; y < stop; y += p.h.dilation)
-                       for (int64_t j = 0; j < p.w.inside(); ++j) {
-                         const Range range = ranges[static_cast<size_t>(j)];
-                         const int64_t x = range.first * p.w.stride - p.w.padding + j * p.w.dilation,
-                                       at = (z * p.h.in + y) * p.w.in + x;
-                         if (lanes == 1) {
-                           follow<S>(best + range.first, index + range.first, image + at, p.w.stride, at, p.w.stride,
-                                     range.last - range.first);
-                         } else {
-                           for (int64_t position = range.first; position < range.last; ++position) {
-                             const int64_t here = at + (position - range.first) * p.w.stride;
-                             follow<S>(best + position * lanes, index + position * lanes, image + here * lanes, 1, here,
-                                       0, lanes);
-                           }
-                         }
-                       }
-                   for (int64_t i = 0; i < width; ++i) dst[r * width + i] = S::write(best[i]);
-                 }
-               });
+  constexpr bool same = std::is_same_v<T, N>;
+  const CastFn to_number = cast_fn(in.dtype(), dtype_of<N>()), to_stored = cast_fn(dtype_of<N>(), out.dtype());
+  const int64_t kept = p.d.inside() * p.h.inside(), before = channels_last ? 0 : p.w.padding;
+  const int64_t row_width = copied_width(p.w, lanes, channels_last);
+  std::vector<Place> first(static_cast<size_t>(p.w.out + kPoolSlack));
+  for (int64_t x = 0; x < p.w.out; ++x) first[static_cast<size_t>(x)] = static_cast<Place>(window_first(p.w, x));
+  const int64_t row_work = width * kept * kernel;
+  parallel_for(
+      0, images.count * p.d.out * p.h.out, std::max<int64_t>(1, kWork / row_work), [&](int64_t begin, int64_t end) {
+        std::optional<PoolRows<N>> copies;
+        if (!same || !channels_last) copies.emplace(kept, before, p.w.in * lanes, row_width, lowest, to_number, item);
+        Tensor memory = empty_tensor(Dims{(width + kPoolSlack) * static_cast<int64_t>(sizeof(N) + sizeof(Place))},
+                                     DType::UInt8, Device{});
+        N* best = memory.data_as<N>();
+        auto* place = reinterpret_cast<Place*>(best + width + kPoolSlack);
+        std::vector<const N*> rows(static_cast<size_t>(kept)), pixels(static_cast<size_t>(kept * kernel));
+        std::vector<Place> places(static_cast<size_t>(kept)), pixel_places(static_cast<size_t>(kept * kernel)),
+            starts(static_cast<size_t>(p.w.out + kPoolSlack));
+        for (int64_t r = begin; r < end; ++r) {
+          const int64_t oy = r % p.h.out, oz = r / p.h.out % p.d.out, plane = r / p.h.out / p.d.out;
+          const char* image = src + plane * p.d.in * p.h.in * p.w.in * lanes * item;
+          const int64_t y0 = window_first(p.h, oy), z0 = window_first(p.d, oz), stop = window_stop(p.h, oy),
+                        z_stop = window_stop(p.d, oz);
+          size_t n = 0;
+          for (int64_t z = z0; z < z_stop; z += p.d.dilation)
+            for (int64_t y = y0; y < stop; y += p.h.dilation, ++n) {
+              const int64_t line = z * p.h.in + y;
+              const char* from = image + line * p.w.in * lanes * item;
+              const int64_t slot = z / p.d.dilation % p.d.inside() * p.h.inside() + y / p.h.dilation % p.h.inside();
+              rows[n] =
+                  copies ? copies->row(slot, plane * p.d.in * p.h.in + line, from) : reinterpret_cast<const N*>(from);
+              places[n] = static_cast<Place>(line * p.w.in - before);
+            }
+          const auto origin = static_cast<Place>((z0 * p.h.in + y0) * p.w.in);
+          T* to = dst + r * width;
+          int64_t* index = positions + r * width;
+          if (!channels_last) {
+            for (size_t x = 0; x < static_cast<size_t>(p.w.out); ++x) starts[x] = origin + first[x];
+            k.max_row({rows.data(), places.data(), static_cast<int64_t>(n), p.w.out, kernel, p.w.stride, p.w.dilation,
+                       starts.data(), lowest},
+                      best, place);
+            k.widen(place, index, width);
+          } else {
+            N* pixel = best;
+            if constexpr (same) pixel = to;
+            for (int64_t x = 0; x < p.w.out; ++x, pixel += lanes, index += lanes) {
+              const int64_t x_stop = window_stop(p.w, x);
+              size_t m = 0;
+              for (size_t i = 0; i < n; ++i)
+                for (int64_t at = first[static_cast<size_t>(x)]; at < x_stop; at += p.w.dilation, ++m) {
+                  pixels[m] = rows[i] + at * lanes;
+                  pixel_places[m] = places[i] + static_cast<Place>(at);
+                }
+              k.max_pixel({pixels.data(), pixel_places.data(), static_cast<int64_t>(m), lanes,
+                           origin + first[static_cast<size_t>(x)], lowest},
+                          pixel, index);
+            }
+            if constexpr (same) continue;
+          }
+          to_stored(reinterpret_cast<char*>(to), item, reinterpret_cast<const char*>(best), sizeof(N), width);
+        }
+      });
 }
 
 // The element count that a window's sum is divided by.
@@ -196,34 +275,60 @@ template <class S>
 void avg_rows(const Tensor& in, const Tensor& out, const Pool& p, bool channels_last, const Divisor& divisor) {
   using T = typename S::Stored;
   using N = typename S::Number;
+  constexpr bool same = std::is_same_v<T, N>;
   const Images images(in, p.spatial, channels_last);
-  const int64_t lanes = images.lanes, width = p.w.out * lanes;
-  const T* src = in.data_as<const T>();
+  const PoolKernels<N> k = FC_VARIANT(pool_kernels<N>)();
+  const int64_t lanes = images.lanes, width = p.w.out * lanes, kernel = p.w.inside(),
+                kept = p.d.inside() * p.h.inside();
+  const auto item = static_cast<int64_t>(sizeof(T));
+  const char* src = static_cast<const char*>(in.data());
   T* dst = out.data_as<T>();
-  const int64_t row_work = width * p.d.inside() * p.h.inside() * p.w.inside();
-  const std::vector<Range> ranges = ranges_of(p.w);
+  const CastFn to_number = cast_fn(in.dtype(), dtype_of<N>()), to_stored = cast_fn(dtype_of<N>(), out.dtype());
+  const int64_t row_width = copied_width(p.w, lanes, channels_last), row_work = width * kept * kernel;
   parallel_for(
       0, images.count * p.d.out * p.h.out, std::max<int64_t>(1, kWork / row_work), [&](int64_t begin, int64_t end) {
-        Tensor memory = empty_tensor(Dims{width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
-        N* sum = memory.data_as<N>();
+        std::optional<PoolRows<N>> copies;
+        if (!same || !channels_last)
+          copies.emplace(kept, channels_last ? 0 : p.w.padding, p.w.in * lanes, row_width, N(0), to_number, item);
+        Tensor memory =
+            empty_tensor(Dims{(width + kPoolSlack) * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
+        N* sums = memory.data_as<N>();
+        std::vector<const N*> rows(static_cast<size_t>(kept)), pixels(static_cast<size_t>(kept * kernel));
         for (int64_t r = begin; r < end; ++r) {
-          const int64_t oy = r % p.h.out, oz = r / p.h.out % p.d.out;
-          const T* image = src + r / p.h.out / p.d.out * p.d.in * p.h.in * p.w.in * lanes;
-          std::fill(sum, sum + width, N(0));
+          const int64_t oy = r % p.h.out, oz = r / p.h.out % p.d.out, plane = r / p.h.out / p.d.out;
+          const char* image = src + plane * p.d.in * p.h.in * p.w.in * lanes * item;
           const int64_t stop = window_stop(p.h, oy), z_stop = window_stop(p.d, oz);
+          size_t n = 0;
           for (int64_t z = window_first(p.d, oz); z < z_stop; ++z)
-            for (int64_t y = window_first(p.h, oy); y < stop; ++y)
-              for (int64_t j = 0; j < p.w.inside(); ++j) {
-                const Range range = ranges[static_cast<size_t>(j)];
-                const T* row = image + ((z * p.h.in + y) * p.w.in + range.first * p.w.stride - p.w.padding + j) * lanes;
-                for (int64_t position = range.first; position < range.last; ++position, row += p.w.stride * lanes)
-                  for (int64_t l = 0; l < lanes; ++l)
-                    sum[position * lanes + l] = plus<N>(sum[position * lanes + l], S::read(row[l]));
-              }
-          for (int64_t x = 0; x < p.w.out; ++x) {
-            const int64_t by = divisor(oz, oy, x);
-            for (int64_t l = 0; l < lanes; ++l) dst[r * width + x * lanes + l] = S::write(over(sum[x * lanes + l], by));
+            for (int64_t y = window_first(p.h, oy); y < stop; ++y, ++n) {
+              const int64_t line = z * p.h.in + y;
+              const char* from = image + line * p.w.in * lanes * item;
+              const int64_t slot = z % p.d.inside() * p.h.inside() + y % p.h.inside();
+              rows[n] =
+                  copies ? copies->row(slot, plane * p.d.in * p.h.in + line, from) : reinterpret_cast<const N*>(from);
+            }
+          T* to = dst + r * width;
+          N* sum = sums;
+          if constexpr (same) {
+            if (channels_last) sum = to;
           }
+          if (!channels_last)
+            k.sum_row({rows.data(), nullptr, static_cast<int64_t>(n), p.w.out, kernel, p.w.stride, 1, nullptr, N(0)},
+                      sum);
+          for (int64_t x = 0; x < p.w.out; ++x) {
+            N* pixel = sum + x * lanes;
+            if (channels_last) {
+              const int64_t x_stop = window_stop(p.w, x);
+              size_t m = 0;
+              for (size_t i = 0; i < n; ++i)
+                for (int64_t at = window_first(p.w, x); at < x_stop; ++at) pixels[m++] = rows[i] + at * lanes;
+              k.sum_pixel({pixels.data(), nullptr, static_cast<int64_t>(m), lanes, 0, N(0)}, pixel);
+            }
+            const int64_t by = divisor(oz, oy, x);
+            for (int64_t l = 0; l < lanes; ++l) pixel[l] = over(pixel[l], by);
+          }
+          if (sum == sums)
+            to_stored(reinterpret_cast<char*>(to), item, reinterpret_cast<const char*>(sums), sizeof(N), width);
         }
       });
 }
@@ -234,37 +339,64 @@ int64_t plane_size(const Tensor& t, int64_t spatial) {
   return n;
 }
 
-// --- backward passes: one plane at a time, so that no two threads add to one element. `visit` gets accumulators of a
-// plane (zeroed), the plane's incoming gradients, and the stride between its neighbours.
+// --- backward passes: a plane, or some channels of an image, at a time, so that no two threads add to one element.
+// What is added up: `lanes` accumulators of each of the input's places lie `step` apart, the gradients of each of the
+// result's `from_step`; `first` is where in the whole gradient they begin. The lanes of a plane are one (a constant).
+template <class S, class Lanes>
+struct Block {
+  typename S::Number* sum;
+  int64_t step;
+  const typename S::Stored* from;
+  int64_t from_step, first;
+  Lanes lanes;
+};
+using OneLane = std::integral_constant<int64_t, 1>;
+
+// visit(Block): its accumulators are zero.
 template <class S, class F>
-void for_planes(const Tensor& grad_in, const Tensor& grad, int64_t spatial, bool channels_last, const F& visit) {
+void for_blocks(const Tensor& grad_in, const Tensor& grad, int64_t spatial, bool channels_last, const F& visit) {
   using T = typename S::Stored;
   using N = typename S::Number;
-  const int64_t channels = grad.size(-spatial - 1), batch = grad.dim() == spatial + 2 ? grad.size(0) : 1;
-  const int64_t in_size = plane_size(grad_in, spatial), out_size = plane_size(grad, spatial),
-                step = channels_last ? channels : 1;
+  constexpr bool same = std::is_same_v<T, N>;
+  [[maybe_unused]] const CastFn to_stored = cast_fn(dtype_of<N>(), grad_in.dtype());
+  const int64_t channels = grad.size(-spatial - 1), batch = grad.dim() == spatial + 2 ? grad.size(0) : 1,
+                in_size = plane_size(grad_in, spatial), out_size = plane_size(grad, spatial);
   T* dst = grad_in.data_as<T>();
   const T* src = grad.data_as<const T>();
-  parallel_for(0, batch * channels, std::max<int64_t>(1, kWork / std::max<int64_t>(in_size, 1)),
-               [&](int64_t begin, int64_t end) {
-                 Tensor memory = empty_tensor(Dims{in_size * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
-                 N* sum = memory.data_as<N>();
-                 for (int64_t q = begin; q < end; ++q) {
-                   const int64_t b = q / channels, c = q % channels, at = channels_last ? c : c * in_size,
-                                 from = channels_last ? c : c * out_size;
-                   const int64_t first = b * channels * out_size + from;
-                   T* to = dst + b * channels * in_size + at;
-                   if constexpr (std::is_same_v<T, N>)
-                     if (step == 1) {  // the result is its own accumulator
-                       std::fill(to, to + in_size, N(0));
-                       visit(to, src + first, first, step);
-                       continue;
-                     }
-                   std::fill(sum, sum + in_size, N(0));
-                   visit(sum, src + first, first, step);
-                   for (int64_t i = 0; i < in_size; ++i) to[i * step] = S::write(sum[i]);
-                 }
-               });
+  // All channels of an image, unless there are more threads than images: then whole lines of the cache.
+  const int64_t line = 64 / static_cast<int64_t>(sizeof(T)), parts = (2 * num_threads() + batch - 1) / batch,
+                width = !channels_last           ? 1
+                        : batch >= num_threads() ? channels
+                                                 : std::min(channels, (channels / parts + line) / line * line),
+                blocks = (channels + width - 1) / width;
+  parallel_for(
+      0, batch * blocks, std::max<int64_t>(1, kWork / std::max<int64_t>(in_size * width, 1)),
+      [&](int64_t begin, int64_t end) {
+        Tensor memory =
+            same ? Tensor()
+                 : empty_tensor(Dims{in_size * width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
+        N* own = same ? nullptr : memory.data_as<N>();
+        for (int64_t q = begin; q < end; ++q) {
+          const int64_t b = q / blocks, c = q % blocks * width, lanes = std::min(width, channels - c),
+                        step = channels_last ? channels : 1;
+          const int64_t first = b * channels * out_size + (channels_last ? c : c * out_size);
+          T* to = dst + b * channels * in_size + (channels_last ? c : c * in_size);
+          N* sum = own;
+          int64_t sum_step = lanes;
+          if constexpr (same) sum = to, sum_step = step;  // the result is its own accumulator
+          if (sum_step == lanes || !channels_last) std::fill(sum, sum + in_size * lanes, N(0));
+          else
+            for (int64_t i = 0; i < in_size; ++i) std::fill(sum + i * sum_step, sum + i * sum_step + lanes, N(0));
+          if (channels_last) visit(Block<S, int64_t>{sum, sum_step, src + first, step, first, lanes});
+          else visit(Block<S, OneLane>{sum, 1, src + first, 1, first, {}});
+          if constexpr (!same) {
+            const bool whole = lanes == channels || !channels_last;
+            for (int64_t i = 0; i < (whole ? 1 : in_size); ++i)
+              to_stored(reinterpret_cast<char*>(to + i * step), sizeof(T),
+                        reinterpret_cast<const char*>(sum + i * lanes), sizeof(N), whole ? in_size * lanes : lanes);
+          }
+        }
+      });
 }
 
 bool is_last(MemoryFormat format) { return format != MemoryFormat::Contiguous; }
@@ -293,7 +425,9 @@ Two max_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding
   Tensor out = empty_tensor(p.output, self.dtype(), Device{}, p.format),
          indices = empty_tensor(p.output, DType::Int64, Device{}, p.format);
   for_type(max_name[spatial], self.dtype(), [&]<class S>(S) {
-    if (out.numel() != 0) max_rows<S>(in, out, indices, p, is_last(p.format));
+    if (out.numel() != 0)
+      for_compared_type<S>(p.d.in * p.h.in * p.w.in,
+                           [&]<class N>(N) { max_rows<S, N>(in, out, indices, p, is_last(p.format)); });
   });
   return {out, indices};
 }
@@ -306,11 +440,16 @@ Tensor give_back(const char* op, const Tensor& grad, const Tensor& self, const T
   const int64_t in_size = plane_size(self, spatial), out_size = plane_size(grad, spatial);
   for_type(op, self.dtype(), [&]<class S>(S) {
     const int64_t* index = chosen.data_as<const int64_t>();
-    for_planes<S>(out, g, spatial, is_last(format), [&](auto* sum, const auto* from, int64_t first, int64_t step) {
+    for_blocks<S>(out, g, spatial, is_last(format), [&](const auto& b) {
       for (int64_t i = 0; i < out_size; ++i) {
-        const int64_t at = index[first + i * step];
-        FC_CHECK(at >= 0 && at < in_size, op, ": index ", at, " is out of range for a plane of ", in_size, " elements");
-        sum[at] = plus<typename S::Number>(sum[at], S::read(from[i * step]));
+        const auto* from = b.from + i * b.from_step;
+        const int64_t* at = index + b.first + i * b.from_step;
+        for (int64_t l = 0; l < b.lanes; ++l) {
+          FC_CHECK(at[l] >= 0 && at[l] < in_size, op, ": index ", at[l], " is out of range for a plane of ", in_size,
+                   " elements");
+          auto& to = b.sum[at[l] * b.step + l];
+          to = plus<typename S::Number>(to, S::read(from[l]));
+        }
       }
     });
   });
@@ -338,6 +477,34 @@ Tensor avg_pool(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padd
   return out;
 }
 
+// Every element of a window gets its share of the gradient, row by row of the result, first windows first.
+template <class S, class Lanes>
+void spread(const Block<S, Lanes>& b, const Pool& p, const Divisor& by) {
+  using N = typename S::Number;
+  const int64_t width = p.w.out * b.lanes;
+  Tensor memory = empty_tensor(Dims{width * static_cast<int64_t>(sizeof(N))}, DType::UInt8, Device{});
+  N* __restrict share = memory.data_as<N>();
+  const std::vector<Range> ranges = ranges_of(p.w);
+  for (int64_t r = 0; r < p.d.out * p.h.out; ++r) {
+    const int64_t oz = r / p.h.out, oy = r % p.h.out, z_stop = window_stop(p.d, oz), y_stop = window_stop(p.h, oy);
+    for (int64_t x = 0; x < p.w.out; ++x) {
+      const int64_t divisor = by(oz, oy, x);
+      for (int64_t l = 0; l < b.lanes; ++l)
+        share[x * b.lanes + l] = over<N>(S::read(b.from[(r * p.w.out + x) * b.from_step + l]), divisor);
+    }
+    for (int64_t z = window_first(p.d, oz); z < z_stop; ++z)
+      for (int64_t y = window_first(p.h, oy); y < y_stop; ++y)
+        for (auto j = static_cast<int64_t>(ranges.size()); j-- > 0;) {
+          const Range range = ranges[static_cast<size_t>(j)];
+          N* __restrict row = b.sum + ((z * p.h.in + y) * p.w.in + j - p.w.padding) * b.step;
+          const int64_t step = p.w.stride * b.step;
+          for (int64_t x = range.first; x < range.last; ++x)
+            for (int64_t l = 0; l < b.lanes; ++l)
+              row[x * step + l] = plus<N>(row[x * step + l], share[x * b.lanes + l]);
+        }
+  }
+}
+
 template <int64_t spatial>
 Tensor avg_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding,
                          bool ceil_mode, bool include_pad, std::optional<int64_t> divisor) {
@@ -348,20 +515,7 @@ Tensor avg_pool_backward(const Tensor& grad, const Tensor& self, IntSpan kernel,
   Tensor g = contiguous(grad, p.format), out = empty_tensor(self.sizes(), self.dtype(), Device{}, p.format);
   const Divisor by{p, include_pad, divisor};
   for_average_type(avg_backward_name[spatial], self.dtype(), [&]<class S>(S) {
-    using N = typename S::Number;
-    for_planes<S>(out, g, spatial, is_last(p.format), [&](N* sum, const auto* from, int64_t, int64_t step) {
-      for (int64_t i = 0; i < p.d.out * p.h.out * p.w.out; ++i) {
-        const int64_t oz = i / p.w.out / p.h.out, oy = i / p.w.out % p.h.out, ox = i % p.w.out;
-        const N share = over<N>(S::read(from[i * step]), by(oz, oy, ox));
-        const int64_t z_stop = window_stop(p.d, oz), y_stop = window_stop(p.h, oy), x_stop = window_stop(p.w, ox);
-        for (int64_t z = window_first(p.d, oz); z < z_stop; ++z)
-          for (int64_t y = window_first(p.h, oy); y < y_stop; ++y)
-            for (int64_t x = window_first(p.w, ox); x < x_stop; ++x) {
-              N& to = sum[(z * p.h.in + y) * p.w.in + x];
-              to = plus(to, share);
-            }
-      }
-    });
+    for_blocks<S>(out, g, spatial, is_last(p.format), [&](const auto& b) { spread(b, p, by); });
   });
   return out;
 }
@@ -429,11 +583,14 @@ Tensor adaptive_pool(const Tensor& self, IntSpan size) {
   for_float_type(op, self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
     if (out.numel() == 0) return;
-    for_planes<S>(out, in, spatial, is_last(format), [&](N* sum, const auto* from, int64_t, int64_t step) {
+    for_blocks<S>(out, in, spatial, is_last(format), [&](const auto& b) {
       windows.each([&](int64_t position, const Span& z, const Span& y, const Span& x) {
-        N total = 0;
-        inside(windows, z, y, x, [&](int64_t at) { total += S::read(from[at * step]); });
-        sum[position] = total / static_cast<N>(area(z, y, x));
+        N* to = b.sum + position * b.step;
+        inside(windows, z, y, x, [&](int64_t at) {
+          for (int64_t l = 0; l < b.lanes; ++l) to[l] += S::read(b.from[at * b.from_step + l]);
+        });
+        const N count = static_cast<N>(area(z, y, x));
+        for (int64_t l = 0; l < b.lanes; ++l) to[l] /= count;
       });
     });
   });
@@ -450,10 +607,13 @@ Tensor adaptive_pool_backward(const Tensor& grad, const Tensor& self) {
   const Windows windows = adaptive_windows(self, grad.sizes().last(static_cast<size_t>(spatial)));
   for_float_type(op, self.dtype(), [&]<class S>(S) {
     using N = typename S::Number;
-    for_planes<S>(out, g, spatial, is_last(format), [&](N* sum, const auto* from, int64_t, int64_t step) {
+    for_blocks<S>(out, g, spatial, is_last(format), [&](const auto& b) {
       windows.each([&](int64_t position, const Span& z, const Span& y, const Span& x) {
-        const N share = S::read(from[position * step]) / static_cast<N>(area(z, y, x));
-        inside(windows, z, y, x, [&](int64_t at) { sum[at] += share; });
+        const N count = static_cast<N>(area(z, y, x));
+        const auto* from = b.from + position * b.from_step;
+        inside(windows, z, y, x, [&](int64_t at) {
+          for (int64_t l = 0; l < b.lanes; ++l) b.sum[at * b.step + l] += S::read(from[l]) / count;
+        });
       });
     });
   });
