@@ -73,10 +73,11 @@ def test_files_that_a_page_names_exist(page):
     assert not links and not {m for m in named - installed if not any(ROOT.glob(m))}
 
 
-def test_the_tour_of_profiling(tmp_path):
-    for number, (kind, text) in enumerate(blocks("profiling.md")):
+@pytest.mark.parametrize("page", ["profiling.md", "values.md"])
+def test_the_tours_of_profiling(tmp_path, page):
+    for number, (kind, text) in enumerate(blocks(page)):
         if kind == "sh":
-            command = ["sh", "-e", "-c", re.sub(r"\bfacula (?=coverage|profile|replay)", f"{sys.executable} -m facula ", text)]
+            command = ["sh", "-e", "-c", re.sub(r"\bfacula (?=coverage|profile|replay|vprof)", f"{sys.executable} -m facula ", text)]
         else:
             (tmp_path / f"block{number}.py").write_text(text)
             command = [sys.executable, "-m", "facula", "run", f"block{number}.py"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`,
-`facula profile script.py …`, `facula profile --so LIBRARY script.py …`, `facula coverage script.py --device D`, `facula replay LOG`,
+`facula profile script.py …`, `facula profile --so LIBRARY script.py …`, `facula vprof script.py …`, `facula coverage script.py --device D`, `facula replay LOG`,
 `facula hb lint`, `facula hb machine`, `facula bench SUITE …`."""
 
 import argparse
@@ -85,6 +85,12 @@ def replay(args) -> int:
     return _replay.run(args)
 
 
+def vprof(args) -> int:
+    from facula.tools.vprof import _command
+
+    return _command.main(args.arguments)
+
+
 def env(args) -> int:
     import shlex
 
@@ -152,6 +158,10 @@ def main(argv=None) -> int:
     p.add_argument("program", nargs="?", help="a Python script, a module's name with -m, or with --so any other program")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program")
     p.set_defaults(do=profile)
+
+    p = commands.add_parser("vprof", help="which bytes a program writes, reads and computes for nothing", add_help=False, prefix_chars="\0")  # options are its own
+    p.add_argument("arguments", nargs=argparse.REMAINDER)
+    p.set_defaults(do=vprof)
 
     p = commands.add_parser("coverage", help="which operators a program needs, and which of them a device has", add_help=False, prefix_chars="\0")  # options are its own
     p.add_argument("arguments", nargs=argparse.REMAINDER)

@@ -10,6 +10,7 @@
 #include "autograd/saved.h"
 #include "bind.h"
 #include "casters.h"
+#include "dispatch/observe.h"
 #include "dispatch/snapshot.h"
 #include "node.h"
 
@@ -47,6 +48,11 @@ class FunctionNode final : public Node {
  public:
   FunctionNode(nb::object context, std::string name) : context_(std::move(context)), name_(std::move(name)) {
     python = context_.get().ptr();
+    if (watched(
+            EventKind::Range)) {  // its forward has a number like an operator's, so that backward's calls can name it
+      const RangeScope told(name_, "function");
+      call_id = thread_state().call_id;
+    }
   }
   std::string name() const override { return name_; }
   std::vector<Tensor> apply(std::vector<Tensor>&& grads) override {

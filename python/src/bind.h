@@ -18,6 +18,7 @@ void bind_shared_memory(nanobind::module_& m);
 void bind_dispatch(nanobind::module_& m);  // operators by name, layers
 void bind_observe(nanobind::module_& m);
 void bind_profiler(nanobind::module_& m);
+void bind_values(nanobind::module_& m);
 void bind_files(nanobind::module_& m);   // archives, maps, safetensors
 void bind_pickle(nanobind::module_& m);  // reading and writing pickles
 

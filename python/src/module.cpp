@@ -59,6 +59,7 @@ NB_MODULE(_C_once, m) {
   bind_dispatch(m);
   bind_observe(m);
   bind_profiler(m);
+  bind_values(m);
   bind_dlpack(m);
   bind_backends(m);
   bind_files(m);

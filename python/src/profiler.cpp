@@ -327,6 +327,7 @@ void bind_profiler(nb::module_& m) {
       .def("attribute", &Events::attribute)
       .def("parent", &Events::parent)
       .def("children", &Events::children);
+  m.def("_stack_lines", &lines);  // of a number that stack_source gave
   nb::class_<PythonRecorder>(m, "_Recorder")
       .def(
           "__init__",

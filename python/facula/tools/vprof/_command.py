@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`facula vprof program.py`: what a program computes, writes and reads for nothing, without a change to it."""
+
+import argparse
+import os
+import sys
+import threading
+
+EVERY = 5.0  # seconds between two writings of what was found so far: who is killed leaves that
+
+
+def add_arguments(parser):
+    """The options of `facula vprof`."""
+    from facula.tools.vprof import PATTERNS
+    from facula.tools.vprof._profile import MODES
+
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="default",
+        help="default: by tiles of 1024 elements; exact: every element; budget: some calls of each call path",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="of --mode budget: share of the time that the profile may take (0.05)",
+    )
+    parser.add_argument(
+        "--pattern",
+        "-p",
+        action="append",
+        metavar="NAME",
+        help=f"only these: {', '.join(PATTERNS)}; may be given several times",
+    )
+    parser.add_argument(
+        "--min-bytes", type=int, default=4096, metavar="N", help="findings of fewer bytes are not told (4096)"
+    )
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=0.33,
+        metavar="X",
+        help="findings of a smaller share of what the place writes are not told (0.33)",
+    )
+    parser.add_argument(
+        "--operator", action="append", metavar="GLOB", help="only findings of these operators"
+    )
+    parser.add_argument(
+        "--module",
+        action="append",
+        metavar="GLOB",
+        help="only findings inside of these modules or record_function ranges",
+    )
+    parser.add_argument(
+        "--file",
+        action="append",
+        metavar="GLOB",
+        help="only findings at these places: model.py, or model.py:12",
+    )
+    parser.add_argument(
+        "--exclude", action="append", metavar="GLOB", help="no findings of these operators, modules or places"
+    )
+    parser.add_argument("--top", type=int, default=30, metavar="N", help="rows of the table (30)")
+    parser.add_argument(
+        "--output",
+        "-o",
+        metavar="FOLDER",
+        help="where the results go (facula-vprof, or facula-vprof-2 … if that exists)",
+    )
+    parser.add_argument("-m", dest="module_name", action="store_true", help="PROGRAM is a module's name")
+    parser.add_argument("program", help="a script's path, or a module's name with -m")
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program"
+    ).required = False
+    parser.set_defaults(do=run)
+
+
+def fresh_folder(name, exact=False):
+    """Makes a folder for results, never over old ones: NAME, else NAME-2, NAME-3 …"""
+    for n in range(1, 10000):
+        path = name if n == 1 else f"{name}-{n}"
+        try:
+            os.makedirs(path)
+            return path
+        except FileExistsError:
+            if exact and os.path.isdir(path) and not os.listdir(path):
+                return path
+    raise OSError(f"{name}, {name}-2 … all exist")
+
+
+class Keeper:
+    """Writes what was found so far into a folder: now and then, when the program ends in whatever way Python notices, and in
+    forked processes into files of their own."""
+
+    def __init__(self, profile, folder, title):
+        self.profile, self.folder, self.title, self._writing = profile, folder, title, threading.Lock()
+        self._pid, self._stop = os.getpid(), threading.Event()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def start(self):
+        self._exit = os._exit
+        os._exit = self._leave
+        self._tick()
+
+    def _tick(self):
+        self._stop = threading.Event()
+        threading.Thread(
+            target=self._write_now_and_then, args=(self._stop,), daemon=True, name="facula-vprof"
+        ).start()
+
+    def _write_now_and_then(self, stop):
+        while not stop.wait(EVERY):
+            self.write()
+
+    def _forked(self):
+        if self._stop.is_set():
+            return
+        self._pid, self._writing = os.getpid(), threading.Lock()
+        import atexit
+
+        atexit.register(self.write)
+        self._tick()
+
+    def _leave(self, status):
+        """os._exit runs nothing else: what was found is written first."""
+        try:
+            self.write()
+        finally:
+            self._exit(status)
+
+    def path(self, suffix):
+        child = f"-{os.getpid()}" if os.getpid() != self._main else ""
+        return os.path.join(self.folder, f"values{child}{suffix}")
+
+    _main = os.getpid()
+
+    def write(self, all_files=False):
+        if not self._writing.acquire(blocking=False):
+            return
+        try:
+            self.profile.export_jsonl(self.path(".jsonl"))
+            if all_files:
+                self.profile.export_csv(self.path(".csv"))
+                self.profile.export_dot(self.path(".dot"))
+                self.profile.export_html(self.path(".html"), self.title)
+        except OSError as error:
+            print(
+                f"facula vprof: cannot write {error.filename or self.folder}: {error.strerror}",
+                file=sys.stderr,
+            )
+        finally:
+            self._writing.release()
+
+    def stop(self):
+        self._stop.set()
+        os._exit = self._exit
+
+
+def run(args) -> int:
+    from facula.profiler._command import run_program
+    from facula.tools.vprof import values
+
+    try:
+        profile = values(
+            args.mode, args.pattern, children=True, budget=args.budget, min_bytes=args.min_bytes, share=args.share, operators=args.operator, modules=args.module,
+            files=args.file, exclude=args.exclude)  # fmt: skip
+    except (ValueError, TypeError) as error:
+        print(f"facula vprof: {str(error).removeprefix('values: ')}", file=sys.stderr)
+        return 2
+    if not args.module_name and not os.path.isfile(args.program):
+        print(f"facula vprof: there is no file {args.program}", file=sys.stderr)
+        return 2
+    try:
+        folder = fresh_folder(args.output or "facula-vprof", exact=bool(args.output))
+    except OSError as error:
+        print(f"facula vprof: cannot make a folder for the results: {error}", file=sys.stderr)
+        return 2
+    return observe_program(args, profile, folder, run_program, args.top)
+
+
+def observe_program(args, profile, folder, run_program, top=30):
+    """Runs the program under the profile, keeps its results, and says in the last line where they are."""
+    args.module = args.module_name
+    Keeper._main = os.getpid()
+    keeper = Keeper(profile, folder, os.path.basename(args.program))
+    pid = os.getpid()
+    keeper.start()
+    try:
+        status = run_program(args, profile)
+    finally:
+        if os.getpid() == pid:
+            profile.stop()
+            keeper.stop()
+            keeper.write(all_files=True)
+            sys.stdout.flush()
+            print(profile.table(top), end="")
+            print(f"results: {folder}/values.html, values.jsonl, values.csv, values.dot", flush=True)
+    return status
+
+
+def main(argv=None) -> int:
+    parser = argparse.ArgumentParser(prog="facula vprof", usage="facula vprof [OPTION ...] [-m] PROGRAM [ARGUMENT ...]",
+                                     description="Which bytes a program writes, reads and computes for nothing: ranked, with the line and the usual fix.")  # fmt: skip
+    add_arguments(parser)
+    args = parser.parse_args(argv)
+    return args.do(args)

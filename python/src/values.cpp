@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The value profiler's engine (observe/values/engine.h) from Python: options in, rows out.
+#include <nanobind/nanobind.h>
+
+#include "bind.h"
+#include "casters.h"
+#include "observe/values/engine.h"
+
+namespace nb = nanobind;
+
+namespace fc {
+namespace {
+
+using namespace observe::values;
+
+struct PythonValues {
+  Ref<Engine> engine;
+  ~PythonValues() { engine->stop(); }
+};
+
+nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
+
+nb::dict row(const Node& n) {
+  nb::dict d;
+  d["parent"] = n.parent;
+  d["operator"] = n.op ? text(n.op->name()) : nb::str("");
+  d["name"] = text(n.name ? std::string_view(*n.name) : n.op ? std::string_view(n.op->name()) : std::string_view());
+  d["kind"] = text(to_string(n.kind));
+  d["stack"] = n.stack;
+  d["forward"] = n.forward;
+  d["scope"] = text(n.scope ? std::string_view(*n.scope) : std::string_view());
+  d["device"] = text(str(n.where));
+  d["calls"] = n.calls;
+  d["looked"] = n.looked;
+  d["ns"] = n.ns;
+  d["written"] = n.written;
+  d["judged"] = n.judged;
+  d["read"] = n.read;
+  d["known"] = n.known;
+  d["unchanged"] = n.unchanged;
+  d["unchanged_bytes"] = n.unchanged_bytes;
+  d["tiles"] = n.tiles;
+  d["object"] = n.object;
+  d["tensor"] = text(n.tensor);
+  d["narrow"] = text(n.narrow == DType::Undefined ? std::string_view() : std::string_view(info(n.narrow).name));
+  d["number"] = n.number;
+  d["slope"] = n.slope;
+  d["base"] = n.base;
+  d["frequent"] = n.frequent;
+  nb::dict found;
+  for (size_t p = 0; p < n.found.size(); ++p)
+    if (n.found[p].calls) found[text(pattern_names[p])] = nb::make_tuple(n.found[p].bytes, n.found[p].calls);
+  d["found"] = found;
+  return d;
+}
+
+}  // namespace
+
+void bind_values(nb::module_& m) {
+  nb::class_<PythonValues>(m, "_Values")
+      .def(
+          "__init__",
+          [](PythonValues* self, int mode, uint32_t patterns, double frequent, double zero, double heavy_error,
+             double structured_error, int approximate, double budget, uint64_t exact_below) {
+            new (self) PythonValues{make_ref<Engine>(Options{.mode = static_cast<Mode>(mode),
+                                                             .patterns = patterns,
+                                                             .frequent = frequent,
+                                                             .zero = zero,
+                                                             .heavy_error = heavy_error,
+                                                             .structured_error = structured_error,
+                                                             .approximate = approximate,
+                                                             .budget = budget,
+                                                             .exact_below = exact_below})};
+          },
+          nb::kw_only(), nb::arg("mode"), nb::arg("patterns"), nb::arg("frequent"), nb::arg("zero"),
+          nb::arg("heavy_error"), nb::arg("structured_error"), nb::arg("approximate"), nb::arg("budget"),
+          nb::arg("exact_below"))
+      .def(
+          "start",
+          [](PythonValues& v, bool process, bool children) {
+            v.engine->start(process ? Watch::Process : Watch::Thread, children);
+          },
+          nb::arg("process"), nb::arg("children"))
+      .def("stop", [](PythonValues& v) { v.engine->stop(); })
+      .def("ignore", [](PythonValues& v, const Tensor& t) { v.engine->ignore(t); })
+      .def("nodes",
+           [](const PythonValues& v) {
+             nb::list out;
+             for (const Node& n : v.engine->nodes()) out.append(row(n));
+             return out;
+           })
+      .def("edges",
+           [](const PythonValues& v) {
+             nb::list out;
+             for (const auto& [k, e] : v.engine->edges())
+               out.append(nb::make_tuple(k.from, k.to, k.object, k.write, e.bytes, e.unchanged, e.object, e.count));
+             return out;
+           })
+      .def("totals", [](const PythonValues& v) {
+        const Totals t = v.engine->totals();
+        nb::dict d;
+        d["events"] = t.events;
+        d["looked_bytes"] = t.looked_bytes;
+        d["copied_bytes"] = t.copied_bytes;
+        d["own_ns"] = t.own_ns;
+        d["ns"] = t.ns;
+        d["crowded"] = t.crowded;
+        d["lost"] = t.lost;
+        d["skipped"] = t.skipped;
+        return d;
+      });
+  nb::list names;
+  for (const std::string_view n : pattern_names) names.append(text(n));
+  m.attr("_value_patterns") = nb::tuple(names);
+}
+
+}  // namespace fc
