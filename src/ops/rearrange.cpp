@@ -8,6 +8,7 @@
 #include "dispatch/family_table.h"
 #include "ops/register.h"
 #include "plan/compact.h"
+#include "plan/edges.h"
 #include "plan/pointwise.h"
 #include "plan/shape.h"
 
@@ -404,53 +405,16 @@ Tensor constant_pad_kernel(const Tensor& self, IntSpan pad, const Scalar& value)
   return out;
 }
 
-enum PadMode : int64_t { kReflect, kReplicate, kCircular };
-constexpr const char* pad_names[] = {"reflection_pad", "replication_pad", "_pad_circular"};
-
 // Non-constant padding by copies: the input into the middle of the result, then along one dimension after the other
 // what lies beyond the edges, from what is there already. A negative width takes away: of a circle before it is closed,
 // else after all else.
 struct Padding {
-  struct Line {
-    size_t dim;
-    int64_t size, before, after, cut_before, cut_after;  // widths; what a negative one takes away
-  };
+  using Line = EdgeLine;
   PadMode mode;
   std::vector<Line> lines;  // the last dimension first
 
-  Padding(const char* op, IntSpan sizes, IntSpan pad, PadMode how) : mode(how) {
-    FC_CHECK(pad.size() % 2 == 0, op, ": Length of pad must be even but instead it equals ", pad.size());
-    const size_t n = sizes.size(), padded = pad.size() / 2;
-    FC_CHECK(n == padded + 1 || n == padded + 2, op, ": Expected ", padded + 1, "D or ", padded + 2,
-             "D input for a pad of length ", pad.size(), ", but got input of size: ", sizes);
-    for (size_t i = 0; i < padded; ++i) {
-      const size_t dim = n - 1 - i;
-      const int64_t size = sizes[dim], before = pad[2 * i], after = pad[2 * i + 1];
-      if (before == 0 && after == 0) continue;
-      const int64_t most = mode == kReflect ? size - 1 : mode == kCircular ? size : INT64_MAX / 4;
-      FC_CHECK(size > 0, op, ": Expected a non-empty dimension ", dim, " of the input to pad, but got input of size ",
-               sizes);
-      if (mode == kCircular)
-        FC_CHECK(before <= most && after <= most, op, ": Padding value causes wrapping around more than once.");
-      FC_CHECK(before <= most && after <= most, op,
-               ": Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ",
-               after, ") at dimension ", dim, " of input ", sizes);
-      FC_CHECK(before >= -size && after >= -size && size + before + after >= 0, op, ": negative padding (", before,
-               ", ", after, ") removes more than dimension ", dim, " of input ", sizes, " has");
-      Line line{dim,
-                size,
-                std::max<int64_t>(before, 0),
-                std::max<int64_t>(after, 0),
-                std::max<int64_t>(-before, 0),
-                std::max<int64_t>(-after, 0)};
-      if (mode == kCircular) {
-        line.size -= line.cut_before + line.cut_after;
-        FC_CHECK(line.size > 0, op, ": negative padding (", before, ", ", after, ") leaves nothing of dimension ", dim,
-                 " of input ", sizes);
-      }
-      lines.push_back(line);
-    }
-  }
+  Padding(const char* op, IntSpan sizes, IntSpan pad, PadMode how)
+      : mode(how), lines(plan_edges(op, sizes, pad, how)) {}
 
   bool cuts_first() const { return mode == kCircular; }
   Tensor cut(Tensor t) const {
@@ -542,23 +506,12 @@ struct Padding {
   }
 };
 
-PadMode checked_mode(int64_t mode) {
-  FC_CHECK(mode >= kReflect && mode <= kCircular, "pad: no mode ", mode);
-  return static_cast<PadMode>(mode);
-}
 Tensor pad_edges(const Tensor& self, IntSpan pad, int64_t mode) {
   return Padding(pad_names[checked_mode(mode)], self.sizes(), pad, checked_mode(mode)).forward(self);
 }
 Tensor pad_edges_backward(const Tensor& grad, IntSpan sizes, IntSpan pad, int64_t mode) {
-  const char* op = pad_names[checked_mode(mode)];
-  Dims shape(sizes);
-  for (size_t i = 0; i < pad.size() / 2 && i < shape.size(); ++i)
-    for (size_t side = 0; side < 2; ++side)
-      FC_CHECK(!__builtin_add_overflow(shape[shape.size() - 1 - i], pad[2 * i + side], &shape[shape.size() - 1 - i]),
-               op, "_backward: sizes overflow");
-  const Padding padding(op, sizes, pad, checked_mode(mode));
-  FC_CHECK(Dims::same(grad.sizes(), shape), op, "_backward: expected a gradient of size ", IntSpan(shape), ", got ",
-           grad.sizes());
+  const Padding padding(pad_names[checked_mode(mode)], sizes, pad, checked_mode(mode));
+  check_edges_backward(grad, sizes, pad, padding.mode);
   return padding.backward(grad);
 }
 template <PadMode mode>

@@ -7,6 +7,7 @@ namespace fc::cpu {
 void register_cpu() {
   register_families();
   register_rearrange();
+  register_edges();
   register_advanced_indexing();
   register_conv();
   register_pool();

@@ -9,6 +9,7 @@ namespace fc::cpu {
 void register_cpu();  // everything below
 void register_families();
 void register_rearrange();
+void register_edges();
 void register_advanced_indexing();
 void register_conv();
 void register_pool();
