@@ -27,6 +27,8 @@ PY
 "$work/env/bin/facula" info > /dev/null
 echo 'import sys, torch; assert "facula" in torch.__version__; print(torch.ones(2).sum().item())' > program.py
 [ "$("$work/env/bin/facula" run program.py)" = 2.0 ]
+"$work/env/bin/facula" bench torchbench --performance --training --tiny -t1 -n2 --passes 1 --only lennard_jones --output models.csv > /dev/null
+grep -q ',own,.*,measured,' models.csv
 package=$("$work/env/bin/python" -c 'import facula, os; print(os.path.dirname(facula.__file__))')
 [ -s "$package/__init__.pyi" ] && [ -f "$package/py.typed" ]
 cp -r "$root/examples/cmake-project" hello

@@ -21,6 +21,22 @@ def main(arguments: list[str]) -> int:
 
         suite = "timm_models" if command == "timm" else command
         return _parent.run(suite, rest, f"facula bench {suite}")
+    if command == "list":
+        from . import _list
+
+        return _list.main(rest)
+    if command == "gate":
+        from . import _gate
+
+        return _gate.main(rest)
+    if command == "diff":
+        from . import _diff
+
+        return _diff.main(rest)
+    if command == "page":
+        from . import _page
+
+        return _page.main(rest)
     if command in ("-h", "--help"):
         print(USAGE)
         return 0
