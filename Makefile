@@ -28,7 +28,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade \
+.PHONY: help setup setup-cosim configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade \
         blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
@@ -38,6 +38,9 @@ help:            ## this list
 
 setup:           ## install what is missing (says what; costs nothing the second time)
 	@tools/setup.sh $(ENVIRONMENT)
+
+setup-cosim:     ## a compiler for the simulated manycore, its C library, qemu and gdb (Debian packages, 1.3 GB)
+	@tools/setup_cosim.sh
 
 configure: setup
 	@tools/configure.sh $(PRESET) $(PYTHON) $(SWITCHES)

@@ -13,9 +13,13 @@ if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR FACULA_SANITIZE STREQUAL "thread")
 endif()
 
 set(hammerblade src/backends/hammerblade)
-file(GLOB hammerblade_sources CONFIGURE_DEPENDS ${hammerblade}/runtime/*.cpp ${hammerblade}/emulator/*.cpp)
+file(GLOB hammerblade_sources CONFIGURE_DEPENDS ${hammerblade}/runtime/*.cpp ${hammerblade}/emulator/*.cpp
+  ${hammerblade}/simulator/*.cpp)
 find_package(Threads REQUIRED)
 add_library(facula_hb SHARED ${hammerblade_sources})
+# Rounding modes and flags are read and set between operations.
+set_source_files_properties(${hammerblade}/simulator/execute.cpp PROPERTIES COMPILE_OPTIONS
+  "-frounding-math;-ftrapping-math;-ffp-contract=off")
 target_include_directories(facula_hb PRIVATE src)
 target_compile_definitions(facula_hb PRIVATE FACULA_HB_TREE="${PROJECT_SOURCE_DIR}/${hammerblade}")
 target_link_libraries(facula_hb PRIVATE facula_flags Threads::Threads ${CMAKE_DL_LIBS})
@@ -24,10 +28,10 @@ set_target_properties(facula_hb PROPERTIES CXX_VISIBILITY_PRESET hidden
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula INSTALL_RPATH "$ORIGIN")
 if(SKBUILD)
   install(TARGETS facula_hb LIBRARY DESTINATION facula)
-  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines ${hammerblade}/kernels DESTINATION facula/share/hammerblade)
+  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines ${hammerblade}/kernels ${hammerblade}/chip DESTINATION facula/share/hammerblade)
 else()
   install(TARGETS facula_hb LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines ${hammerblade}/kernels
+  install(DIRECTORY ${hammerblade}/include ${hammerblade}/machines ${hammerblade}/kernels ${hammerblade}/chip
           DESTINATION ${CMAKE_INSTALL_DATADIR}/facula/hammerblade)
 endif()
 
@@ -41,7 +45,7 @@ function(facula_hb_kernels name)
     target_include_directories(${target} PRIVATE src include ${hammerblade}/include/device)
     target_compile_definitions(${target} PRIVATE HB_EMUL)
     target_compile_options(${target} PRIVATE -Wall -Wextra -g -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math
-      -ffp-contract=off -fwrapv -fno-stack-protector -U_FORTIFY_SOURCE -fstack-clash-protection)
+      -ffp-contract=off -fwrapv -funsigned-char -fno-stack-protector -U_FORTIFY_SOURCE -fstack-clash-protection)
     target_link_libraries(${target} PRIVATE facula_hb)
     target_link_options(${target} PRIVATE -nostartfiles -Wl,-z,relro,-z,now)
     if(variant STREQUAL ".check")

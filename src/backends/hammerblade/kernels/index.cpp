@@ -97,7 +97,7 @@ __attribute__((noinline)) Sorted sort_by_owner(const hb::In<int64_t>& index, int
   const int32_t n = owners.n, tiles = hb::tiles();
   int32_t *counts = memory, *mine = counts + hb::tile() * n, *totals = memory + tiles * n, *order = totals + n;
   const hb::Range share = hb::share(index.numel);
-  for (int32_t o = 0; o < n; ++o) hb::store(mine + o, 0);
+  for (int32_t o = 0; o < n; ++o) hb::store(mine + o, int32_t{0});
   for (int32_t i = share.begin; i < share.end; ++i) {
     const int64_t at = hb::load(index.data + index.offset(i));
     if (!inside(at, size, fault)) continue;

@@ -14,8 +14,10 @@
 #include <sstream>
 
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
+#include "backends/hammerblade/runtime/chip.h"
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/places.h"
+#include "backends/hammerblade/runtime/scratch.h"
 
 extern char** environ;
 
@@ -23,24 +25,13 @@ namespace fc::hb {
 
 namespace {
 
-std::string on_path(const std::string& program) {
-  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0 ? program : "";
-  const char* path = getenv("PATH");
-  std::istringstream folders(path ? path : "/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string file = (folder.empty() ? "." : folder) + "/" + program;
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return "";
-}
-
 std::vector<std::string> compiler() {
   if (const char* named = getenv("CXX"); named && *named) {
     std::istringstream words(named);  // CXX="ccache g++"
     std::vector<std::string> command;
     for (std::string word; words >> word;) command.push_back(word);
     if (!command.empty()) {
-      std::string found = on_path(command[0]);
+      std::string found = program_on_path(command[0]);
       if (found.empty())
         throw Error(HB_MC_NOTFOUND, format("CXX=%s names no compiler: %s is not found", named, command[0].c_str()));
       command[0] = found;
@@ -48,7 +39,7 @@ std::vector<std::string> compiler() {
     }
   }
   for (const char* name : {"c++", "g++", "clang++"})
-    if (std::string found = on_path(name); !found.empty()) return {found};
+    if (std::string found = program_on_path(name); !found.empty()) return {found};
   throw Error(HB_MC_NOTFOUND,
               "no C++ compiler was found to compile kernels: install one (Debian: apt-get install g++) or name "
               "it in CXX");
@@ -56,16 +47,45 @@ std::vector<std::string> compiler() {
 
 }  // namespace
 
-std::vector<std::string> compile_command(const std::vector<std::string>& sources, const std::string& output,
-                                         Mode mode) {
-  if (mode == Mode::Sim) engine_for(mode);  // says that there is none
+std::string program_on_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  const char* path = getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return "";
+}
+
+std::string scratch_for_programs() { return scratch_folder(); }
+
+const std::vector<std::string>& common_compile_words() {
+  // Kernels were written for compilers of C++14, whose plain char is unsigned on the chip; narrowing constants pass.
+  static const std::vector<std::string> words = {"-std=gnu++20",      "-funsigned-char", "-fwrapv",
+                                                 "-ffp-contract=off", "-Wno-narrowing",  "-Wno-register",
+                                                 "-Wno-attributes"};
+  return words;
+}
+
+std::vector<std::string> compile_command(const std::vector<std::string>& sources, const std::string& output, Mode mode,
+                                         const Machine& machine) {
+  if (mode == Mode::Sim) {
+    std::vector<std::string> words = chip_compile_words(machine);
+    for (const std::string& source : sources) words.push_back(source);
+    for (const char* name : {"/start.S", "/runtime.cpp", "/multiply_high.S"}) words.push_back(places().chip + name);
+    for (std::string& word : chip_link_words(machine, output)) words.push_back(std::move(word));
+    for (const std::string& word : chip_compiler().libraries) words.push_back(word);
+    return words;
+  }
   const bool check = mode == Mode::Check;
   std::vector<std::string> words = compiler();
   // No start files: what lies in .data and .bss are the kernels' own variables.
+  for (const std::string& word : common_compile_words()) words.push_back(word);
   for (const char* word :
-       {"-std=c++20", "-g", "-fPIC", "-shared", "-nostartfiles", "-fvisibility=hidden", "-DHB_EMUL", "-fno-exceptions",
-        "-fno-rtti", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-stack-protector", "-fwrapv",
-        "-U_FORTIFY_SOURCE", "-fstack-clash-protection", "-Wl,-z,relro,-z,now"})
+       {"-g", "-fPIC", "-shared", "-nostartfiles", "-fvisibility=hidden", "-DHB_EMUL", "-fno-exceptions", "-fno-rtti",
+        "-fno-math-errno", "-fno-trapping-math", "-fno-stack-protector", "-U_FORTIFY_SOURCE",
+        "-fstack-clash-protection", "-Wl,-z,relro,-z,now"})
     words.emplace_back(word);
   if (check) {
     // Copies, fills and comparisons as calls, which the linker turns into ours; no default libraries, or the
@@ -93,40 +113,42 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
   return words;
 }
 
-void compile(const std::vector<std::string>& sources, const std::string& output, Mode mode) {
-  for (const std::string& source : sources)
-    if (access(source.c_str(), R_OK))
-      throw Error(HB_MC_NOTFOUND, format("kernel file %s: %s", source.c_str(), strerror(errno)));
-  std::string part = format("%s.%d.part", output.c_str(), static_cast<int>(getpid()));
-  std::vector<std::string> words = compile_command(sources, part, mode);
+int run_command(std::vector<std::string> words, std::string* said) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC)) throw Error(HB_MC_FAIL, format("the compiler cannot be started: %s", strerror(errno)));
+  if (pipe2(ends, O_CLOEXEC)) throw Error(HB_MC_FAIL, format("%s cannot be started: %s", argv[0], strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
   pid_t child = 0;
-  int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  std::string said;
   char buffer[4096];
   for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
-    if (n > 0 && said.size() < (1 << 20)) said.append(buffer, static_cast<size_t>(n));
+    if (n > 0 && said->size() < (1 << 20)) said->append(buffer, static_cast<size_t>(n));
   close(ends[0]);
+  if (failed) {
+    *said = format("%s cannot be started: %s", argv[0], strerror(failed));
+    return -1;
+  }
   int status = 0;
-  if (!failed)
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  if (failed || status) {
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  return status;
+}
+
+void compile(const std::vector<std::string>& sources, const std::string& output, Mode mode, const Machine& machine) {
+  for (const std::string& source : sources)
+    if (access(source.c_str(), R_OK))
+      throw Error(HB_MC_NOTFOUND, format("kernel file %s: %s", source.c_str(), strerror(errno)));
+  std::string part = format("%s.%d.part", output.c_str(), static_cast<int>(getpid())), said;
+  if (int status = run_command(compile_command(sources, part, mode, machine), &said)) {
     unlink(part.c_str());
-    throw Error(failed ? HB_MC_NOTFOUND : HB_MC_FAIL,
-                failed ? format("%s cannot be started: %s", argv[0], strerror(failed))
-                       : "the kernel does not compile:\n" + said);
+    throw Error(status < 0 ? HB_MC_NOTFOUND : HB_MC_FAIL, status < 0 ? said : "the kernel does not compile:\n" + said);
   }
   if (rename(part.c_str(), output.c_str())) {
     int why = errno;

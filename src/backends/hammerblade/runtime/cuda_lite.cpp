@@ -9,6 +9,7 @@
 
 #include "backends/hammerblade/include/host/bsg_manycore_cuda.h"
 #include "backends/hammerblade/include/host/facula_hb.h"
+#include "backends/hammerblade/runtime/chip.h"
 #include "backends/hammerblade/runtime/compile.h"
 #include "backends/hammerblade/runtime/device.h"
 #include "backends/hammerblade/runtime/error.h"
@@ -306,6 +307,7 @@ HB_EXPORT long facula_hb_compile_command(const char* mode, const char* output, c
     return text;
   });
 }
+HB_EXPORT int facula_hb_has_chip_compiler(void) { return fc::hb::has_chip_compiler(); }
 HB_EXPORT int facula_hb_compile(const char* mode, const char* output, const char* const* sources, size_t count) {
   return status_of([&] { fc::hb::compile({sources, sources + count}, output, fc::hb::mode_named(mode)); });
 }

@@ -75,7 +75,7 @@ Device::Device() {
   if (debug_) fprintf(stderr, "Emulating CUDALite...\n");
   memory().open(static_cast<uint64_t>(machine_.dram_address), static_cast<uint64_t>(machine_.dram_bytes));
   packet_ = memory().allocate(packet_room_ = 1 << 16);
-  memory().set_check(mode_ == Mode::Check);
+  memory().set_check(mode_ != Mode::Fast);
   open_mesh({from_environment("HBEMUL_TILE_X_DIM", static_cast<uint32_t>(machine_.tiles_x), 64),
              from_environment("HBEMUL_TILE_Y_DIM", static_cast<uint32_t>(machine_.tiles_y), 32)});
 }
@@ -138,7 +138,7 @@ void Device::set_mode(Mode mode, uint32_t seed) {
   std::lock_guard lock(mutex_);
   Engine& engine = engine_for(mode);
   if (&engine != engine_) engine.set_machine(machine_, tiles_);
-  memory().set_check(mode == Mode::Check);
+  memory().set_check(mode != Mode::Fast);
   engine_ = &engine;
   mode_ = mode;
   if (mode != Mode::Sim) emulator_mode_ = mode;

@@ -3,6 +3,7 @@
 
 #include "backends/hammerblade/emulator/emulator.h"
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
+#include "backends/hammerblade/simulator/simulator.h"
 
 namespace fc::hb {
 
@@ -24,9 +25,7 @@ Mode mode_named(const std::string& name) {
 }
 
 Engine& engine_for(Mode mode) {
-  if (mode == Mode::Sim)
-    throw Error(HB_MC_NOIMPL,
-                "the engine 'sim' is not in this build: it has 'emul', which emulates tiles without counting cycles");
+  if (mode == Mode::Sim) return sim::Simulator::get();
   return Emulator::get();
 }
 

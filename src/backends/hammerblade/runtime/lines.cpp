@@ -81,14 +81,13 @@ void* opened(const std::string& path) {
 }
 
 // The line at an address, and the lines from which its function was inlined.
-std::vector<Frame> frames_of(uintptr_t pc, const Dl_info& info) {
+std::vector<Frame> frames_in(const std::string& path, unsigned long address) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   std::vector<Frame> out;
   const Dw& d = dw();
-  void* file = d.ready ? opened(info.dli_fname) : nullptr;
+  void* file = d.ready ? opened(path) : nullptr;
   if (!file) return out;
-  unsigned long address = pc - reinterpret_cast<uintptr_t>(info.dli_fbase);
   Die cu;
   if (!d.address_die(file, address, &cu)) return out;
   if (void* line = d.source(&cu, address)) {
@@ -116,6 +115,11 @@ std::vector<Frame> frames_of(uintptr_t pc, const Dl_info& info) {
   return out;
 }
 
+bool is_ours(const std::string& file) {
+  return file.find("hammerblade/include/") != std::string::npos || file.starts_with(places().device) ||
+         file.starts_with(places().chip) || file.starts_with(places().bare);
+}
+
 }  // namespace
 
 std::string short_path(const std::string& file) {
@@ -128,11 +132,9 @@ std::string locate(const std::vector<uintptr_t>& pcs) {
   for (uintptr_t pc : pcs) {
     Dl_info info{};
     if (!pc || !dladdr(reinterpret_cast<void*>(pc - 1), &info) || !info.dli_fname) continue;
-    for (const Frame& frame : frames_of(pc - 1, info)) {
+    for (const Frame& frame : frames_in(info.dli_fname, pc - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase))) {
       std::string line = format("%s:%d", short_path(frame.file).c_str(), frame.line);
-      if (frame.file.find("hammerblade/include/device/") == std::string::npos &&
-          !frame.file.starts_with(places().device))
-        return inside.empty() ? line : line + " (in " + inside + ")";
+      if (!is_ours(frame.file)) return inside.empty() ? line : line + " (in " + inside + ")";
       if (inside.empty()) inside = line;
     }
     if (function.empty()) {
@@ -145,6 +147,18 @@ std::string locate(const std::vector<uintptr_t>& pcs) {
   }
   if (!inside.empty()) return inside;
   return function.empty() ? "an unknown place" : function;
+}
+
+std::string locate_in(const std::string& file, const std::vector<uint64_t>& addresses) {
+  std::string inside;
+  for (uint64_t address : addresses) {
+    for (const Frame& frame : frames_in(file, address)) {
+      std::string line = format("%s:%d", short_path(frame.file).c_str(), frame.line);
+      if (!is_ours(frame.file)) return inside.empty() ? line : line + " (in " + inside + ")";
+      if (inside.empty()) inside = line;
+    }
+  }
+  return inside;
 }
 
 }  // namespace fc::hb

@@ -13,6 +13,10 @@ namespace fc::hb {
 // header's line beside it if that is where it happened.
 std::string locate(const std::vector<uintptr_t>& pcs);
 
+// The same for addresses in a linked file that is not loaded; lines of the device's own headers and of the chip's
+// start-up code are left out as long as there are others. Empty: the file has none for them.
+std::string locate_in(const std::string& file, const std::vector<uint64_t>& addresses);
+
 // Without the folders that say nothing.
 std::string short_path(const std::string& file);
 

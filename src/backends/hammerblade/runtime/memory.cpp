@@ -56,7 +56,8 @@ void Memory::open(uint64_t address, uint64_t bytes) {
                          static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address)));
     span_ = room;
     limit_ = std::min(bytes, span_ - page);  // the address behind the last byte is one too
-    give(base_, limit_);
+    text_ = std::min<uint64_t>(16 << 20, rounded(limit_ / 4, page));
+    give(base_ + text_, limit_ - text_);
     return;
   }
   uint64_t limit = std::min(bytes, span_ - page);
@@ -75,6 +76,11 @@ void Memory::open(uint64_t address, uint64_t bytes) {
     }
   }
   limit_ = limit;
+}
+
+void Memory::require_text() {
+  std::lock_guard lock(mutex_);
+  commit(base_ + text_);
 }
 
 void Memory::set_check(bool on) {

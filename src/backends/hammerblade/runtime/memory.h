@@ -31,6 +31,9 @@ class Memory {
   void require(Eva address, uint64_t bytes, const char* what) const;
 
   uintptr_t base() const { return base_; }
+  // From the first byte on, never allocated: a program's text lies there.
+  uint64_t text_bytes() const { return text_; }
+  void require_text();  // it can be written from now on
   uint64_t span() const { return span_; }
   // One byte for eight of the window: how many of them, from the first, may be touched.
   const uint8_t* valid() const { return valid_; }
@@ -54,7 +57,7 @@ class Memory {
 
   mutable std::mutex mutex_;
   uintptr_t base_ = 0;
-  uint64_t span_ = 0, limit_ = 0, committed_ = 0;
+  uint64_t span_ = 0, limit_ = 0, committed_ = 0, text_ = 0;
   bool check_ = false;
   uint8_t* valid_ = nullptr;
   std::map<uint64_t, uint64_t> free_;                     // start -> span, as addresses

@@ -24,6 +24,8 @@ const Places& places() {
                   root + "/include/host",
                   root + "/include/bare",
                   root + "/machines",
+                  root + "/kernels",
+                  root + "/chip",
                   folder,
                   {root + "/include/device", tree ? above + "/src" : root + "/include/formulas",
                    tree ? above + "/include" : folder + "/include"}};

@@ -11,7 +11,8 @@ namespace fc::hb {
 
 struct Places {
   std::string device, host, bare;  // headers
-  std::string machines, library;
+  std::string machines, kernels, chip;
+  std::string library;
   std::vector<std::string> headers;  // folders that a kernel file may include from: device, and the formulas'
 };
 FC_HB_API const Places& places();

@@ -81,18 +81,26 @@ static inline void bsg_wait_local(int* p, int value) { hb_emul_wait_local(p, val
 
 #else  // the chip
 
-#define HB_EVA_GLOBAL(x, y, offset) \
-  ((uintptr_t)(0x40000000u | ((uint32_t)(y) << 23) | ((uint32_t)(x) << 16) | ((uint32_t)(uintptr_t)(offset)&0xffffu)))
-#define HB_EVA_GROUP(x, y, offset) \
-  ((uintptr_t)(0x20000000u | ((uint32_t)(y) << 24) | ((uint32_t)(x) << 18) | ((uint32_t)(uintptr_t)(offset)&0x3ffffu)))
+// Where things lie: the compile command has it from the machine file.
+#ifndef HB_TILE_ADDRESS
+#define HB_TILE_ADDRESS 0x40000000u
+#define HB_GROUP_ADDRESS 0x20000000u
+#define HB_DRAM_ADDRESS 0x80000000u
+#endif
+#ifndef BSG_HOST_IO_X
+#define BSG_HOST_IO_X 127  // the host's words lie where no mesh has a tile
+#define BSG_HOST_IO_Y 127
+#endif
+#define HB_EVA_GLOBAL(x, y, offset)                                              \
+  ((uintptr_t)(HB_TILE_ADDRESS | ((uint32_t)(y) << 23) | ((uint32_t)(x) << 16) | \
+               ((uint32_t)(uintptr_t)(offset)&0xffffu)))
+#define HB_EVA_GROUP(x, y, offset)                                                \
+  ((uintptr_t)(HB_GROUP_ADDRESS | ((uint32_t)(y) << 24) | ((uint32_t)(x) << 18) | \
+               ((uint32_t)(uintptr_t)(offset)&0x3ffffu)))
 #define bsg_remote_ptr(x, y, local) ((bsg_remote_int_ptr)HB_EVA_GROUP((x), (y), (local)))
 #define bsg_global_ptr(x, y, local) ((bsg_remote_int_ptr)HB_EVA_GLOBAL((x), (y), (local)))
 #define bsg_dram_ptr(address) ((bsg_remote_int_ptr)(uintptr_t)(address))
 
-#ifndef BSG_HOST_IO_X
-#define BSG_HOST_IO_X 0  // the host's words lie beside the mesh
-#define BSG_HOST_IO_Y 0
-#endif
 #define bsg_remote_ptr_io(word) bsg_global_ptr(BSG_HOST_IO_X, BSG_HOST_IO_Y, (word))
 
 static inline void bsg_fence() { __asm__ volatile("fence" ::: "memory"); }
@@ -114,7 +122,7 @@ static inline void bsg_wait_local(int* p, int value) {
 }
 
 #define HB_HOST_WORD(word) \
-  do { *bsg_remote_ptr_io(word) = (int)((__bsg_y << 16) + __bsg_x); } while (0)
+  do { *bsg_remote_ptr_io(word) = (int)(((__bsg_grp_org_y + __bsg_y) << 16) + __bsg_grp_org_x + __bsg_x); } while (0)
 #define bsg_fail()        \
   do {                    \
     HB_HOST_WORD(0xEAD8); \

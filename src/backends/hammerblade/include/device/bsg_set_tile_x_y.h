@@ -24,12 +24,13 @@ static inline void bsg_set_tile_x_y() {}
 extern "C" {
 extern int __bsg_x, __bsg_y, __bsg_id, __bsg_grp_org_x, __bsg_grp_org_y, __bsg_grid_dim_x, __bsg_grid_dim_y;
 extern int __bsg_tile_group_id_x, __bsg_tile_group_id_y, __bsg_tile_group_id;
+extern int __bsg_group_dim_x, __bsg_group_dim_y;
 void bsg_set_tile_x_y();
 }
-// The compile command names the machine's dimensions.
+// Of the launch, as in the emulator: one program serves groups of all sizes.
 #ifndef BSG_TILE_GROUP_X_DIM
-#define BSG_TILE_GROUP_X_DIM bsg_global_X
-#define BSG_TILE_GROUP_Y_DIM bsg_global_Y
+#define BSG_TILE_GROUP_X_DIM __bsg_group_dim_x
+#define BSG_TILE_GROUP_Y_DIM __bsg_group_dim_y
 #endif
 #endif
 

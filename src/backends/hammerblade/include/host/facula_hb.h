@@ -25,6 +25,8 @@ int facula_hb_set_mode(const char* mode, uint32_t seed);
 /* The command that compiles kernel files into a library for "fast" or "check", the words separated by newlines. */
 long facula_hb_compile_command(const char* mode, const char* output, const char* const* sources, size_t count,
                                char* out, size_t size);
+/* Whether kernels can be compiled for the chip here, which mode "sim" needs. */
+int facula_hb_has_chip_compiler(void);
 /* Runs it. What the compiler said when it fails is the error's sentence. */
 int facula_hb_compile(const char* mode, const char* output, const char* const* sources, size_t count);
 

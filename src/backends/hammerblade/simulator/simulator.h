@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine that simulates: the chip's own code on a model of the machine, with its cycles where they are asked for.
+//
+// Settings: fidelity ("functional": results only; "timed"; "trace": timed, and every cycle of every tile is written).
+// One launch runs at a time. Nothing of it runs between launches.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "backends/hammerblade/runtime/engine.h"
+#include "backends/hammerblade/simulator/mesh.h"
+
+namespace fc::hb::sim {
+
+enum class Fidelity : uint8_t { Functional, Timed, Trace };
+
+class Simulator final : public Engine {
+ public:
+  static Simulator& get();
+
+  void set_machine(const Machine&, Dimension mesh) override;
+  std::unique_ptr<Image> prepare(const std::string& program, Mode) override;
+  void release(std::unique_ptr<Image>) override;
+  Outcome run(const Launch&) override;
+  uint64_t cycle() const override { return cycles_; }
+  std::vector<Setting> settings() const override;
+  void set(const std::string& name, const std::string& value) override;
+
+ private:
+  Simulator();
+  void start(Program&, const Launch&);  // its first launch: every tile runs the start-up kernel
+  std::string program_of(const std::string& path, bool* own) const;
+
+  std::mutex running_;
+  Machine machine_;
+  Dimension size_{0, 0};
+  std::unique_ptr<Mesh> mesh_;
+  Fidelity fidelity_ = Fidelity::Timed;
+  uint64_t cycles_ = 0, instructions_ = 0;
+  std::map<std::string, bool> told_double_;  // kernels that compute with double
+};
+
+}  // namespace fc::hb::sim
