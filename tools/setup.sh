@@ -13,6 +13,7 @@ needs=(
   "/usr/include/gtest/gtest.h:libgtest-dev"
   "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
   "/usr/lib/*/libdw.so.1:libdw1"
+  "/usr/include/gloo/context.h:libgloo-dev"
 )
 python_packages=()
 while read -r line; do python_packages+=("$line"); done < <(grep -v '^#' requirements.txt)

@@ -15,7 +15,8 @@ void bind_nodes(nanobind::module_& m);     // the graph
 void bind_dlpack(nanobind::module_& m);
 void bind_backends(nanobind::module_& m);  // loading, fallback counts, single family calls
 void bind_shared_memory(nanobind::module_& m);
-void bind_dispatch(nanobind::module_& m);  // operators by name, layers
+void bind_distributed(nanobind::module_& m);  // process groups, when they are asked for
+void bind_dispatch(nanobind::module_& m);     // operators by name, layers
 void bind_observe(nanobind::module_& m);
 void bind_profiler(nanobind::module_& m);
 void bind_values(nanobind::module_& m);

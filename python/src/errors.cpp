@@ -11,6 +11,15 @@ namespace fc::py {
 
 namespace {
 PyObject *out_of_memory = nullptr, *linalg_error = nullptr;
+// Of torch.distributed, each below RuntimeError; the first is the others' base.
+struct DistError {
+  const char *kind, *doc;
+  PyObject* type;
+} dist_errors[] = {{"DistError", "A process group or store failed.", nullptr},
+                   {"DistBackendError", "An engine of a process group failed.", nullptr},
+                   {"DistNetworkError", "A connection failed.", nullptr},
+                   {"DistStoreError", "A store did not answer, or had no such key in time.", nullptr},
+                   {"DistQueueEmptyError", "A queue of a store is empty.", nullptr}};
 
 struct BackendError {
   Own exception;
@@ -56,6 +65,13 @@ void add_exceptions(PyObject* module) {
   linalg_error = check(PyErr_NewExceptionWithDoc("torch._C._LinAlgError", "A matrix that an operator cannot work with.",
                                                  PyExc_RuntimeError, nullptr));
   check(PyModule_AddObjectRef(module, "_LinAlgError", linalg_error));
+  for (DistError& e : dist_errors) {
+    PyObject* base = &e == dist_errors ? PyExc_RuntimeError : dist_errors[0].type;
+    if (std::string_view(e.kind) == "DistQueueEmptyError") base = dist_errors[3].type;
+    e.type =
+        check(PyErr_NewExceptionWithDoc((std::string("torch.distributed.") + e.kind).c_str(), e.doc, base, nullptr));
+    check(PyModule_AddObjectRef(module, (std::string("_") + e.kind).c_str(), e.type));
+  }
 }
 
 void set_python_error() {
@@ -70,6 +86,8 @@ void set_python_error() {
     if (kind == "OutOfMemoryError") return out_of_memory;
     if (kind == "UnpicklingError") return unpickling_error();
     if (kind == "LinAlgError") return linalg_error;
+    for (const DistError& e : dist_errors)
+      if (kind == e.kind) return e.type;
     return PyExc_RuntimeError;
   };
   try {

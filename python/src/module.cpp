@@ -65,6 +65,7 @@ NB_MODULE(_C_once, m) {
   bind_files(m);
   bind_pickle(m);
   bind_shared_memory(m);
+  bind_distributed(m);
 }
 
 // The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked before
