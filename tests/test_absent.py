@@ -57,9 +57,7 @@ def test_other_devices(torch):
     with torch.cpu.stream(mine):
         assert torch.cpu.current_stream() is mine
     assert torch.cpu.current_stream() is before
-    assert not torch.distributed.is_available()
-    with pytest.raises(AttributeError):
-        torch.distributed.init_process_group
+    assert torch.distributed.is_available() and not torch.distributed.is_nccl_available() and not torch.distributed.is_xccl_available()
 
 
 @pytest.fixture

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time-outs."""
+
+from datetime import timedelta
+
+__all__ = ["default_pg_timeout", "default_pg_nccl_timeout"]
+
+default_pg_timeout = timedelta(minutes=30)
+default_pg_nccl_timeout = timedelta(minutes=10)
