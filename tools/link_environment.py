@@ -22,7 +22,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SITE = pathlib.Path(sysconfig.get_path("purelib"))
 LINK = SITE / "facula-build.pth"
 TORCH = SITE / "facula-torch.pth"  # leads to _shim/torch, after everything that is installed
-COMMAND = pathlib.Path(sysconfig.get_path("scripts")) / "facula"
+SCRIPTS = pathlib.Path(sysconfig.get_path("scripts"))
+COMMAND = SCRIPTS / "facula"
+TORCHRUN = SCRIPTS / "torchrun"  # where no PyTorch has put its own
 
 
 def installed() -> bool:
@@ -34,8 +36,15 @@ def torch_installed() -> bool:
     return (SITE / "torch").exists()
 
 
+def write_command(path: pathlib.Path, module: str) -> None:
+    path.write_text(f"#!{sys.executable}\nimport sys\n\nfrom {module} import main\n\nsys.exit(main())\n")
+    path.chmod(0o755)
+
+
 def link_torch(package: pathlib.Path) -> None:
     TORCH.write_text(f"{package / '_shim'}\n")
+    if not torch_installed():
+        write_command(TORCHRUN, "facula.distributed.run")
     answer = "is still the PyTorch that is installed; `facula env` and `facula run` choose Facula" if torch_installed() else "is Facula"
     print(f"`import torch` in {sys.prefix} {answer}")
 
@@ -43,13 +52,14 @@ def link_torch(package: pathlib.Path) -> None:
 def link(build: pathlib.Path) -> None:
     LINK.write_text(f"{build / 'python'}\n")
     if not installed():
-        COMMAND.write_text(f"#!{sys.executable}\nimport sys\n\nfrom facula.__main__ import main\n\nsys.exit(main())\n")
-        COMMAND.chmod(0o755)
+        write_command(COMMAND, "facula.__main__")
     print(f"{sys.prefix} imports facula from {build / 'python'}")
 
 
 def unlink() -> None:
     TORCH.unlink(missing_ok=True)
+    if not torch_installed():
+        TORCHRUN.unlink(missing_ok=True)
     if not LINK.exists():
         print(f"{sys.prefix} has no link to a build of Facula")
         return

@@ -50,6 +50,11 @@ def run(args) -> int:
 
     from facula import _as_torch
 
+    if args.processes is not None:
+        from facula.distributed import run as torchrun
+
+        module = ["-m"] if args.module else []
+        return torchrun.run(torchrun.parse_args([f"--nproc-per-node={args.processes}", *module, args.program, *args.arguments]))
     with contextlib.ExitStack() as stack:
         if args.watch:
             from facula import hammerblade
@@ -127,10 +132,11 @@ def main(argv=None) -> int:
     p.add_argument("--html", metavar="FILE", help="write a page")
     p.set_defaults(do=conformance)
 
-    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [--report] [--report-json FILE] [--watch] [-m] PROGRAM [ARGUMENT ...]")
+    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [--report] [--report-json FILE] [--watch] [-n N] [-m] PROGRAM [ARGUMENT ...]")
     p.add_argument("--report", action="store_true", help="at exit, list every name of torch that was touched, called and missing")
     p.add_argument("--report-json", metavar="FILE", help="the same as data, into a file")
     p.add_argument("--watch", action="store_true", help="reload kernel files of the HammerBlade device as they are saved")
+    p.add_argument("-n", dest="processes", type=int, metavar="N", help="as N processes for torch.distributed (torchrun has more options)")
     p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
     p.add_argument("program", help="a script's path, or a module's name with -m")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program").required = False
