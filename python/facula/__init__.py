@@ -98,6 +98,7 @@ _LATER = (
     "jit",
     "library_profile",
     "machine",
+    "masked",
     "mps",
     "mtia",
     "multiprocessing",

@@ -90,6 +90,7 @@ void attach(Operator& op, const OpDef& def) {
   op.autocast = def.autocast;
   op.devices = def.devices;
   op.writes = def.writes;
+  op.may_repeat = def.may_repeat;
   attach_memory_facts(op, def);
   op.python_hidden = def.hidden;
   op.node = def.node;
@@ -114,6 +115,8 @@ Operator& define(const OpDef& def) {
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
     form.devices = def.devices;
+    form.writes = def.writes;
+    form.may_repeat = def.may_repeat;
     form.node = def.node;
     form.map = def.map;
     form.flops = def.flops;
@@ -131,6 +134,7 @@ Operator& define(const OpDef& def) {
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
     form.devices = def.devices;
+    form.writes = def.writes;
     form.map = def.map;
     form.flops = def.flops;
   }

@@ -32,7 +32,8 @@ struct OpDef {
   std::optional<OutType> out_type{};  // unless given: Castable with forms of its own, else Exact
   Autocast autocast = Autocast::None;
   Devices devices = Devices::Same;
-  Writes writes = Writes::Elements;
+  Writes writes = Writes::Elements;  // of the forms with out= and in place, too
+  bool may_repeat = false;
   // MemoryFacts, by names of arguments with blanks between; of the in-place form too. An out is overwritten anyway.
   const char* overwrites = "";
   const char* partial = "";

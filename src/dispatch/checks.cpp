@@ -4,6 +4,43 @@
 namespace fc {
 namespace {
 
+// Whether elements of both are in one place; what only might be is not, as in PyTorch. `same_is_fine`: exactly the same
+// elements in the same order do not count.
+bool overlap(const Tensor& x, const Tensor& y, bool same_is_fine) {
+  if (x.impl().storage().get() != y.impl().storage().get() || x.impl().is_sparse()) return false;
+  if (x.numel() == 0 || y.numel() == 0) return false;
+  if (x.offset() == y.offset() && Dims::same(x.sizes(), y.sizes()) && Dims::same(x.strides(), y.strides()))
+    return !same_is_fine;
+  auto range = [](const Tensor& t) {
+    int64_t item = static_cast<int64_t>(item_size(t.dtype())), lo = t.offset() * item, hi = lo + item;
+    for (size_t i = 0; i < t.sizes().size(); ++i) hi += (t.sizes()[i] - 1) * t.strides()[i] * item;
+    return std::pair(lo, hi);
+  };
+  auto [a, b] = range(x);
+  auto [c, d] = range(y);
+  return a < d && c < b && x.impl().is_dense() && y.impl().is_dense();
+}
+
+void warn_of_repetition(const char* op) {
+  warn(str("Use of ", op,
+           " on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+           "applies to advanced indexing e.g. tensor[mask] = scalar"));
+}
+
+// Throws if two results are to be written to one place.
+void check_apart(const Operator& op, const Arg* args) {
+  const auto written = op.written_args();
+  for (size_t i = 0; i < written.size(); ++i)
+    for (size_t j = i + 1; j < written.size(); ++j) {
+      const Arg &a = args[written[i]], &b = args[written[j]];
+      if (!a.is_tensor() || !b.is_tensor() || !a.tensor().defined() || !b.tensor().defined()) continue;
+      const Tensor &x = a.tensor(), &y = b.tensor();
+      const auto name = [&](size_t k) -> const std::string& { return op.schema().parameters[written[k]].name; };
+      FC_CHECK_AS(ValueError, !overlap(x, y, false), op.schema().name, "(): the `", name(i), "` and `", name(j),
+                  "` out= tensors must not overlap.");
+    }
+}
+
 bool is_cpu_number(const Tensor& t) { return t.device().is_cpu() && t.dim() == 0; }
 
 void devices_layer(void*, const Operator& op, LayerSet below, const Arg* args, Value* results) {
@@ -39,11 +76,15 @@ void check_writes(const Operator& op, const Arg* args) {
     if (op.writes == Writes::Geometry) return;
     check_writable(name, out);
     if (op.writes == Writes::OneValue) return;
-    check_written_once(name, out);
+    if (!op.may_repeat) check_written_once(name, out);
+    else if (repeats(out)) warn_of_repetition(name);
     for_each_tensor(args, op.tensor_args(), [&](const Tensor& in, size_t i) {
-      if (!op.schema().parameters[i].alias.write) check_overlap(name, out, in);
+      if (op.schema().parameters[i].alias.write) return;
+      const bool apart = op.writes == Writes::Apart || (op.writes == Writes::FromSelf && i != 0);
+      check_overlap(name, out, in, apart);
     });
   });
+  if (op.written_args().size() > 1) check_apart(op, args);
 }
 
 void check_writable(const char* op, const Tensor& t) {
@@ -53,32 +94,23 @@ void check_writable(const char* op, const Tensor& t) {
   t.impl().storage()->about_to_change();
 }
 
-void check_written_once(const char* op, const Tensor& out) {
-  if (out.impl().is_dense() || out.numel() == 0 || out.impl().is_sparse()) return;
+bool repeats(const Tensor& out) {
+  if (out.impl().is_dense() || out.numel() == 0 || out.impl().is_sparse()) return false;
   for (size_t i = 0; i < out.sizes().size(); ++i)
-    FC_CHECK(out.sizes()[i] <= 1 || out.strides()[i] != 0, op,
-             ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
-             "location. Please clone() the tensor before performing the operation.");
+    if (out.sizes()[i] > 1 && out.strides()[i] == 0) return true;
+  return false;
 }
 
-void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
-  if (out.same(in) || out.impl().storage().get() != in.impl().storage().get()) return;
-  if (out.numel() == 0 || in.numel() == 0) return;
-  bool same =
-      out.offset() == in.offset() && Dims::same(out.sizes(), in.sizes()) && Dims::same(out.strides(), in.strides());
-  if (same) return;
-  auto range = [](const Tensor& t) {
-    int64_t item = static_cast<int64_t>(item_size(t.dtype())), lo = t.offset() * item, hi = lo + item;
-    for (size_t i = 0; i < t.sizes().size(); ++i) hi += (t.sizes()[i] - 1) * t.strides()[i] * item;
-    return std::pair(lo, hi);
-  };
-  auto [a, b] = range(out);
-  auto [c, d] = range(in);
-  if (b <= c || d <= a) return;
-  if (!out.impl().is_dense() || !in.impl().is_dense()) return;  // undecided: PyTorch lets these pass as well
-  raise<Error>(op,
-               ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-               "single memory location. Please clone() the tensor before performing the operation.");
+void check_written_once(const char* op, const Tensor& out) {
+  FC_CHECK(!repeats(out), op,
+           ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+           "location. Please clone() the tensor before performing the operation.");
+}
+
+void check_overlap(const char* op, const Tensor& out, const Tensor& in, bool apart) {
+  FC_CHECK(!overlap(out, in, !apart), op,
+           ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+           "memory location. Please clone() the tensor before performing the operation.");
 }
 
 }  // namespace fc

@@ -26,15 +26,16 @@ void check_devices(const Operator& op, const Arg* args);
 void install_device_layer();
 
 // Throws if an argument that is written is an inference tensor outside of inference mode, lies in read-only memory, has
-// several elements in one place, or lies partly where an input does. Called by the view/in-place layer, so once per
-// call from outside: what a kernel hands on was looked at. An out= that must be resized is looked at again where that
-// is done.
+// several elements in one place, or lies partly where an input does (or wholly, of operators that say so). Called by
+// the view/in-place layer, so once per call from outside: what a kernel hands on was looked at. An out= that must be
+// resized is looked at again where that is done.
 void check_writes(const Operator& op, const Arg* args);
 // Not in read-only memory. Those who keep its bytes get a copy.
 void check_writable(const char* op, const Tensor& t);
-// Throws if several elements of `out` are one place in memory.
+// Whether several elements of `out` are one place in memory; throws if so.
+bool repeats(const Tensor& out);
 void check_written_once(const char* op, const Tensor& out);
-// Throws if writing `out` disturbs reading `in`. Exactly the same elements in the same order is fine.
-void check_overlap(const char* op, const Tensor& out, const Tensor& in);
+// Throws if writing `out` disturbs reading `in`. Exactly the same elements in the same order is fine unless `apart`.
+void check_overlap(const char* op, const Tensor& out, const Tensor& in, bool apart = false);
 
 }  // namespace fc

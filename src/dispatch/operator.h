@@ -36,6 +36,8 @@ enum class Devices : uint8_t {
 // What becomes of the memory of arguments that the schema marks as written (checks.h).
 enum class Writes : uint8_t {
   Elements,  // each gets a value of its own, so none may be another's place or lie in an input
+  Apart,     // the same, and not even exactly in an input's place: elements are read that were written already
+  FromSelf,  // the same but for self: it is what the results start from
   OneValue,  // all that are written get the same value
   Geometry,  // nothing: only sizes, strides or the storage change
 };
@@ -146,6 +148,7 @@ class Operator {
   bool random = false;                       // draws random numbers
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;
+  bool may_repeat = false;  // writes to what has several elements in one place: warns, as PyTorch does
   MemoryFacts memory;
   OutType out_type = OutType::Castable;  // of an out= form
   Autocast autocast = Autocast::None;

@@ -262,7 +262,11 @@ Tensor put_kernel(const Tensor& self, const Tensor& index, const Tensor& source,
 
 void fill_where(const char* op, const Tensor& self, const Tensor& mask, const MapInput& value) {
   FC_CHECK(mask.dtype() == DType::Bool, op, " only supports boolean masks, but got mask with dtype ", mask.dtype());
-  check_written_once(op, self);
+  // Of elements in one place each is its mask's as well.
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (self.size(d) > 1 && self.stride(d) == 0)
+      return fill_where(op, narrow(self, d, 0, 1), call<"aten::any.dim", Tensor>(expand(mask, self.sizes()), d, true),
+                        value);
   const MapInput in[] = {{&mask, {}}, value, {&self, {}}};
   Tensor out;
   MapRequest r{.op = op, .opcode = FC_MAP_where, .inputs = in, .out = &self, .in_place = true, .compute = self.dtype()};
@@ -341,6 +345,7 @@ constexpr OpDef defs[] = {
          },
      .out = true,
      .devices = Devices::Any,
+     .writes = Writes::Apart,
      .hidden = true},
     {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
                "unsafe=False) -> Tensor(a!)",
@@ -358,7 +363,8 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            g.set(0, call<"aten::put", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), g.in(1), G, true));
          },
-     .out = true},
+     .out = true,
+     .writes = Writes::Apart},
 
     // A 0-d tensor is also a number: the overload that takes tensors must be found first.
     {.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
@@ -381,7 +387,7 @@ constexpr OpDef defs[] = {
            if (g.needs(2)) g.set(2, sum(masked_fill(G, logical_not(g.in(1)), 0)));
          },
      .devices = Devices::Numbers,
-     .writes = Writes::OneValue,
+     .may_repeat = true,
      .overwrites = "self",
      .partial = "self"},
     {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
@@ -392,7 +398,7 @@ constexpr OpDef defs[] = {
      .all = kernel<&masked_fill_scalar>(),
      .saves = "mask",
      .grad = [](Grad& g) { g.set(0, masked_fill(G, g.in(1), 0)); },
-     .writes = Writes::OneValue,
+     .may_repeat = true,
      .overwrites = "self",
      .partial = "self"},
     {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
@@ -405,7 +411,8 @@ constexpr OpDef defs[] = {
            Dims shape = broadcast_shapes("masked_select", g.sizes(0), mask.sizes());
            g.set(0, call<"aten::masked_scatter", Tensor>(zeros(shape, G.dtype(), G.device()), mask, G));
          },
-     .out = true},
+     .out = true,
+     .writes = Writes::Apart},
     {.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
      .doc = "The elements of source, in order, where the mask is true; the tensor's own elsewhere.",
      .all = kernel<&masked_scatter_copy>(),
@@ -436,7 +443,8 @@ constexpr OpDef defs[] = {
      .doc = "The indices of all elements that are not zero, one row each or one vector per dimension.",
      .decomposition = kernel<&nonzero_by_scan>(),
      .differentiable = false,
-     .out = true},
+     .out = true,
+     .writes = Writes::Apart},
     {.schema = "nonzero_numpy(Tensor self) -> Tensor[]", .composite = kernel<&nonzero_numpy>(), .hidden = true},
     {.schema = "argwhere(Tensor self) -> Tensor",
      .doc = "The indices of all elements that are not zero, one row each.",
@@ -468,10 +476,10 @@ constexpr OpDef defs[] = {
 };
 
 constexpr WriteDef write_defs[] = {
-    writes<&index_put, MemoryFormat::Preserve>(
+    repeating(writes<&index_put, MemoryFormat::Preserve>(
         "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
         "Sets the elements that a tuple of index tensors names, or adds to them.", "indices accumulate", index_put_grad,
-        Devices::Any),
+        Devices::Any)),
     writes<&put_kernel, MemoryFormat::Preserve>(
         "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
         "Sets elements by their index in the flattened tensor, or adds to them.", "index accumulate",

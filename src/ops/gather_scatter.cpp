@@ -435,7 +435,8 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::scatter_add", Tensor>(zeros(g.sizes(0), G.dtype(), G.device()), g.arg(1).integer(),
                                                       g.in(2), G));
          },
-     .out = true},
+     .out = true,
+     .writes = Writes::Apart},
     {.schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
      .doc = "The rows that the index names, along a dimension.",
      .all = kernel<&index_select_kernel>(),
@@ -445,11 +446,13 @@ constexpr OpDef defs[] = {
            Tensor all = zeros(g.sizes(0), G.dtype(), G.device());
            g.set(0, call<"aten::index_add", Tensor>(all, g.arg(1).integer(), g.in(2), G, Scalar(1)));
          },
-     .out = true},
+     .out = true,
+     .writes = Writes::Apart},
     {.schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
      .doc = "Elements picked along a dimension by an index tensor that broadcasts.",
      .composite = kernel<&take_along_dim>(),
-     .out = true},
+     .out = true,
+     .writes = Writes::Apart},
     {.schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
                "sparse=False) -> Tensor",
      .doc = "The rows of a table that the indices name.",
@@ -543,7 +546,7 @@ constexpr WriteDef write_defs[] = {
           if (g.needs(3))
             g.set(3, reshape(call<"aten::index_select", Tensor>(G, g.arg(1).integer(), g.in(2)), g.sizes(3)));
         })),
-    replacing(writes<&index_fill_tensor, MemoryFormat::Preserve>(
+    repeating(replacing(writes<&index_fill_tensor, MemoryFormat::Preserve>(
         "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
         "Sets the rows that the index names to a value.", "dim index",
         [](Grad& g) {
@@ -551,12 +554,12 @@ constexpr WriteDef write_defs[] = {
           if (g.needs(0)) g.set(0, rest);
           if (g.needs(3)) g.set(3, sum(sub(G, rest)));
         },
-        Devices::Numbers, "IndexFillBackward1")),
-    replacing(writes<&index_fill_scalar, MemoryFormat::Preserve>(
+        Devices::Numbers, "IndexFillBackward1"))),
+    repeating(replacing(writes<&index_fill_scalar, MemoryFormat::Preserve>(
         "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", nullptr, "dim index",
         [](Grad& g) {
           g.set(0, call<"aten::index_fill.int_Scalar", Tensor>(G, g.arg(1).integer(), g.in(2), Scalar(0)));
-        })),
+        }))),
 };
 #undef G
 

@@ -137,8 +137,8 @@ Tensor logsumexp_kernel(const Tensor& self, IntSpan dim, bool keepdim) {
 Tensor vector_norm(const Tensor& self, const Scalar& ord, OptDims dim, bool keepdim, OptType dtype) {
   const char* op = "linalg.vector_norm";
   DType type = self.dtype();
-  FC_CHECK(is_floating(type) || is_complex(type), op,
-           ": Expected a floating point or complex tensor as input of norm. Got ", info(type).legacy);
+  FC_CHECK_AS(NotImplementedError, is_floating(type) || is_complex(type), op,
+              ": Expected a floating point or complex tensor as input of norm. Got ", info(type).legacy);
   FC_CHECK(!dtype || is_floating(*dtype) || is_complex(*dtype), op, ": dtype should be floating point or complex. Got ",
            info(*dtype).legacy);
   Tensor x = self;

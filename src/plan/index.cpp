@@ -72,13 +72,16 @@ void define_write(const WriteDef& def) {
                              .saves = def.saves,
                              .grad = def.grad,
                              .out = true,
-                             .devices = def.devices});
+                             .devices = def.devices,
+                             .writes = Writes::FromSelf});
   Operator& i = define(to_string(in_place_schema(f.schema())));
   i.set_all_devices(def.in_place);
   i.memory.partial = 1;
   i.memory.overwritten = def.replaces ? 1 : 0;
   i.functional = &f;
   i.devices = def.devices;
+  i.writes = Writes::FromSelf;
+  i.may_repeat = def.may_repeat;
   i.node = def.node;
   if (def.grad) i.grad = make_rule(i.schema(), def.saves, def.grad).release();
 }

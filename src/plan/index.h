@@ -47,9 +47,14 @@ struct WriteDef {
   Devices devices = Devices::Same;
   const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0
   bool replaces = false;       // elements that it writes are not read
+  bool may_repeat = false;     // Operator::may_repeat
 };
 constexpr WriteDef replacing(WriteDef def) {
   def.replaces = true;
+  return def;
+}
+constexpr WriteDef repeating(WriteDef def) {
+  def.may_repeat = true;
   return def;
 }
 template <auto F, MemoryFormat format = MemoryFormat::Contiguous>

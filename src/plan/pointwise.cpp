@@ -450,6 +450,7 @@ void define_map_rows(std::span<const MapRow> rows) {
             .own_forms = true,
             .out_type = row.out_type,
             .devices = Devices::Numbers,
+            .may_repeat = row.may_repeat,
             .hidden = row.hidden,
             .map = {static_cast<int16_t>(row.opcode), static_cast<uint8_t>(row.inputs), map_opcode(row.opcode).params,
                     row.promote}});

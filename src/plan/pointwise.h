@@ -65,7 +65,8 @@ struct MapRow {
   bool in_place = false, out = false;
   bool hidden = false;  // only as torch.ops.aten.x
   OutType out_type = OutType::Castable;
-  bool rounds = false;  // its parameters are rounded to a half type, as numbers among the inputs are
+  bool may_repeat = false;  // Operator::may_repeat
+  bool rounds = false;      // its parameters are rounded to a half type, as numbers among the inputs are
 };
 void define_map_rows(std::span<const MapRow> rows);
 

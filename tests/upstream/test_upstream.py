@@ -38,5 +38,5 @@ def test_every_case_is_recorded():
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_upstream(torch, name):
     ours = told(torch, CASES[name])
-    same = agree(ours, ANSWERS.get(name), 1e-6 if "float32 into float64" in name else 1e-9)
+    same = agree(ours, ANSWERS.get(name), 1e-6 if "float32 into float64" in name or "logsumexp of" in name else 1e-9)
     assert same, f"\nours   {ours}\ntheirs {ANSWERS.get(name)}"
