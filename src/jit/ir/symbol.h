@@ -3,6 +3,7 @@
 // comparing is comparing pointers. Any thread may make and read them.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
