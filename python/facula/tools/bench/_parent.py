@@ -43,6 +43,7 @@ class Model:
         self.row: dict[str, Any] = {"dev": device, "name": planned.name, "batch_size": 0, "source": "0", "tag": options.tag}
         self.details: dict[str, Any] = {"threads": self.threads, "backend": self.backend}
         self.caches: list[str] = []
+        self.homes: list[str] = ["", "", ""]  # of the sides: where Facula is imported from, if not from where we are
 
     def run(self) -> None:
         """Fills self.row. Raises nothing but what ends the whole run."""
@@ -71,9 +72,9 @@ class Model:
 
     # --- processes
 
-    def side(self, torch: bool, cache: str | None = None) -> Side:
+    def side(self, torch: bool, cache: str | None = None, home: str = "") -> Side:
         """A fresh worker: Facula's, or PyTorch's under the oracle's Python."""
-        environment = {"PYTHONPATH": _path_of(torch)}
+        environment = {"PYTHONPATH": home or _path_of(torch)}
         if cache is None and (self.options.cold_start_latency or self.options.warm_start_latency):
             cache = tempfile.mkdtemp(prefix="facula-bench-")
             self.caches.append(cache)
@@ -104,9 +105,9 @@ class Model:
         return self.ask(side, "model_fail_to_load", "load", suite=self.suite, name=self.planned.name, options=settings,
                         batch_size=self.planned.batch_size, threads=self.threads, memory=self.options.per_process_memory_fraction)  # fmt: skip
 
-    def opened(self, torch: bool, backend: str, name: str, cache: str | None = None) -> Side:
+    def opened(self, torch: bool, backend: str, name: str, cache: str | None = None, home: str = "") -> Side:
         """A worker that is ready for turns; sets what was learned of the model on its first call for each name."""
-        side = self.side(torch, cache)
+        side = self.side(torch, cache, home)
         try:
             about = self.load(side)
             self.row.update(batch_size=about["batch_size"], source=about["source"])
@@ -176,7 +177,7 @@ class Model:
                 # In another order in every pass: whoever starts first may get the better memory.
                 for i in ((0, 1, 2), (2, 0, 1), (1, 2, 0))[number % 3]:
                     cache = getattr(self, "warm_cache", None) if i == 2 else None
-                    sides[_measure.SIDES[i]] = self.opened(torch[i], backends[i], _measure.SIDES[i], cache)
+                    sides[_measure.SIDES[i]] = self.opened(torch[i], backends[i], _measure.SIDES[i], cache, self.homes[i])
                 if number == 0:
                     self._before(sides)
                 runs = 1
@@ -370,7 +371,11 @@ def _all(suite: str, plan: list, devices: list, peers: list, options: argparse.N
     if options.html and table.path:
         from . import _page
 
-        _page.write(options.html, [table.path])
+        try:
+            _page.write(options.html, [table.path])
+        except Refused as refused:
+            print(f"{prog}: {refused}", file=sys.stderr)
+            return 2
     return status or (1 if table.failures() and not (options.accuracy and options.skip_accuracy_check) else 0)
 
 
