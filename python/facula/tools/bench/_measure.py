@@ -115,6 +115,8 @@ def measure(
                 turns[-1].append(of_round)
                 done += 1
                 told(done, settings.rounds)
+                if len(turns[-1]) >= share:
+                    break
                 spent = now() - begun
                 if len(turns[-1]) >= 2 and now() - entered > settings.budget / passes:
                     stopped = "budget"
