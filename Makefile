@@ -28,7 +28,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup setup-cosim configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade \
+.PHONY: help setup setup-cosim configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade test-bench \
         blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
@@ -102,6 +102,9 @@ bench-backend: configure ## what the backend contract costs a call
 	@$(BUILD)/facula_backend_calls
 bench-hammerblade: build ## the emulated HammerBlade device beside the CPU
 	@$(RUN) benchmarks/hammerblade.py $(BENCH_ARGS)
+
+test-bench: build ## the benchmark runner's verdicts on this machine against known truths (minutes; TEST_ARGS="--runs 5")
+	@$(RUN) tests/bench/live.py $(TEST_ARGS)
 
 build-stats: setup ## measure and judge every budget; writes build/stats.json
 	@$(PYTHON) tools/build_stats.py $(STATS_ARGS)

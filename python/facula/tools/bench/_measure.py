@@ -100,7 +100,8 @@ def measure(
     told: Callable[[int, int], None] = lambda done, of: None,
 ) -> Measured:
     """`start(number)` opens a pass: a callable for the turn of each side a, b, c, in fresh processes."""
-    rng, begun, turns = random.Random(settings.seed), now(), []
+    rng, turns = random.Random(settings.seed), []
+    spent = 0.0  # in rounds: what starting processes takes is no measurement
     passes = max(1, min(settings.passes, settings.rounds))
     done, stopped = 0, "rounds"
     for number in range(passes):
@@ -117,16 +118,14 @@ def measure(
                 told(done, settings.rounds)
                 if len(turns[-1]) >= share:
                     break
-                spent = now() - begun
-                if len(turns[-1]) >= 2 and now() - entered > settings.budget / passes:
-                    stopped = "budget"
-                    break
-                if spent > settings.budget:
+                of_pass = now() - entered
+                if spent + of_pass > settings.budget or (len(turns[-1]) >= 2 and of_pass > settings.budget / passes):
                     stopped = "budget"
                     break
                 if number > 0 and len(turns[-1]) >= 5 and evaluate(turns, settings, "").judged.half_width <= settings.half_width:
                     stopped = "half-width"
                     break
-        if now() - begun > settings.budget * (passes - 1) / passes or stopped == "half-width":
+            spent += now() - entered
+        if spent > settings.budget * (passes - 1) / passes or stopped == "half-width":
             break
     return evaluate(turns, settings, stopped)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from . import _counts, _measure, _options, _peer, _plan, _rows
+from . import _counts, _list, _measure, _options, _peer, _plan, _rows
 from ._options import Refused
 from ._side import Crashed, Failed, Side, TimedOut
 
@@ -51,6 +51,10 @@ class Model:
         try:
             if self.planned.skip:
                 raise Ended("skip", self.planned.skip)
+            if self.suite != "torchbench" and not self.planned.name.startswith("path:"):
+                lacks = _list.reason(self.suite, self.planned.name)[1]
+                if lacks:  # known without a process for each of fifty names
+                    raise Ended("missing", lacks)
             if self.options.accuracy or self.options.tolerance:
                 from . import _judge_accuracy
 
@@ -203,8 +207,8 @@ class Model:
                              ("memory", self.options.snapshot_memory), ("save_outputs", self.options.save_model_outputs_to),
                              ("compare_outputs", self.options.compare_model_outputs_with)):  # fmt: skip
             if wanted:
-                text = self.ask(facula, "fail_to_run", "look", what=what, path=self._beside(what))
-                if text and not self.options.quiet:
+                text = self.ask(facula, "fail_to_run", "look", kind=what, path=self._beside(what))
+                if text:
                     print(text)
 
     def _beside(self, what: str) -> str:

@@ -111,11 +111,11 @@ class Worker:
         finally:
             self.torch.set_num_threads(threads)
 
-    def look(self, what: str, path: str | None = None) -> Any:
+    def look(self, kind: str, path: str | None = None) -> Any:
         """What one more, untimed step shows: graph, operators, convs, inputs, trace, memory."""
         from . import _look
 
-        return getattr(_look, what)(self, path)
+        return getattr(_look, kind)(self, path)
 
     # --- accuracy, in _accuracy
 
