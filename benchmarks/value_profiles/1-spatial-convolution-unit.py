@@ -34,6 +34,12 @@ def main():
         for inputs, outputs, kernel, stride, size, count in todo:
             layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False).to(given.device)
             x = torch.randn(1, inputs, size, size).to(given.device)
+            if given.naive:
+                weight, padding = layer.weight, kernel // 2
+
+                def layer(x, weight=weight, stride=stride, padding=padding):
+                    return given.operators.convolution(x, weight, None, [stride] * 2, [padding] * 2)
+
             median = statistics.median(timing.seconds(lambda layer=layer, x=x: layer(x), given.repeat, given.device, bar))
             y = layer(x)
             total, checks = total + count * median, checks + y.abs().mean().item()

@@ -18,11 +18,38 @@ def options(description, repeat, **sizes):
     parser.add_argument("--device", type=torch.device, default=torch.device("cpu"), help="where it runs (cpu)")
     for name, value in sizes.items():
         parser.add_argument(f"--{name}", type=_count, default=value, metavar="N", help=f"({value})")
+    parser.add_argument("--naive", action="store_true", help="operators with known waste, as PyTorch once had them (naive/naive.cpp; Facula only)")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     torch.manual_seed(0)
     print(f"{os.path.basename(sys.argv[0])}: torch {torch.__version__}, {given.device}, {given.threads} threads")
+    given.operators = naive() if given.naive else None
     return given
+
+
+def naive():
+    """torch.ops.naive: built once per Facula, beside other caches, from naive/naive.cpp."""
+    import hashlib
+    import pathlib
+    import shlex
+    import subprocess
+
+    source = pathlib.Path(__file__).parent / "naive" / "naive.cpp"
+    done = subprocess.run([sys.executable, "-m", torch.__name__ if torch.__name__ == "facula" else "facula", "info", "--cflags"], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit("--naive: its operators are written for Facula, which is not here")
+    flags = shlex.split(done.stdout)
+    library = pathlib.Path([f[2:] for f in flags if f.startswith("-L")][0], "libfacula.so")
+    key = hashlib.sha256(source.read_bytes() + done.stdout.encode() + str(library.stat().st_mtime_ns).encode()).hexdigest()[:16]
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "facula")
+    built = cache / f"naive-{key}.so"
+    if not built.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        fresh = cache / f"naive-{key}.{os.getpid()}.so"
+        subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-shared", "-fPIC", str(source), "-o", str(fresh), *flags], check=True)
+        fresh.replace(built)
+    torch.ops.load_library(str(built))
+    return torch.ops.naive
 
 
 def _count(text):

@@ -27,9 +27,17 @@ using observe::Row;
 
 // --- stacks: code objects and lines, innermost first. Each is kept once, for ever: programs have few.
 using Frames = std::vector<std::pair<PyCodeObject*, int>>;
+struct FramesHash {
+  size_t operator()(const Frames& frames) const {
+    size_t h = frames.size();
+    for (auto& [code, line] : frames)
+      h = (h ^ reinterpret_cast<uintptr_t>(code) ^ static_cast<size_t>(line) << 48) * 0x9fb21c651e98df25, h ^= h >> 29;
+    return h;
+  }
+};
 struct Stacks {
   std::mutex mutex;
-  std::map<Frames, uint32_t> numbers;
+  std::unordered_map<Frames, uint32_t, FramesHash> numbers;
   std::vector<const Frames*> all{nullptr};  // 0: none
 };
 Stacks& stacks() {
@@ -49,16 +57,35 @@ uint32_t number_of(Frames frames) {
   return it->second;
 }
 
+// Lines are looked up once per place: code objects that were in a stack live for ever.
+constexpr size_t kPlaces = 1024;
+int line_of(PyFrameObject* frame, PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030b0000
+  struct Place {
+    PyCodeObject* code = nullptr;
+    int at = 0, line = 0;
+  };
+  static Place* const known = new Place[kPlaces];  // under the interpreter's lock
+  const int at = PyFrame_GetLasti(frame);
+  Place& p = known[(reinterpret_cast<uintptr_t>(code) >> 4 ^ static_cast<uintptr_t>(at) * 31) % kPlaces];
+  if (p.code != code || p.at != at) p = {code, at, PyFrame_GetLineNumber(frame)};
+  return p.line;
+#else
+  return PyFrame_GetLineNumber(frame);
+#endif
+}
+
 uint32_t current_stack() {
   PyThreadState* state = PyGILState_GetThisThreadState();
   if (!state) return 0;  // a thread that never ran Python
   py::TakeGil gil(std::nothrow);
   if (!gil) return 0;
   Frames frames;
+  frames.reserve(32);
   PyFrameObject* frame = PyThreadState_GetFrame(state);
   while (frame) {
     PyCodeObject* code = PyFrame_GetCode(frame);
-    frames.emplace_back(code, PyFrame_GetLineNumber(frame));
+    frames.emplace_back(code, line_of(frame, code));
     Py_DECREF(code);  // the frame holds it, and number_of from then on
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_DECREF(frame);

@@ -98,7 +98,7 @@ void Engine::start(Watch where, bool children) {
 
 void Engine::forget() {
   storages_ = {};
-  by_hash_.clear(), answers_.clear(), changed_.clear(), moved_.clear();
+  by_hash_.clear(), answers_.clear(), changed_.clear(), ended_.clear(), moved_.clear();
   for (auto& [thread, lane] : lanes_) *lane = {};
 }
 
@@ -127,8 +127,9 @@ Engine::Lane& Engine::lane_here() {
 
 void Engine::see(const Event& e) noexcept {
   const uint64_t now = now_ns();
+  Lane* here = nullptr;
   try {
-    Lane& lane = lane_here();
+    Lane& lane = *(here = &lane_here());
     // It may wait for the interpreter's lock, so before ours is taken.
     uint32_t stack = 0;
     const bool names_place = e.kind == EventKind::Call || (e.kind == EventKind::Range && e.text == "function");
@@ -142,7 +143,9 @@ void Engine::see(const Event& e) noexcept {
     std::lock_guard lock(mutex_);
     ++totals_.lost;
   }
-  __atomic_fetch_add(&totals_.own_ns, now_ns() - now, __ATOMIC_RELAXED);
+  const uint64_t took = now_ns() - now;
+  if (here) here->own_ns += took;
+  __atomic_fetch_add(&totals_.own_ns, took, __ATOMIC_RELAXED);
 }
 
 uint32_t Engine::child(uint32_t parent, const Operator* op, const std::string* name, EventKind kind, const Lane& lane,
@@ -225,6 +228,7 @@ void Engine::begin(Lane& lane, const Event& e, uint32_t stack, uint64_t now) {
   f.kind = e.kind;
   f.id = e.call_id;
   f.start = now;
+  f.own_ns = lane.own_ns;
   f.version = version_;
   const uint32_t outer = lane.frames.size() > 1 ? lane.frames[lane.frames.size() - 2].node : 0;
   f.node = outer;
@@ -279,13 +283,15 @@ void Engine::end(Lane& lane, const Event& e, uint64_t now) {
     if (!lane.scopes.empty()) lane.scopes.pop_back();
     return;
   }
-  if (e.kind == EventKind::Call || is_leaf(e.kind)) nodes_[f.node].ns += now - f.start;
+  if (e.kind == EventKind::Call || is_leaf(e.kind))
+    nodes_[f.node].ns += now - f.start - std::min(lane.own_ns - f.own_ns, now - f.start);
   if (e.kind == EventKind::Call) {
     --lane.calls;
   } else if (e.kind == EventKind::Kernel) {
     if (lane.leaves) return;
     --lane.kernels;
     lane.own -= f.own;
+    lane.accumulated.resize(f.accumulated);
     if (!e.failed) end_kernel(lane, f, e);
     else
       for (Pending& p : f.pending) unknown_write(f.node, p.view, p.device);
@@ -381,6 +387,7 @@ void Engine::begin_kernel(Lane& lane, Frame& f, const Event& e) {
   const Operator& op = *e.op;
   f.outermost = lane.kernels == 1;
   f.fresh_before = version_;
+  f.accumulated = lane.accumulated.size();
   if (op.is_view || op.writes == Writes::Geometry) return;
   uint64_t written = 0;
   for (const uint8_t i : op.written_args()) written |= uint64_t{1} << i;
@@ -392,7 +399,11 @@ void Engine::begin_kernel(Lane& lane, Frame& f, const Event& e) {
       if (!has_values(t) || facts.unread & b || facts.overwritten & b) return;
       // What it writes it reads too: a sum in place, unless other arguments say which elements.
       const bool accumulates = (written & b) && !(facts.partial & b);
-      mark_read(lane, f.node, view_of(t), t.device(), accumulates);
+      const View v = view_of(t);
+      mark_read(lane, f.node, v, t.device(), accumulates);
+      if (!accumulates || v.numel() == 0) return;
+      const Runs runs(v);
+      lane.accumulated.emplace_back(runs.begin(), runs.begin() + runs.last() + runs.run_bytes());
     });
   if (f.outermost && wants(Pattern::Repeated) && !written && !op.random && !facts.unwritten && op.num_results()) {
     bool usable = true;
@@ -446,10 +457,16 @@ void Engine::end_kernel(Lane& lane, Frame& f, const Event& e) {
     if (!written_inside(p.view, p.device)) write(lane, f.node, p, e, nullptr);
   if (op.memory.unwritten) return;
   const bool in_place = !op.written_args().empty();
+  auto is_argument = [&](const Tensor& t) {  // a view that the schema does not tell
+    bool found = false;
+    for (const uint8_t i : op.tensor_args())
+      each_tensor(e.args[i], [&](const Tensor& a) { found |= a.impl().storage().get() == t.impl().storage().get(); });
+    return found;
+  };
   uint64_t bytes = 0, version = 0;
   for (const Value& v : e.values())
     each_tensor(v.arg(), [&](const Tensor& t) {
-      if (in_place || !has_values(t)) return;
+      if (in_place || !has_values(t) || is_argument(t)) return;
       know(t);
       const View view = view_of(t);
       if (!written_inside(view, t.device())) {

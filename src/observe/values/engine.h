@@ -31,7 +31,6 @@ struct Node {
   uint64_t looked = 0;             // calls whose values were looked at
   uint64_t written = 0, read = 0;  // bytes
   uint64_t judged = 0;             // of the written ones, those of calls that were looked at
-  uint64_t last_ended = 0;         // the last version of its that ended unread
   uint64_t known = 0;              // bytes written over known ones, so that it can be said whether they changed
   uint64_t unchanged = 0;          // of them, by elements
   uint64_t unchanged_bytes = 0;    // by single bytes, as GVProf counts
@@ -127,6 +126,7 @@ class Engine final : public Observer {
   std::unordered_map<uint64_t, Place> by_hash_;     // content: where it is, or was
   std::unordered_map<uint64_t, uint64_t> moved_;    // content and device: it was copied there before
   std::unordered_map<uint64_t, uint64_t> answers_;  // by call_key: version of the answer
+  std::unordered_set<uint64_t> ended_;              // versions of which a part ended unread
   std::unordered_set<uint64_t> changed_;            // versions that were overwritten, of those that somebody asks for
   std::unordered_map<uint64_t, uint32_t> forward_;  // stacks of calls, by call_id
   uint64_t version_ = 0;

@@ -23,7 +23,9 @@ struct Engine::Frame {
   uint64_t key = 0;            // of a call that may repeat another
   View source;                 // of a copy
   int copies = 0, others = 0;  // Lane's, when it began
-  bool own = false;            // a kernel of one piece
+  uint64_t own_ns = 0;
+  size_t accumulated = 0;
+  bool own = false;  // a kernel of one piece
   std::vector<Pending> pending;
 };
 
@@ -32,7 +34,9 @@ struct Engine::Lane {
   std::vector<const std::string*> scopes;
   uint32_t stack = 0, forward = 0;
   int calls = 0, leaves = 0, masked = 0, kernels = 0, own = 0;
-  int copies = 0, others = 0;  // leaves, so far
+  int copies = 0, others = 0;                                    // leaves, so far
+  uint64_t own_ns = 0;                                           // what this engine took on this thread
+  std::vector<std::pair<const char*, const char*>> accumulated;  // memory that kernels under way add to in place
   std::vector<std::pair<EdgeKey, Edge>>
       edges;  // not yet counted: of a kernel that may have leaves, which count instead
 

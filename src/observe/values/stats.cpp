@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "core/half.h"
+#include "core/instruction_set.h"
 
 namespace fc::observe::values {
 namespace {
@@ -31,7 +31,7 @@ struct Bits {
   Bits() { std::ranges::fill(all, ~uint64_t{0}); }
 };
 
-uint64_t digest(const char* p, size_t bytes, Bits& bits) {
+[[gnu::always_inline]] inline uint64_t digest_by(const char* p, size_t bytes, Bits& bits) {
   uint64_t h[kLanes], any[kLanes], all[kLanes];
   std::ranges::copy(kSeed, h);
   std::ranges::copy(bits.any, any);
@@ -62,6 +62,18 @@ uint64_t digest(const char* p, size_t bytes, Bits& bits) {
   uint64_t out = bytes;
   for (const uint64_t x : h) out = mix(out, x);
   return out;
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] uint64_t digest_avx2(const char* p, size_t bytes, Bits& bits) {
+  return digest_by(p, bytes, bits);
+}
+#endif
+uint64_t digest(const char* p, size_t bytes, Bits& bits) {
+#if defined(__x86_64__)
+  if (cpu_level() != CpuLevel::Baseline) return digest_avx2(p, bytes, bits);
+#endif
+  return digest_by(p, bytes, bits);
 }
 
 // Bits of any and of all elements of 1 to 16 bytes.
@@ -267,14 +279,21 @@ struct Candidate {
   uint64_t value = 0;
   bool likely = false;
 };
+constexpr size_t kSample = 64;
 // Of elements taken evenly: the most frequent one, and whether it may be as frequent as `share` overall.
-Candidate candidate(const std::vector<uint64_t>& sample, uint64_t mask, double share) {
-  std::map<uint64_t, size_t> counts;
-  for (const uint64_t v : sample) ++counts[v & mask];
-  const auto best = std::ranges::max_element(counts, {}, [](auto& c) { return c.second; });
-  const auto n = static_cast<double>(sample.size());
+Candidate candidate(std::span<const uint64_t> sample, uint64_t mask, double share) {
+  uint64_t sorted[kSample] = {};
+  for (size_t i = 0; i < sample.size(); ++i) sorted[i] = sample[i] & mask;
+  std::sort(sorted, sorted + sample.size());
+  size_t most = 0;
+  uint64_t value = sorted[0];
+  for (size_t i = 0, first = 0; i < sample.size(); ++i) {
+    if (sorted[i] != sorted[first]) first = i;
+    if (i - first + 1 > most) most = i - first + 1, value = sorted[i];
+  }
   // Four standard deviations of a sample below the share.
-  return {best->first, static_cast<double>(best->second) >= share * n - 2 * std::sqrt(n)};
+  const auto n = static_cast<double>(sample.size());
+  return {value, static_cast<double>(most) >= share * n - 2 * std::sqrt(n)};
 }
 
 // --- v = b + sum of k_d * i_d
@@ -428,12 +447,15 @@ Content look(const View& v, const Runs& runs, const Options& options) {
   Narrower narrower(v.dtype, options.heavy_error);
   Range range(v.dtype);
   const uint64_t mask = kept_bits(v.dtype, options.approximate);
-  std::vector<uint64_t> sample;
+  uint64_t taken[kSample];
+  std::span<const uint64_t> sample;
   Candidate exact, cut;
   uint64_t frequent = 0, frequent_cut = 0;
   const bool countable = item <= 8;
   auto choose = [&](const char* p, size_t n) {
-    for (size_t i = 0; i < 64; ++i) sample.push_back(bits_of(p + (i * n / 64) * item, item));
+    const size_t count = std::min(n, kSample);
+    for (size_t i = 0; i < count; ++i) taken[i] = bits_of(p + (i * n / count) * item, item);
+    sample = {taken, count};
     exact = candidate(sample, ~uint64_t{0}, options.frequent);
     if (mask != ~uint64_t{0} && !exact.likely) cut = candidate(sample, mask, options.frequent);
   };

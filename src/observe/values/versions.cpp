@@ -81,6 +81,8 @@ void Engine::mark_read(Lane& lane, uint32_t node, const View& v, Device d, bool 
   StorageRecord* r = storages_.at(runs.begin(), d.type, d.index);
   if (!r) return;
   nodes_[node].read += static_cast<uint64_t>(runs.bytes());
+  for (auto& [begin, end] : lane.accumulated)  // by a part of what adds to it
+    accumulates |= runs.begin() >= begin && runs.begin() + runs.last() < end;
   auto one = [&](uint64_t begin, uint64_t end) {
     Storages::each(*r, begin, end, [&](Segment& s) {
       s.reads = std::max(s.reads, accumulates ? Reads::Accumulated : Reads::Some);
@@ -352,7 +354,6 @@ void Engine::crowd(StorageRecord& r, uint32_t node, const Runs& runs) {
 void Engine::retire(const Segment& s, End how, bool quiet) {
   if (how == End::Overwritten && s.asked) changed_.insert(s.version);
   if (!s.known || !s.node) return;
-  Node& n = nodes_[s.node];
   const uint64_t bytes = s.end - s.begin;
   if (how != End::Lost && !quiet) {
     const bool dead = s.reads == Reads::None;
@@ -360,8 +361,8 @@ void Engine::retire(const Segment& s, End how, bool quiet) {
     if (dead || filled) {
       Tally& tally = found(s.node, dead ? Pattern::Dead : Pattern::FillAccumulate);
       tally.bytes += bytes;
-      if (n.last_ended != s.version) ++tally.calls;
-      n.last_ended = s.version;
+      if (ended_.size() > 1'000'000) ended_.clear();
+      tally.calls += ended_.insert(s.version).second;  // its first part
     }
   }
   if (how == End::Overwritten) return;

@@ -131,6 +131,9 @@ def _detail(pattern, node):
     return ""
 
 
+_OF_VALUES = ("redundant", "single_zero", "single_value", "frequent", "heavy_type", "inappropriate_float", "structured", "approximate")
+
+
 class Rows:
     """The engine's nodes, and what follows from where they hang in the tree of call paths."""
 
@@ -156,45 +159,53 @@ class Rows:
         return *self.stacks.place(number), bool(top["forward"]), self.stacks.lines(number)
 
 
+class _Sum:
+    """What is found at one place of the program, of all call paths that lead there."""
+
+    def __init__(self):
+        self.bytes = self.calls = self.of = self.looked = self.object = self.whole = self.unchanged_bytes = self.judged = 0
+        self.seconds, self.tiles, self.largest = 0.0, False, None
+
+
 def findings(nodes, options):
     """Ranked: what costs most time first, then most bytes."""
-    rows, out = Rows(nodes), []
+    rows, sums = Rows(nodes), {}
     for i, node in enumerate(nodes):
-        for pattern, (size, calls) in node["found"].items():
-            top = nodes[rows.top(i)]
-            written = (
-                node["judged"]
-                if node["judged"]
-                and pattern not in ("dead", "fill_accumulate", "duplicate", "repeated", "identity")
-                else node["written"]
-            )
-            if pattern in ("identity", "repeated"):
-                share = calls / max(node["calls"], calls)
-            elif pattern in (
-                "single_zero",
-                "single_value",
-                "frequent",
-                "structured",
-                "approximate",
-                "redundant",
-            ):
-                share = size / max(written, size, 1)
-            else:
-                share = size / max(node["written"], size, 1)
-            if share < options.share or size < options.min_bytes:
-                continue
-            file, line, function, forward, stack = rows.place(top)
-            own = rows.stacks.place(top["stack"]) if forward else ("", 0, "")
-            seconds = (node["ns"] or top["ns"]) * 1e-9 * share
-            looked = node["looked"] or node["calls"]
-            found = Finding(
-                pattern=pattern, operator=top["operator"].split(".")[0] or top["name"], file=file, line=line, tensor=node["tensor"] or top["tensor"], bytes=size, share=share,
-                calls=calls, seconds=seconds, fix=FIXES[pattern], function=function, scope=top["scope"], inside=rows.path(i), forward=forward, backward=f"{own[0]}:{own[1]}" if own[0] else "", device=node["device"],
-                object_bytes=node["object"], byte_share=node["unchanged_bytes"] / node["judged"] if pattern == "redundant" and node["judged"] else share,
-                tiles=pattern == "redundant" and node["tiles"] > 0, looked=looked, of=max(node["calls"], looked), interval=_interval(share, looked, max(node["calls"], looked)),
-                detail=_detail(pattern, node), node=i, stack=stack)  # fmt: skip
-            if options.shows(found):
-                out.append(found)
+        if not (node["found"] or node["calls"] or node["written"]):
+            continue
+        top = nodes[rows.top(i)]
+        place = rows.place(top)
+        own = rows.stacks.place(top["stack"]) if top["forward"] else ("", 0, "")
+        key = (top["operator"].split(".")[0] or top["name"], *place[:4], own[:2], rows.path(i), top["scope"])
+        for pattern in PATTERNS:
+            size, calls = node["found"].get(pattern, (0, 0))
+            s = sums.setdefault((pattern, *key), _Sum())
+            count = max(node["calls"], node["looked"], calls)
+            whole = node["judged"] if pattern in _OF_VALUES else node["written"]
+            s.bytes, s.calls, s.of, s.looked = s.bytes + size, s.calls + calls, s.of + count, s.looked + (node["looked"] or count)
+            s.whole, s.object, s.judged = s.whole + whole, s.object + node["object"], s.judged + node["judged"]
+            s.unchanged_bytes += node["unchanged_bytes"]
+            s.seconds += (node["ns"] or top["ns"]) * 1e-9
+            s.tiles |= node["tiles"] > 0
+            if calls and (s.largest is None or size > s.largest[0]):
+                s.largest = (size, i, top, place)
+    out = []
+    for (pattern, operator, file, line, function, forward, own, inside, scope), s in sums.items():
+        if not s.calls:
+            continue
+        share = s.calls / s.of if pattern in ("identity", "repeated") else s.bytes / max(s.whole, s.bytes, 1)
+        if share < options.share or s.bytes < options.min_bytes:
+            continue
+        _, i, top, place = s.largest
+        node = nodes[i]
+        found = Finding(
+            pattern=pattern, operator=operator, file=file, line=line, tensor=node["tensor"] or top["tensor"], bytes=s.bytes, share=share, calls=s.calls,
+            seconds=s.seconds * share, fix=FIXES[pattern], function=function, scope=scope, inside=inside, forward=forward,
+            backward=f"{own[0]}:{own[1]}" if own[0] else "", device=node["device"], object_bytes=s.object,
+            byte_share=s.unchanged_bytes / s.judged if pattern == "redundant" and s.judged else share, tiles=pattern == "redundant" and s.tiles,
+            looked=s.looked, of=s.of, interval=_interval(share, s.looked, s.of), detail=_detail(pattern, node), node=i, stack=place[4])  # fmt: skip
+        if options.shows(found):
+            out.append(found)
     out.sort(key=lambda f: (-f.seconds, -f.bytes, f.pattern, f.place))
     return out
 
