@@ -61,7 +61,7 @@ void bind_values(nb::module_& m) {
       .def(
           "__init__",
           [](PythonValues* self, int mode, uint32_t patterns, double frequent, double zero, double heavy_error,
-             double structured_error, int approximate, double budget, uint64_t exact_below) {
+             double structured_error, int approximate, double budget, uint64_t exact_below, uint64_t sample) {
             new (self) PythonValues{make_ref<Engine>(Options{.mode = static_cast<Mode>(mode),
                                                              .patterns = patterns,
                                                              .frequent = frequent,
@@ -70,11 +70,12 @@ void bind_values(nb::module_& m) {
                                                              .structured_error = structured_error,
                                                              .approximate = approximate,
                                                              .budget = budget,
+                                                             .sample = sample,
                                                              .exact_below = exact_below})};
           },
           nb::kw_only(), nb::arg("mode"), nb::arg("patterns"), nb::arg("frequent"), nb::arg("zero"),
           nb::arg("heavy_error"), nb::arg("structured_error"), nb::arg("approximate"), nb::arg("budget"),
-          nb::arg("exact_below"))
+          nb::arg("exact_below"), nb::arg("sample"))
       .def(
           "start",
           [](PythonValues& v, bool process, bool children) {

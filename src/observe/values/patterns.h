@@ -44,6 +44,7 @@ struct Options {
   double structured_error = 1e-6;    // residual of a floating structure, relative to its largest value
   int approximate = 5;               // level of 1 to 5: how many bits of a mantissa are kept (stats.cpp)
   double budget = 0.05;              // of Mode::Budget
+  uint64_t sample = 1;               // after the first of a call path, one call in so many is looked at
   uint64_t exact_below = 64 * 1024;  // bytes up to which the default mode copies what was there before
 };
 

@@ -66,6 +66,10 @@ std::string describe(const View& v) {
 Tally& Engine::found(uint32_t node, Pattern p) { return nodes_[node].found[static_cast<size_t>(p)]; }
 
 bool Engine::sampled(Node& n) {
+  if (options_.sample > 1 && n.looked > 0 && n.calls % options_.sample != 0) {
+    ++totals_.skipped;
+    return false;
+  }
   if (options_.mode != Mode::Budget || n.looked < 3) return true;
   const uint64_t now = now_ns() - totals_.started;
   if (static_cast<double>(__atomic_load_n(&totals_.own_ns, __ATOMIC_RELAXED)) <

@@ -96,7 +96,7 @@ class Keeper:
 
     def __init__(self, profile, folder, title):
         self.profile, self.folder, self.title, self._writing = profile, folder, title, threading.Lock()
-        self._pid, self._stop = os.getpid(), threading.Event()
+        self._main, self._stop = os.getpid(), threading.Event()
         os.register_at_fork(after_in_child=self._forked)
 
     def start(self):
@@ -117,7 +117,7 @@ class Keeper:
     def _forked(self):
         if self._stop.is_set():
             return
-        self._pid, self._writing = os.getpid(), threading.Lock()
+        self._writing = threading.Lock()
         import atexit
 
         atexit.register(self.write)
@@ -133,8 +133,6 @@ class Keeper:
     def path(self, suffix):
         child = f"-{os.getpid()}" if os.getpid() != self._main else ""
         return os.path.join(self.folder, f"values{child}{suffix}")
-
-    _main = os.getpid()
 
     def write(self, all_files=False):
         if not self._writing.acquire(blocking=False):
@@ -177,13 +175,20 @@ def run(args) -> int:
     except OSError as error:
         print(f"facula vprof: cannot make a folder for the results: {error}", file=sys.stderr)
         return 2
-    return observe_program(args, profile, folder, run_program, args.top)
-
-
-def observe_program(args, profile, folder, run_program, top=30):
-    """Runs the program under the profile, keeps its results, and says in the last line where they are."""
     args.module = args.module_name
-    Keeper._main = os.getpid()
+    return keep(args, profile, folder, run_program, args.top)
+
+
+def keep(
+    args,
+    profile,
+    folder,
+    run_program,
+    top=30,
+    more=None,
+    names="values.html, values.jsonl, values.csv, values.dot",
+):
+    """Runs the program under the profile, keeps its results, and says in the last line where they are."""
     keeper = Keeper(profile, folder, os.path.basename(args.program))
     pid = os.getpid()
     keeper.start()
@@ -194,9 +199,11 @@ def observe_program(args, profile, folder, run_program, top=30):
             profile.stop()
             keeper.stop()
             keeper.write(all_files=True)
+            if more:
+                more()
             sys.stdout.flush()
             print(profile.table(top), end="")
-            print(f"results: {folder}/values.html, values.jsonl, values.csv, values.dot", flush=True)
+            print(f"results: {folder}/{names}", flush=True)
     return status
 
 

@@ -131,7 +131,16 @@ def _detail(pattern, node):
     return ""
 
 
-_OF_VALUES = ("redundant", "single_zero", "single_value", "frequent", "heavy_type", "inappropriate_float", "structured", "approximate")
+_OF_VALUES = (
+    "redundant",
+    "single_zero",
+    "single_value",
+    "frequent",
+    "heavy_type",
+    "inappropriate_float",
+    "structured",
+    "approximate",
+)
 
 
 class Rows:
@@ -163,7 +172,9 @@ class _Sum:
     """What is found at one place of the program, of all call paths that lead there."""
 
     def __init__(self):
-        self.bytes = self.calls = self.of = self.looked = self.object = self.whole = self.unchanged_bytes = self.judged = 0
+        self.bytes = self.calls = self.of = self.looked = self.object = self.whole = self.unchanged_bytes = (
+            self.judged
+        ) = 0
         self.seconds, self.tiles, self.largest = 0.0, False, None
 
 
@@ -182,8 +193,17 @@ def findings(nodes, options):
             s = sums.setdefault((pattern, *key), _Sum())
             count = max(node["calls"], node["looked"], calls)
             whole = node["judged"] if pattern in _OF_VALUES else node["written"]
-            s.bytes, s.calls, s.of, s.looked = s.bytes + size, s.calls + calls, s.of + count, s.looked + (node["looked"] or count)
-            s.whole, s.object, s.judged = s.whole + whole, s.object + node["object"], s.judged + node["judged"]
+            s.bytes, s.calls, s.of, s.looked = (
+                s.bytes + size,
+                s.calls + calls,
+                s.of + count,
+                s.looked + (node["looked"] or count),
+            )
+            s.whole, s.object, s.judged = (
+                s.whole + whole,
+                s.object + node["object"],
+                s.judged + node["judged"],
+            )
             s.unchanged_bytes += node["unchanged_bytes"]
             s.seconds += (node["ns"] or top["ns"]) * 1e-9
             s.tiles |= node["tiles"] > 0

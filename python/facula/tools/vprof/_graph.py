@@ -77,6 +77,12 @@ class Graph:
                          f'memory_node_id={e["memory"]} color={colour(e["redundancy"])} penwidth={width:.2f}];')  # fmt: skip
         return "\n".join([*lines, "}", ""])
 
+    def contexts(self):
+        """What data_flow.dot.context holds: of each node its number, and the program's lines, innermost first."""
+        return "".join(
+            "\n".join([str(n["id"]), *(f"  {line[:128]}" for line in n["context"]), ""]) for n in self.nodes
+        )
+
     def levels(self):
         """Of each node: how far down it is drawn. Edges back to where they come from do not count."""
         order = {n["id"]: 0 for n in self.nodes}

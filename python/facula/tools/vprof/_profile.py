@@ -50,6 +50,7 @@ class Options:
     approximate: int = 5
     budget: float = 0.05
     exact_below: int = 65536
+    sample: int = 1
     operators: tuple = ()
     modules: tuple = ()
     files: tuple = ()
@@ -79,7 +80,12 @@ class Options:
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not low <= value <= high:
                 raise ValueError(f"values: {name} is a number from {low} to {high}, got {value!r}")
-        for name, low, high in (("min_bytes", 0, 2**62), ("exact_below", 0, 2**62), ("approximate", 1, 5)):
+        for name, low, high in (
+            ("min_bytes", 0, 2**62),
+            ("exact_below", 0, 2**62),
+            ("approximate", 1, 5),
+            ("sample", 1, 2**62),
+        ):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise ValueError(f"values: {name} is a whole number from {low} to {high}, got {value!r}")
@@ -89,7 +95,7 @@ class Options:
     def engine(self):
         return _C._Values(
             mode=MODES.index(self.mode), patterns=sum(1 << PATTERNS.index(p) for p in set(self.patterns)), frequent=self.frequent, zero=self.zero,
-            heavy_error=self.heavy_error, structured_error=self.structured_error, approximate=self.approximate, budget=self.budget, exact_below=self.exact_below)  # fmt: skip
+            heavy_error=self.heavy_error, structured_error=self.structured_error, approximate=self.approximate, budget=self.budget, exact_below=self.exact_below, sample=self.sample)  # fmt: skip
 
     def shows(self, found):
         """Whether the filters let a finding through."""

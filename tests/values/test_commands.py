@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`facula vprof` and GVProf's commands: what they leave, what they refuse before the program runs, and programs that end badly."""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("facula_only")
+ROOT = pathlib.Path(__file__).parents[2]
+WASTE = "import torch\nx = torch.empty(50_000)\nx.zero_()\nx.zero_()\nx.sum()\n"
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Runs a command line in a folder where script.py is wasteful and GVProf's commands are installed."""
+    (tmp_path / "script.py").write_text(WASTE)
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name, place in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"].items():
+        module, _, function = place.partition(":")
+        file = commands / name
+        file.write_text(
+            f"#!{sys.executable}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+        )
+        file.chmod(0o755)
+
+    def run(line, **files):
+        for name, text in files.items():
+            (tmp_path / f"{name}.py").write_text(text)
+        return subprocess.run(
+            line,
+            shell=True,
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+
+    run.folder = tmp_path
+    return run
+
+
+def findings(folder, name="values.jsonl"):
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+def test_vprof(shell):
+    done = shell("facula vprof script.py")
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout.splitlines()[-1]
+        == "results: facula-vprof/values.html, values.jsonl, values.csv, values.dot"
+    )
+    folder = shell.folder / "facula-vprof"
+    found = {f["pattern"]: f for f in findings(folder)}
+    assert (
+        set(found) == {"redundant", "dead", "single_zero"}
+        and found["redundant"]["line"] == 4
+        and found["dead"]["line"] == 3
+    )
+    keys = {"pattern", "operator", "file", "line", "tensor", "bytes", "share", "calls", "seconds", "fix"}
+    assert keys <= set(found["redundant"]) and found["redundant"]["bytes"] == 200_000
+    assert {r["pattern"] for r in csv.DictReader((folder / "values.csv").open())} == set(found)
+    assert shell("facula vprof script.py").stdout.endswith(
+        "results: facula-vprof-2/values.html, values.jsonl, values.csv, values.dot\n"
+    )
+    assert (
+        shell(
+            "python3 -m facula.vprof -p dead -o there script.py".replace("python3", sys.executable)
+        ).returncode
+        == 0
+    )
+    assert [f["pattern"] for f in findings(shell.folder / "there")] == ["dead"]
+
+
+def test_the_graph(shell):
+    shell("facula vprof -o out script.py")
+    text = (shell.folder / "out" / "values.dot").read_text()
+    write = re.search(
+        r"(\d+) -> (\d+) \[edge_type=WRITE redundancy=1.000000 overwrite=1.000000 count=200000 memory_node_id=(\d+) color=red",
+        text,
+    )
+    assert write and f'{write[2]} [label="aten::zero_ > fill\\nscript.py:4" shape=circle' in text
+    page = (shell.folder / "out" / "values.html").read_text()
+    assert (
+        "/*DATA*/" not in page
+        and "x.zero_()" in page
+        and "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    )
+
+
+LINE = (
+    "LD_LIBRARY_PATH=/nowhere:$LD_LIBRARY_PATH hpcrun -e gpu=nvidia,data_flow -ck HPCRUN_SANITIZER_READ_TRACE_IGNORE=1 -ck HPCRUN_SANITIZER_DATA_FLOW_HASH=0 "
+    "-ck HPCRUN_SANITIZER_GPU_ANALYSIS_BLOCKS=1 -ck HPCRUN_SANITIZER_GPU_PATCH_RECORD_NUM=131072 python ./script.py"
+)
+
+
+def test_hpcrun_verbatim(shell):
+    done = shell(LINE)
+    assert done.returncode == 0, done.stderr
+    folder = shell.folder / "hpctoolkit-python-measurements"
+    assert {p.name for p in folder.iterdir()} >= {
+        "data_flow.dot",
+        "data_flow.dot.context",
+        "value_pattern_t0.csv",
+    }
+    assert "script.py(4)" in (folder / "data_flow.dot.context").read_text()
+    assert [re.match(r"hpcrun: (\S+) is not needed: \S", line)[1] for line in done.stderr.splitlines()] == [
+        f"HPCRUN_SANITIZER_{k}" for k in ("READ_TRACE_IGNORE", "GPU_ANALYSIS_BLOCKS", "GPU_PATCH_RECORD_NUM")
+    ]
+    assert done.stdout.splitlines()[-1].startswith("results: hpctoolkit-python-measurements/data_flow.dot")
+    assert "results: hpctoolkit-python-measurements-2/" in shell(LINE).stdout
+    for command in ("hpcstruct x", "hpcprof -S x hpctoolkit-python-measurements"):
+        assert "nothing is left to do" in shell(command).stdout
+
+
+def test_gvprof_and_gviewer(shell):
+    done = shell("gvprof -e value_pattern@2 -cfg -j 4 -v python script.py")
+    assert done.returncode == 0 and "results: gvprof-measurements/" in done.stdout, done.stderr
+    shown = shell("gviewer -f gvprof-measurements/data_flow.dot.context -pr -pe 0.01 -kr -cf all")
+    assert shown.returncode == 0, shown.stderr
+    assert "<svg" in (shell.folder / "gvprof-measurements" / "data_flow.dot.svg").read_text()
+    assert shell("gviewer -f nowhere.dot").returncode == 2 and shell("gviewer -f script.py").returncode == 2
+    assert shell("gviewer -f x -pn 2").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("facula vprof -p wasteful script.py", "patterns are some of redundant, identity"),
+        ("facula vprof --share 2 script.py", "share is a number from 0 to 1, got 2.0"),
+        ("facula vprof --mode budget --budget -1 script.py", "budget is a number from 0 to 1"),
+        ("facula vprof --min-bytes -5 script.py", "min_bytes is a whole number"),
+        ("facula vprof -o /proc/no script.py", "cannot make a folder"),
+        ("facula vprof nowhere.py", "there is no file nowhere.py"),
+        ("hpcrun -e gpu=nvidia,everything python script.py", "unknown event 'everything'"),
+        (
+            "hpcrun -e gpu=nvidia,data_flow -ck HPCRUN_SANITIZER_SPEED=1 python script.py",
+            "unknown knob 'HPCRUN_SANITIZER_SPEED=1'",
+        ),
+        ("hpcrun -e gpu=nvidia,data_flow@5 python script.py", "versions must be complete"),
+        (
+            "gvprof -e value_pattern -ck HPCRUN_SANITIZER_APPROX_LEVEL=9 python script.py",
+            "whole number from 0 to 5",
+        ),
+        (
+            "gvprof -e value_pattern -ck HPCRUN_SANITIZER_WHITELIST=nowhere.txt python script.py",
+            "cannot read nowhere.txt",
+        ),
+        ("gvprof -e value_pattern", "no program"),
+        ("gvprof -e value_pattern /bin/true", "no Python program"),
+    ],
+)
+def test_refused_before_the_program_runs(shell, line, words):
+    done = shell(line, script="open('ran', 'w')\n" + WASTE)
+    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert not (shell.folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("raise SystemExit(7)", 7),
+        ("raise ValueError('no')", 1),
+        ("import os\nos._exit(5)", 5),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time; time.sleep(9)", None),
+    ],
+)
+def test_programs_that_end_badly_keep_their_results(shell, end, status):
+    done = shell("facula vprof -o out script.py", script=WASTE + end)
+    assert done.returncode == status or status is None
+    assert "redundant" in {f["pattern"] for f in findings(shell.folder / "out")}
+
+
+def test_a_killed_program_keeps_what_was_written_last(shell):
+    script = (
+        "from facula.tools.vprof import _command\n"
+        + WASTE
+        + "import os, signal, time\nfor _ in range(200):\n    time.sleep(0.05)\n    if os.path.exists('out/values.jsonl') and 'dead' in open('out/values.jsonl').read(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    start = "import sys; from facula.tools.vprof import _command; _command.EVERY = 0.05; sys.exit(_command.main(['-o', 'out', 'script.py']))"
+    done = shell(f'{sys.executable} -c "{start}"', script=script)
+    assert done.returncode in (-9, 137)
+    assert "redundant" in {f["pattern"] for f in findings(shell.folder / "out")}
+
+
+def test_forked_processes_have_files_of_their_own(shell):
+    script = "import os, torch\nif os.fork() == 0:\n    x = torch.empty(50_000)\n    x.zero_()\n    x.zero_()\n    x.sum()\n    os._exit(0)\nos.wait()\n"
+    done = shell("facula vprof -o out script.py", script=script)
+    assert done.returncode == 0, done.stderr
+    (child,) = (shell.folder / "out").glob("values-*.jsonl")
+    assert (
+        "redundant" in {f["pattern"] for f in findings(shell.folder / "out", child.name)}
+        and findings(shell.folder / "out") == []
+    )
