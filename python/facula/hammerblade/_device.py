@@ -225,6 +225,16 @@ def engine(name: str | None = None, **settings) -> _Engine:
     return result
 
 
+def cycle() -> int:
+    """The simulated machine's clock; 0: the engine has none."""
+    return int(_call("cycle").split()[0])
+
+
+def kernel_cycles() -> int:
+    """What the last kernel took by that clock, from when the host had woken all tiles to the word that ends it."""
+    return int(_call("cycle").split()[1])
+
+
 def printed() -> str:
     """What the tiles of the last launch printed: "(x,y) text", a line each."""
     return _call("printed")

@@ -127,8 +127,9 @@ const Kernel* HammerBlade::scatter_kernel(int opcode, int dtype) const {
 }
 
 void HammerBlade::launch(fc_context& c, const Kernel& kernel, const Packet& packet, uint64_t bytes) {
-  device().offload_kernel(kernel.name, packet, kernel.program);
-  report_launch(c, kernel.name.c_str(), 0, bytes);
+  const fc::hb::Device::Time time = device().offload_kernel(kernel.name, packet, kernel.program);
+  // What the machine's clock says; the emulator has none.
+  report_launch(c, kernel.name.c_str(), time.cycles ? time.nanoseconds : 0, bytes);
 }
 
 void HammerBlade::check_fault() {

@@ -83,6 +83,7 @@ const char* const* HammerBlade::functions() {
       "engine(['emul' or 'sim', (setting, value)...]): chooses what runs kernels, with settings of its own; returns "
       "its "
       "name and its settings, a line each",
+      "cycle(): the simulated clock, and what the last kernel took by it",
       "printed(): what the tiles of the last launch printed, '(x,y) text' a line",
       "echo(on): whether device prints go to standard error",
       "accesses(on): counts loads and stores of kernels in check mode from now on, or no longer; returns 'loads "
@@ -158,6 +159,10 @@ void HammerBlade::call(fc_context& c, const char* function, const fc_value* args
     std::string text = fc::hb::engine_name(device().mode());
     for (const auto& setting : device().engine_settings()) text += "\n" + setting.name + "\n" + setting.value;
     return give_text(result, text);
+  }
+  if (f == "cycle") {
+    a.count(0, 0);
+    return give_text(result, std::to_string(device().cycle()) + " " + std::to_string(device().last_time().cycles));
   }
   if (f == "printed") {
     a.count(0, 0);

@@ -367,7 +367,13 @@ Device::Time Device::run(const std::string& name, const Packet& packet, Dimensio
   if (echo_)
     for (const Print& print : prints_) fwrite(print.text.data(), 1, print.text.size(), stderr);
   if (!outcome.finding.empty()) throw Error(outcome.status, outcome.finding);
-  return {outcome.nanoseconds, outcome.cycles};
+  last_time_ = {outcome.nanoseconds, outcome.cycles};
+  return last_time_;
+}
+
+Device::Time Device::last_time() {
+  std::lock_guard lock(mutex_);
+  return last_time_;
 }
 
 std::vector<Print> Device::prints() {

@@ -77,6 +77,7 @@ class FC_HB_API Device {
   Time offload_kernel(const std::string& name, const Packet&, Program* of = nullptr);
   Time launch(const std::string& name, const Packet&, Dimension grid, Dimension group);
   Time launch(const std::string& name, std::span<const uint32_t> words, Dimension grid, Dimension group);
+  Time last_time();  // of the last launch
   uint64_t cycle();  // of the engine's clock; 0: it has none
   // What the tiles of the last launch printed, by tile. It is also written to standard error unless echo is off.
   std::vector<Print> prints();
@@ -110,6 +111,7 @@ class FC_HB_API Device {
   size_t packet_room_ = 0;
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<Print> prints_;
+  Time last_time_;
   Counters counters_;
 };
 

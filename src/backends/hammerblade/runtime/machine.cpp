@@ -85,11 +85,17 @@ const Key* table(size_t* count) {
       number("dram", "bytes", &M::dram_bytes, 1 << 16, 0x80000000),
       number("dram", "channels", &M::dram_channels, 1, 64),
       number("dram", "banks", &M::dram_banks, 1, 1024),
+      number("dram", "row_bytes", &M::dram_row_bytes, 64, many),
+      number("dram", "bytes_per_cycle", &M::dram_bytes_per_cycle, 1, 4096),
+      number("dram", "activate", &M::dram_activate, 0, many),
+      number("dram", "precharge", &M::dram_precharge, 0, many),
+      number("dram", "column", &M::dram_column, 0, many),
+      number("dram", "refresh_interval", &M::dram_refresh_interval, 0, many),
+      number("dram", "refresh", &M::dram_refresh, 0, many),
       number("network", "ruche", &M::ruche, 0, 64),
       number("network", "input_fifo", &M::input_fifo, 1, 1024),
       number("network", "hop_cycles", &M::hop_cycles, 1, 1024),
       text("barrier", "kind", &M::barrier_kind, "software hardware amoadd"),
-      number("barrier", "cycles", &M::barrier_cycles, 1, many),
       number("latency", "alu", &M::alu, 1, many),
       number("latency", "branch_miss", &M::branch_miss, 0, many),
       number("latency", "local_load", &M::local_load, 1, many),
@@ -99,10 +105,7 @@ const Key* table(size_t* count) {
       number("latency", "float_add", &M::float_add, 1, many),
       number("latency", "float_multiply", &M::float_multiply, 1, many),
       number("latency", "float_divide", &M::float_divide, 1, many),
-      number("latency", "dram_hit", &M::dram_hit, 1, many),
-      number("latency", "dram_miss", &M::dram_miss, 1, many),
-      number("latency", "icache_miss", &M::icache_miss, 1, many),
-      number("host", "launch_cycles", &M::launch_cycles, 0, many),
+      number("host", "word_cycles", &M::word_cycles, 1, many),
       number("host", "credits", &M::credits, 1, many),
   };
   *count = sizeof keys / sizeof *keys;
@@ -160,7 +163,15 @@ class Parser {
     std::string name = trimmed(line.substr(0, equal)), value = trimmed(line.substr(equal + 1));
     std::string full = section_.empty() ? name : section_ + "." + name;
     const Key* key = find(section_, name);
-    if (!key) fail("there is no key " + full + where_else(name));
+    if (!key) {
+      for (const char* gone :
+           {"barrier.cycles", "latency.dram_hit", "latency.dram_miss", "latency.icache_miss", "host.launch_cycles"})
+        if (full == gone)
+          fail("the key " + full +
+               " belongs to the old form of machine files: it is what the simulator finds out, from the network, the "
+               "caches, the DRAM and the host's link; take it out");
+      fail("there is no key " + full + where_else(name));
+    }
     if (!seen_.insert(full).second) fail("the key " + full + " is given twice");
     if (key->number) {
       set_number(*key, full, value);
@@ -200,6 +211,8 @@ class Parser {
       fail("vcache.banks must be a power of two: addresses are spread over them by bits");
     if (!power_of_two(m.vcache_line_bytes)) fail("vcache.line_bytes must be a power of two");
     if (!power_of_two(m.vcache_sets)) fail("vcache.sets must be a power of two");
+    if (m.dram_refresh_interval && m.dram_refresh >= m.dram_refresh_interval)
+      fail("dram.refresh must be shorter than dram.refresh_interval");
     if (m.dram_address % 4096 || m.tile_address % 4096) fail("address.dram and address.tile must be multiples of 4096");
     if (m.dram_address + m.dram_bytes > (int64_t{1} << 32))
       fail(format("dram.bytes does not fit: DRAM at 0x%llx has room for 0x%llx bytes of 32-bit addresses",

@@ -30,12 +30,13 @@ struct Machine {
   int64_t dram_address = 0x80000000, tile_address = 0x40000000, group_address = 0x20000000;
   int64_t vcache_banks = 32, vcache_sets = 64, vcache_ways = 8, vcache_line_bytes = 128;
   int64_t dram_bytes = 0x80000000, dram_channels = 2, dram_banks = 16;
+  int64_t dram_row_bytes = 2048, dram_bytes_per_cycle = 32;
+  int64_t dram_activate = 14, dram_precharge = 14, dram_column = 14, dram_refresh_interval = 3900, dram_refresh = 260;
   int64_t ruche = 3, input_fifo = 2, hop_cycles = 1;
   std::string barrier_kind = "software";
-  int64_t barrier_cycles = 120;
   int64_t alu = 1, branch_miss = 2, local_load = 2, local_load_float = 3, multiply = 2, divide = 40, float_add = 4,
-          float_multiply = 4, float_divide = 26, dram_hit = 32, dram_miss = 120, icache_miss = 31;
-  int64_t launch_cycles = 55000, credits = 32;
+          float_multiply = 4, float_divide = 26;
+  int64_t word_cycles = 24, credits = 32;
 };
 
 // From a file's text; `path` is for messages. Throws Error.

@@ -69,11 +69,12 @@ Form of_immediate(uint32_t w) {
 
 Form of_atomic(uint32_t w, bool amoadd) {
   if (bits(w, 14, 12) != 2) return {};
+  const auto order = static_cast<int32_t>(bits(w, 26, 25));  // 2: acquire, 1: release
   switch (bits(w, 31, 27)) {
     case 0x02: return bits(w, 24, 20) ? Form{} : Form{bits(w, 26, 26) ? Op::LrAq : Op::Lr, reads_x1 | writes_x};
-    case 0x01: return {Op::Amoswap, reads_x1 | reads_x2 | writes_x};
-    case 0x08: return {Op::Amoor, reads_x1 | reads_x2 | writes_x};
-    case 0x00: return amoadd ? Form{Op::Amoadd, reads_x1 | reads_x2 | writes_x} : Form{};
+    case 0x01: return {Op::Amoswap, reads_x1 | reads_x2 | writes_x, order};
+    case 0x08: return {Op::Amoor, reads_x1 | reads_x2 | writes_x, order};
+    case 0x00: return amoadd ? Form{Op::Amoadd, reads_x1 | reads_x2 | writes_x, order} : Form{};
     default: return {};
   }
 }

@@ -157,6 +157,7 @@ bool Mesh::host_store(Tile& from, uint32_t offset, uint32_t value) {
     case host_word::finish:
       if (from.slot >= 0) {
         slots_[static_cast<size_t>(from.slot)].finished = true;
+        just_finished_ = true;
         ++progress;
       }
       return true;
@@ -340,6 +341,57 @@ void Mesh::fault_of_access(const Tile& tile, uint32_t address, uint32_t bytes, b
   }
   fault(tile, what.find("freed") == std::string::npos ? "out of bounds" : "use after free",
         format("%s %u bytes at 0x%08x at %%1, %s", does, bytes, address, what.c_str()), pc);
+}
+
+bool Mesh::allows(const Tile& tile, const Place& at, uint32_t address, uint32_t bytes, bool write, bool atomic,
+                  uint32_t pc) {
+  if (stopped_) return false;
+  if (atomic && (at.target == Target::Own || at.target == Target::Tile)) {
+    fault(tile, "atomic on a scratchpad",
+          format("does an atomic operation on 0x%08x at %%1, which is in a scratchpad: only DRAM has "
+                 "them",
+                 address),
+          pc);
+    return false;
+  }
+  if ((address & (bytes - 1)) || address < 16 || at.target == Target::Nowhere ||
+      (at.target == Target::Host && (!write || !knows_word(at.offset))) ||
+      (at.target == Target::Dram && !touchable(address, bytes, write))) {
+    fault_of_access(tile, address, bytes, write, pc);
+    return false;
+  }
+  if (write && at.target == Target::Dram && finished_early(tile)) {
+    fault_of_ending(tile, pc);
+    return false;
+  }
+  return true;
+}
+
+bool Mesh::allows_reservation(const Tile& tile, uint32_t address, uint32_t pc) {
+  const Place at = resolve(tile, address);
+  if (!(address & 3) && address >= 16 && at.target == Target::Own) return true;
+  if (at.target == Target::Nowhere || (address & 3) || address < 16) {
+    fault_of_access(tile, address, 4, false, pc);
+  } else {
+    fault(tile, "load-reserved elsewhere",
+          format("reserves 0x%08x at %%1, which is not in its own scratchpad: nothing else can be waited for", address),
+          pc);
+  }
+  return false;
+}
+
+bool Mesh::knows_word(uint32_t offset) {
+  switch (offset & ~3u) {
+    case host_word::finish:
+    case host_word::time:
+    case host_word::fail:
+    case host_word::out:
+    case host_word::err:
+    case host_word::print_stat:
+    case host_word::saif_start:
+    case host_word::saif_end: return true;
+    default: return false;
+  }
 }
 
 void Mesh::fault_of_ending(const Tile& tile, uint32_t pc) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/hammerblade/runtime/engine.h"
@@ -113,6 +114,12 @@ class Mesh {
   bool finished_early(const Tile& tile) const {
     return tile.in_kernel && tile.slot >= 0 && slots_[static_cast<size_t>(tile.slot)].finished;
   }
+  // Whether a tile may do that; false: it is a finding.
+  bool allows(const Tile&, const Place&, uint32_t address, uint32_t bytes, bool write, bool atomic, uint32_t pc);
+  static bool knows_word(uint32_t offset);  // of the host
+  bool allows_reservation(const Tile&, uint32_t address, uint32_t pc);
+  Dimension group() const { return launch_.group; }
+  bool take_finished() { return std::exchange(just_finished_, false); }  // a group has ended
   void fault_of_ending(const Tile&, uint32_t pc);
   void fault_of_stack(const Tile&, uint32_t pc);
   // barsend and barrecv of the hardware's barrier. True: everybody has come.
@@ -134,7 +141,7 @@ class Mesh {
   uint32_t pointer_at_ = 0, next_group_ = 0, group_count_ = 0, active_ = 0;
   uint32_t words_at_[16] = {};
   std::deque<Slot> slots_;
-  bool stopped_ = false;
+  bool stopped_ = false, just_finished_ = false;
   std::string finding_;
   int status_ = 0;
 };

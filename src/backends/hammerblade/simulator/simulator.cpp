@@ -37,7 +37,8 @@ std::vector<std::string> kernel_files(const std::string& folder) {
 std::vector<std::string> sources_of(const std::string& library) {
   if (library.ends_with("/hammerblade_kernels.so")) return kernel_files(places().kernels);
   std::vector<std::string> files;
-  for (const hb_emul_kernel_t* kernel : Library(library, false).kernels())
+  const Library loaded(library, false);
+  for (const hb_emul_kernel_t* kernel : loaded.kernels())
     if (std::find(files.begin(), files.end(), kernel->file) == files.end()) files.emplace_back(kernel->file);
   for (const std::string& file : files)
     if (access(file.c_str(), R_OK))
@@ -63,6 +64,8 @@ Simulator::Simulator() {
 void Simulator::set_machine(const Machine& machine, Dimension mesh) {
   std::lock_guard lock(running_);
   memory().require_text();
+  if (timed_) cycles_ += timed_->now();
+  timed_.reset();
   if (mesh_) mesh_->put(nullptr);
   machine_ = machine;
   machine_.dram_address = static_cast<int64_t>(memory().base());
@@ -125,6 +128,26 @@ void Simulator::start(Program& program, const Launch& first) {
   memcpy(program.barrier.data(), mesh_->tiles[0].scratch + program.barrier_at, program.barrier.size());
 }
 
+void Simulator::run_for_results(const Launch& launch) {
+  while (!mesh_->stopped() && !mesh_->done()) {
+    const std::vector<HostWord> words = mesh_->next_groups();
+    write_words(*mesh_, words);
+    const uint64_t before = mesh_->progress;
+    run_functional(*mesh_, launch.watchdog_seconds);
+    mesh_->settle();
+    if (!mesh_->done() && words.empty() && mesh_->progress == before) mesh_->stuck();
+  }
+}
+
+void Simulator::run_timed(const Launch& launch, Outcome& out) {
+  if (!timed_) timed_ = std::make_unique<Timed>(*mesh_);
+  if (timed_program_ != mesh_->program()) timed_->forget_text();
+  timed_program_ = mesh_->program();
+  if (!timed_->run(launch.watchdog_seconds)) mesh_->stuck();
+  out.cycles = timed_->kernel_cycles();
+  out.nanoseconds = out.cycles * 1000 / static_cast<uint64_t>(machine_.clock_mhz);
+}
+
 Outcome Simulator::run(const Launch& launch) {
   std::lock_guard lock(running_);
   const auto begin = std::chrono::steady_clock::now();
@@ -137,14 +160,9 @@ Outcome Simulator::run(const Launch& launch) {
   }
   mesh_->used_double = false;
   mesh_->begin(launch);
-  while (!mesh_->stopped() && !mesh_->done()) {
-    const std::vector<HostWord> words = mesh_->next_groups();
-    write_words(*mesh_, words);
-    const uint64_t before = mesh_->progress;
-    instructions_ += run_functional(*mesh_, launch.watchdog_seconds);
-    mesh_->settle();
-    if (!mesh_->done() && words.empty() && mesh_->progress == before) mesh_->stuck();
-  }
+  Outcome took;
+  if (fidelity_ == Fidelity::Functional) run_for_results(launch);
+  else run_timed(launch, took);
   if (mesh_->used_double && !told_double_[launch.kernel]) {
     told_double_[launch.kernel] = true;
     fprintf(stderr,
@@ -155,9 +173,14 @@ Outcome Simulator::run(const Launch& launch) {
   if (!out.finding.empty()) {  // the next launch finds the tiles as a program does that has just been loaded
     mesh_->put(nullptr);
     program.scratchpads.clear();
+    if (timed_) cycles_ += timed_->now();
+    timed_.reset();
   }
-  out.nanoseconds = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+  out.cycles = took.cycles;
+  out.nanoseconds = took.nanoseconds;
+  if (fidelity_ == Fidelity::Functional)
+    out.nanoseconds = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
   return out;
 }
 

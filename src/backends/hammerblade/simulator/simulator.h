@@ -12,6 +12,7 @@
 
 #include "backends/hammerblade/runtime/engine.h"
 #include "backends/hammerblade/simulator/mesh.h"
+#include "backends/hammerblade/simulator/timed.h"
 
 namespace fc::hb::sim {
 
@@ -25,21 +26,25 @@ class Simulator final : public Engine {
   std::unique_ptr<Image> prepare(const std::string& program, Mode) override;
   void release(std::unique_ptr<Image>) override;
   Outcome run(const Launch&) override;
-  uint64_t cycle() const override { return cycles_; }
+  uint64_t cycle() const override { return cycles_ + (timed_ ? timed_->now() : 0); }
   std::vector<Setting> settings() const override;
   void set(const std::string& name, const std::string& value) override;
 
  private:
   Simulator();
   void start(Program&, const Launch&);  // its first launch: every tile runs the start-up kernel
+  void run_for_results(const Launch&);
+  void run_timed(const Launch&, Outcome&);
   std::string program_of(const std::string& path, bool* own) const;
 
   std::mutex running_;
   Machine machine_;
   Dimension size_{0, 0};
   std::unique_ptr<Mesh> mesh_;
+  std::unique_ptr<Timed> timed_;            // of the mesh, made when it is first needed
+  const Program* timed_program_ = nullptr;  // whose text its caches hold
   Fidelity fidelity_ = Fidelity::Timed;
-  uint64_t cycles_ = 0, instructions_ = 0;
+  uint64_t cycles_ = 0;                      // of machines that are no more
   std::map<std::string, bool> told_double_;  // kernels that compute with double
 };
 

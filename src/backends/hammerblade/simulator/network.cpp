@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/hammerblade/simulator/network.h"
+
+#include <bit>
+#include <cstddef>
+
+namespace fc::hb::sim {
+
+Network::Network(Shape shape, bool answers, Sink& sink) : shape_(shape), answers_(answers), sink_(sink) {
+  const uint32_t nodes = shape.columns * shape.rows;
+  entries_.resize(std::size_t{nodes} * ports * shape.fifo);
+  fifos_.resize(std::size_t{nodes} * ports);
+  occupied_.resize(nodes);
+  active_.resize((nodes + 63) / 64);
+}
+
+void Network::clear() {
+  for (Fifo& fifo : fifos_) fifo = {};
+  for (uint8_t& ports_of : occupied_) ports_of = 0;
+  for (uint64_t& word : active_) word = 0;
+  packets_ = 0;
+}
+
+void Network::push(uint32_t fifo, const Packet& packet, uint64_t now) {
+  Fifo& f = fifos_[fifo];
+  uint32_t at = f.head + f.count;
+  if (at >= shape_.fifo) at -= shape_.fifo;
+  entries_[std::size_t{fifo} * shape_.fifo + at] = {packet, now};
+  ++f.count;
+  ++packets_;
+  const uint32_t node = fifo / ports;
+  occupied_[node] |= static_cast<uint8_t>(1u << (fifo % ports));
+  active_[node / 64] |= uint64_t{1} << (node % 64);
+}
+
+Network::Port Network::along_x(uint32_t x, uint32_t row, uint32_t to) const {
+  const bool tiles = row >= 2 && row + 1 < shape_.rows;
+  if (to > x) return shape_.ruche && tiles && to - x >= shape_.ruche ? ruche_east : east;
+  return shape_.ruche && tiles && x - to >= shape_.ruche ? ruche_west : west;
+}
+
+// Requests go along x first; answers along y, since the caches lie at the columns' ends.
+Network::Port Network::route(uint32_t x, uint32_t row, const Packet& p) const {
+  if (answers_ && p.row != row) return p.row > row ? south : north;
+  if (p.x != x) return along_x(x, row, p.x);
+  if (p.row != row) return p.row > row ? south : north;
+  return local;
+}
+
+void Network::step_router(uint32_t node, uint64_t now) {
+  const uint32_t x = node % shape_.columns, row = node / shape_.columns, columns = shape_.columns;
+  uint32_t waiting = occupied_[node];
+  uint32_t taken = 0;  // outputs of this cycle
+  // Whoever comes first in this cycle's order gets an output.
+  const auto first = static_cast<uint32_t>(now % ports);
+  uint32_t order = (waiting >> first | waiting << (ports - first)) & 0x7f;
+  for (; order; order &= order - 1) {
+    uint32_t port = static_cast<uint32_t>(std::countr_zero(order)) + first;
+    if (port >= ports) port -= ports;
+    const uint32_t from = node * ports + port;
+    Fifo& fifo = fifos_[from];
+    const Entry& entry = entries_[std::size_t{from} * shape_.fifo + fifo.head];
+    if (entry.arrived + shape_.hop > now) continue;
+    const Port out = route(x, row, entry.packet);
+    if (taken >> out & 1) {
+      ++stalls;
+      continue;
+    }
+    taken |= 1u << out;
+    bool moved = false;
+    if (out == local) {
+      moved = sink_.take(answers_, node, entry.packet, now);
+    } else {
+      uint32_t there = 0;
+      switch (out) {
+        case west: there = (node - 1) * ports + east; break;
+        case east: there = (node + 1) * ports + west; break;
+        case north: there = (node - columns) * ports + south; break;
+        case south: there = (node + columns) * ports + north; break;
+        case ruche_west: there = (node - shape_.ruche) * ports + ruche_east; break;
+        default: there = (node + shape_.ruche) * ports + ruche_west; break;
+      }
+      moved = room(there, now);
+      if (moved) push(there, entry.packet, now);
+    }
+    if (!moved) {
+      ++stalls;
+      continue;
+    }
+    ++hops;
+    --packets_;
+    fifo.head = static_cast<uint16_t>(fifo.head + 1u == shape_.fifo ? 0 : fifo.head + 1);
+    fifo.popped = now;
+    if (--fifo.count == 0) occupied_[node] &= static_cast<uint8_t>(~(1u << port));
+  }
+}
+
+void Network::step(uint64_t now) {
+  if (!packets_) return;
+  for (std::size_t w = 0; w < active_.size(); ++w) {
+    for (uint64_t word = active_[w]; word; word &= word - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(word));
+      const auto node = static_cast<uint32_t>(w * 64) + bit;
+      step_router(node, now);
+      if (!occupied_[node]) active_[w] &= ~(uint64_t{1} << bit);
+    }
+  }
+}
+
+}  // namespace fc::hb::sim
