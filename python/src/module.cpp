@@ -8,6 +8,7 @@
 
 #include "bind.h"
 #include "dispatch/operator.h"
+#include "jit.h"
 #include "runtime.h"
 
 namespace nb = nanobind;
@@ -66,6 +67,7 @@ NB_MODULE(_C_once, m) {
   bind_pickle(m);
   bind_shared_memory(m);
   bind_distributed(m);
+  jit::bind_jit_later(m);
 }
 
 // The types of this module are known to C++ by one pointer each, so there is one of it in a process. Asked before

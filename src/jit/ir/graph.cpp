@@ -146,13 +146,31 @@ void Node::remove_all_inputs() {
   inputs_.clear();
 }
 
-void Node::permute_inputs(std::span<const size_t> order) {
-  std::vector<bool> seen(inputs_.size());
-  FC_CHECK(order.size() == inputs_.size(), kind_, ": an order of ", order.size(), " for ", inputs_.size(), " inputs");
+namespace {
+
+void check_order(Symbol kind, std::span<const size_t> order, size_t n) {
+  std::vector<bool> seen(n);
+  FC_CHECK(order.size() == n, kind, ": an order of ", order.size(), " for ", n);
   for (size_t i : order) {
-    FC_CHECK(i < seen.size() && !seen[i], kind_, ": this is no order of ", seen.size(), " inputs");
+    FC_CHECK(i < n && !seen[i], kind, ": this is no order of ", n);
     seen[i] = true;
   }
+}
+
+}  // namespace
+
+void Node::permute_outputs(std::span<const size_t> order) {
+  check_order(kind_, order, outputs_.size());
+  forget_operator();
+  std::vector<Value*> before = outputs_;
+  for (size_t i = 0; i < order.size(); ++i) {
+    outputs_[i] = before[order[i]];
+    outputs_[i]->offset_ = static_cast<uint32_t>(i);
+  }
+}
+
+void Node::permute_inputs(std::span<const size_t> order) {
+  check_order(kind_, order, inputs_.size());
   forget_operator();
   std::vector<Input> before = inputs_;
   for (size_t i = 0; i < order.size(); ++i) inputs_[i] = before[order[i]];

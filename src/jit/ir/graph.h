@@ -166,6 +166,7 @@ class Node {
   Value* add_output();
   Value* insert_output(size_t i);
   void erase_output(size_t i);  // which has no uses
+  void permute_outputs(std::span<const size_t> order);
   bool has_uses() const;
   void replace_uses_with(Node* other);  // output by output
 
@@ -283,6 +284,7 @@ class Block {
   size_t register_output(Value* v);
   void insert_output(size_t i, Value* v) { return_->insert_input(i, v); }
   void erase_output(size_t i) { return_->remove_input(i); }
+  void permute_inputs(std::span<const size_t> order) { param_->permute_outputs(order); }
   void replace_output(size_t i, Value* v) { return_->replace_input(i, v); }
   Node* append(Node* n) { return n->insert_before(return_); }
   Node* prepend(Node* n) { return n->insert_before(first()); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/type_parse.h"
 #include "dispatch/operator.h"
 #include "jit/ir/graph.h"
 #include "jit/ir/operators.h"
@@ -20,6 +21,17 @@ TypeRef formal_type(const Parameter& p) {
   if (p.type.optional_item) t = optional_type(t);
   if (p.type.list) t = list_type(t);
   return p.type.optional ? optional_type(t) : t;
+}
+
+AliasInfo marks_of(const Parameter& p) {
+  AliasInfo out;
+  if (!p.alias.set && !p.alias.all) return out;
+  AliasInfo own;
+  own.before = own.after = {p.alias.all ? "*" : std::string(1, p.alias.set)};
+  own.write = p.alias.write;
+  if (p.type.list) out.items.push_back(own);
+  else out = own;
+  return out;
 }
 
 bool accepts(const Schema& s, std::span<Value* const> actual, std::string* why) {

@@ -12,6 +12,7 @@ namespace fc {
 class Operator;
 struct Schema;
 struct Parameter;
+struct AliasInfo;
 }  // namespace fc
 namespace fc::jit {
 class Value;
@@ -19,6 +20,7 @@ class Value;
 // All overloads of a kind, in order of definition. Any thread may call.
 std::vector<Operator*> graph_overloads(Symbol kind);
 TypeRef formal_type(const Parameter& p);  // as a graph sees it
+AliasInfo marks_of(const Parameter& p);   // what a call does with the memory of an argument or result
 bool accepts(const Schema& s, std::span<Value* const> actual, std::string* why = nullptr);
 
 }  // namespace fc::jit

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files that bind TorchScript share: handles of graphs' parts, and values to and from Python.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include "bind.h"
+#include "jit/ir/graph.h"
+
+namespace fc::jit {
+
+// Nodes, values and blocks belong to their graph; a handle keeps the graph and notices when its part is gone.
+template <class T>
+struct Handle {
+  Ref<Graph> graph;
+  T* part;
+  uint64_t serial;
+  Handle(T* p) : graph(&p->graph()), part(p), serial(p->serial()) {}
+  T* get() const {
+    FC_CHECK(part->serial() == serial, "this part of the graph was destroyed");
+    return part;
+  }
+  bool operator==(const Handle& o) const { return part == o.part && serial == o.serial; }
+};
+using NodeHandle = Handle<Node>;
+using ValueHandle = Handle<Value>;
+using BlockHandle = Handle<Block>;
+struct GraphHandle {
+  Ref<Graph> graph;
+};
+struct TypeHandle {
+  TypeRef type;
+};
+
+fc::Value to_value(nanobind::handle o);  // of any Python object that a constant can be; throws TypeError
+
+void bind_graph(nanobind::module_& m);
+void bind_passes(nanobind::module_& m);
+void bind_jit_later(nanobind::module_& m);  // sets the module up to bind the rest when it is first asked for
+
+}  // namespace fc::jit

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// All passes, one row each, and the pipelines. To add one: docs/add-a-pass.md.
+#include "jit/passes/passes.h"
+
+#include <iterator>
+
+#include "jit/passes/canonicalize_graph_fuser_ops.h"
+#include "jit/passes/clear_profiling.h"
+#include "jit/passes/clear_undefinedness.h"
+#include "jit/passes/common_subexpression_elimination.h"
+#include "jit/passes/constant_pooling.h"
+#include "jit/passes/constant_propagation.h"
+#include "jit/passes/dead_code_elimination.h"
+#include "jit/passes/decompose_ops.h"
+#include "jit/passes/erase_number_types.h"
+#include "jit/passes/erase_shape_information.h"
+#include "jit/passes/inline_fork_wait.h"
+#include "jit/passes/inplace_check.h"
+#include "jit/passes/lint.h"
+#include "jit/passes/loop_unrolling.h"
+#include "jit/passes/lower_grad_of.h"
+#include "jit/passes/lower_tuples.h"
+#include "jit/passes/peephole.h"
+#include "jit/passes/peephole_list_idioms.h"
+#include "jit/passes/remove_expands.h"
+#include "jit/passes/remove_mutation.h"
+
+namespace fc::jit {
+namespace {
+
+// clang-format off
+constexpr Pass table[] = {
+  // name, file of log lines, Python's name, function, titles of the dumps before and after
+  {"ClearProfilingInformation", "clear_profiling", nullptr, clear_profiling, nullptr, "After ClearProfilingInformation: "},
+  {"LowerGradOf", "lower_grad_of", nullptr, lower_grad_of},
+  {"ClearUndefinedness", "clear_undefinedness", nullptr, clear_undefinedness, nullptr, "After removeUndefinedness: "},
+  {"RemoveExpands", "remove_expands", "_jit_pass_remove_expands", remove_expands},
+  {"CanonicalizeOps", "canonicalize_graph_fuser_ops", "_jit_pass_canonicalize_graph_fuser_ops", canonicalize_fuser_ops,
+   nullptr, "After CanonicalizeOps: "},
+  {"EliminateDeadCode", "dead_code_elimination", "_jit_pass_dce_graph", eliminate_dead_code, nullptr,
+   "After EliminateDeadCode: "},
+  {"EliminateDeadCodeOfBlock", "dead_code_elimination", "_jit_pass_dce", eliminate_dead_code_without_aliases},
+  {"EliminateDeadCodeWithEffects", "dead_code_elimination", "_jit_pass_dce_allow_deleting_nodes_with_side_effects",
+   eliminate_dead_code_with_effects, nullptr, "After EliminateDeadCode: "},
+  {"DecomposeOps", "decompose_ops", "_jit_pass_decompose_ops", decompose_ops},
+  {"ConstantPropagation", "constant_propagation", "_jit_pass_constant_propagation", propagate_constants, nullptr,
+   "After ConstantPropagation: "},
+  {"ConstantPropagationImmutableTypes", "constant_propagation", "_jit_pass_constant_propagation_immutable_types",
+   propagate_constants_of_immutable_types, nullptr, "After ConstantPropagation: "},
+  {"EliminateCommonSubexpression", "common_subexpression_elimination", "_jit_pass_cse", eliminate_common_subexpressions,
+   "Before CSE"},
+  {"ConstantPooling", "constant_pooling", "_jit_pass_constant_pooling", pool_constants},
+  {"PeepholeOptimize", "peephole", "_jit_pass_peephole", peephole, nullptr, "After PeepholeOptimize: "},
+  {"PeepholeOptimizeListIdioms", "peephole_list_idioms", "_jit_pass_peephole_list_idioms", peephole_lists},
+  {"LowerSimpleTuples", "lower_tuples", nullptr, lower_simple_tuples, nullptr, "After LowerSimpleTuples: "},
+  {"LowerAllTuples", "lower_tuples", "_jit_pass_lower_all_tuples", lower_all_tuples, nullptr, "After LowerAllTuples: "},
+  {"CheckInplace", "inplace_check", nullptr, check_inplace},
+  {"EraseShapeInformation", "erase_shape_information", "_jit_pass_erase_shape_information", erase_shape_information},
+  {"EraseNumberTypes", "erase_number_types", "_jit_pass_erase_number_types", erase_number_types, nullptr,
+   "After EraseNumberTypes: "},
+  {"UnrollLoops", "loop_unrolling", "_jit_pass_loop_unrolling", unroll_loops},
+  {"UnrollConstantLoops", "loop_unrolling", "_jit_pass_constant_loop_unrolling", unroll_constant_loops},
+  {"RemoveListMutation", "remove_mutation", nullptr, remove_list_mutation},
+  {"RemoveTensorMutation", "remove_mutation", nullptr, remove_tensor_mutation},
+    {"RemoveMutation", "remove_mutation", "_jit_pass_remove_mutation", remove_mutation},
+  {"InlineForkWait", "inline_fork_wait", "_jit_pass_inline_fork_wait", inline_fork_wait, nullptr,
+   "After InlineForkWait: "},
+  {"Lint", "lint", "_jit_pass_lint", lint},
+};
+// clang-format on
+
+consteval const Pass* row(std::string_view name) {
+  for (const Pass& p : table)
+    if (name == p.name) return &p;
+  throw "no such row";
+}
+
+constexpr const Pass* profiling_insensitive[] = {
+    row("ClearProfilingInformation"),
+    row("LowerGradOf"),
+    row("ClearUndefinedness"),
+    row("RemoveExpands"),
+    row("CanonicalizeOps"),
+    row("EliminateDeadCode"),
+    row("DecomposeOps"),
+    row("ConstantPropagation"),
+    row("EliminateDeadCode"),
+    row("EliminateCommonSubexpression"),
+    row("ConstantPooling"),
+    row("PeepholeOptimize"),
+    row("EliminateDeadCode"),
+    row("LowerSimpleTuples"),
+    row("CheckInplace"),
+};
+
+}  // namespace
+
+std::span<const Pass> pass_table() { return table; }
+
+std::span<const Pass* const> profiling_insensitive_pipeline() { return profiling_insensitive; }
+
+}  // namespace fc::jit

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each pass does to each graph of pass_cases.py what PyTorch's does: the text before and after it is the recorded one."""
+
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+
+import facula as torch
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from pass_cases import CASES  # noqa: E402
+
+GOLDEN = json.loads((HERE.parent / "golden/jit/passes.json").read_text())
+ALL = [
+    (name, case)
+    for name, cases in GOLDEN.items()
+    for case, (before, _) in cases.items()
+    if before is not None
+]
+# PyTorch puts in what it compiled of functions of its own (batch_norm_stats and others); ours stays with the operator.
+OTHERWISE = {("_jit_pass_decompose_ops", "layer_norm_cuda"), ("_jit_pass_decompose_ops", "batch_norm_cuda")}
+
+
+def plain(text):
+    """Without places in PyTorch's own built-in functions."""
+    return re.sub(r" # <string>:\d+:\d+", "", text)
+
+
+def undefined(graph):
+    """Operators that nothing defines: TorchScript's own are another part."""
+    nodes, found = list(graph.nodes()), []
+    while nodes:
+        node = nodes.pop()
+        for block in node.blocks():
+            nodes += block.nodes()
+        if node.schema() == "(no schema)" and (
+            node.kind().startswith("aten::") or node.kind() in ("prim::max", "prim::min")
+        ):
+            found.append(node.kind())
+    return found
+
+
+@pytest.mark.parametrize(("name", "case"), ALL, ids=[f"{n.removeprefix('_jit_pass_')}-{c}" for n, c in ALL])
+def test_pass_does_what_pytorchs_does(name, case):
+    before, after = GOLDEN[name][case]
+    graph = torch._C.parse_ir(CASES[name][case], parse_tensor_constants=True)
+    assert str(graph) == before
+    if missing := undefined(graph) + undefined(torch._C.parse_ir(after, parse_tensor_constants=True)):
+        pytest.skip(f"not defined: {', '.join(missing)}")
+    getattr(torch._C, name)(graph)
+    graph.lint()
+    if (name, case) in OTHERWISE:
+        assert "norm" in str(graph)
+        assert "aten::mul" in str(graph)
+        return
+    assert str(graph) == plain(after)
