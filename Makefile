@@ -28,7 +28,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup setup-cosim configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade test-bench \
+.PHONY: help setup setup-cosim configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade bench-suite test-bench \
         blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
@@ -102,6 +102,14 @@ bench-backend: configure ## what the backend contract costs a call
 	@$(BUILD)/facula_backend_calls
 bench-hammerblade: build ## the emulated HammerBlade device beside the CPU
 	@$(RUN) benchmarks/hammerblade.py $(BENCH_ARGS)
+
+bench-suite: build ## every model against PyTorch (FACULA_ORACLE=/path/to/python), the table of docs/performance.md (THREADS="1 2 16", BENCH_ARGS="-k resnet")
+	@test -n "$(FACULA_ORACLE)" || { echo "make bench-suite: FACULA_ORACLE names a Python that has PyTorch"; exit 2; }
+	@mkdir -p build/bench
+	@for threads in $(or $(THREADS),1 2); do for mode in inference training; do \
+	  $(RUN) -m facula bench torchbench --performance --$$mode --backend torch --oracle $(FACULA_ORACLE) -t $$threads \
+	    --output build/bench/$$mode-$$threads.csv --retain-output $(BENCH_ARGS) || true; done; done
+	@$(RUN) -m facula bench table $(foreach threads,$(or $(THREADS),1 2),build/bench/inference-$(threads).csv build/bench/training-$(threads).csv)
 
 test-bench: build ## the benchmark runner's verdicts on this machine against known truths (minutes; TEST_ARGS="--runs 5")
 	@$(RUN) tests/bench/live.py $(TEST_ARGS)

@@ -15,7 +15,7 @@ if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=thread' "$build/CMakeCache.txt
 fi
 if [ $# = 0 ] && grep -q '^FACULA_SANITIZE:[A-Z]*=address' "$build/CMakeCache.txt"; then
   set -- -k "not gradcheck and not gradgradcheck and not gradient_of_float32" \
-    --ignore tests/build --ignore tests/dataloader/test_datapipes.py --ignore tests/fx --ignore tests/hammerblade/test_lint.py --ignore tests/machine --ignore tests/nn \
+    --ignore tests/bench --ignore tests/build --ignore tests/dataloader/test_datapipes.py --ignore tests/fx --ignore tests/hammerblade/test_lint.py --ignore tests/machine --ignore tests/nn \
     --ignore tests/hammerblade/test_kernel_files.py --ignore tests/hammerblade/test_hb_operators.py \
     --ignore tests/hammerblade/test_page.py --ignore tests/hammerblade/test_surface.py \
     --ignore tests/hammerblade/test_hb_training.py \

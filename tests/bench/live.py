@@ -85,7 +85,7 @@ def main():
 
 
 def slim(turns):
-    return [[{side: {k: round(v, 7) for k, v in t.items() if k in ("wall", "cpu", "waited", "stolen", "switches")} for side, t in r.items()} for r in p] for p in turns]
+    return [[{side: {k: round(v, 7) for k, v in t.items() if k in ("wall", "cpu", "waited", "own", "stolen", "switches")} for side, t in r.items()} for r in p] for p in turns]
 
 
 if __name__ == "__main__":

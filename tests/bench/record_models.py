@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BENCH = HERE.parents[1] / "python" / "facula" / "tools" / "bench"
 OPTIONS = {
     "training": True, "compat": False, "amp": False, "amp_dtype": None, "device": "cpu", "randomize_input": False, "accuracy": False,
-    "collect_outputs": False, "use_eval_mode": False, "channels_last": False, "float16": False, "bfloat16": False, "float32": False,
+    "collect_outputs": False, "use_eval_mode": False, "ddp": False, "channels_last": False, "float16": False, "bfloat16": False, "float32": False,
 }  # fmt: skip
 FULL_BATCH = 2
 

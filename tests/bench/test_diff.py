@@ -132,3 +132,22 @@ def test_the_page(tmp_path, capsys):
     assert "&lt;&amp;&gt;" in text and "operators 5 → 6" in text and "1.500x [1.350, 1.650] FASTER" in text
     assert _page.main([str(tmp_path / "nosuch"), "-o", str(tmp_path / "p.html")]) == 2
     assert _page.main([files[0], "-o", os.path.join(files[0], "p.html")]) == 2
+
+
+def test_the_table(tmp_path, capsys):
+    from facula.tools.bench import _table
+
+    a = result(tmp_path / "a.json", 1.0)
+    b = json.loads((tmp_path / "a.json").read_text())
+    b["command"], b["rows"][0]["batch_size"] = ["--training"], 4
+    b["rows"].append({"name": "broken", "batch_size": 0, "status": "timeout", "speedup": 0.0, "threads": 2})
+    (tmp_path / "b.json").write_text(json.dumps(b))
+    first = json.loads((tmp_path / "a.json").read_text())
+    first["rows"][0]["batch_size"] = 4
+    (tmp_path / "a.json").write_text(json.dumps(first))
+    assert _table.main([a, str(tmp_path / "b.json")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| model (batch) | inference, 2 threads | training, 2 threads |"
+    assert "| net (4) | 1e+03 ms, **1.50** (1.35–1.65) |" in lines[3] and "timeout" in lines[2]
+    assert lines[-1] == "| geometric mean | **1.50** of 1 | **1.50** of 1 |"
+    assert _table.main([str(tmp_path / "nosuch")]) == 2

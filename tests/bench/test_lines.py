@@ -102,7 +102,7 @@ def test_more_options(bench, capsys):
                          "--print-dataframe-summary", "--progress", "--_print-latency-ms")  # fmt: skip
     said = capsys.readouterr().out
     assert status == 0 and all(word in said for word in ("a step counts", "seconds: ", "memory: ", "Compilation time", "Running model 1/1", " ms, ")), said
-    status, rows = bench(*only, "--warm-start-latency")
+    status, rows = bench(*only, "--warm-start-latency", "--ddp")
     assert status == 0
     status, rows = bench(*only, "--find-batch-sizes", "--per_process_memory_fraction", "0.5")
     assert status == 0 and int(rows[0]["batch_size"]) >= 64

@@ -69,7 +69,7 @@ def test_a_line_is_taken_as_by_pytorch(line):
 
 
 @pytest.mark.parametrize(("line", "word"), [
-    ("--xla", "XLA"), ("--quantization int8dynamic", "quantised"), ("--fsdp", "distributed"), ("--export", "torch.export"),
+    ("--xla", "XLA"), ("--quantization int8dynamic", "quantised"), ("--fsdp", "FullySharded"), ("--ddp", "--training"), ("--export", "torch.export"),
     ("-n0", "--repeat"), ("-n-3", "--repeat"), ("--timeout 0", "--timeout"), ("--batch-size 0", "--batch-size"), ("-t0", "--threads"),
     ("--total-partitions 4 --partition-id 4", "--partition-id"), ("--partition-id -1", "--partition-id"), ("--backend nosuch", "module:function"),
     ("--backend torch", "--oracle"), ("--amp-dtype float16", "--amp"), ("--disable-output --output x.csv", "--disable-output"),

@@ -110,7 +110,7 @@ def test_fresh_processes_for_every_pass():
 
 def test_waiting_is_left_out_on_one_thread():
     """A thread that wanted a core and had none; on several threads such a turn is a disturbed one."""
-    turn = _measure.Turn(wall=0.02, cpu=0.01, waited=0.008)
+    turn = _measure.Turn(wall=0.02, cpu=0.01, waited=0.008, own=0.008)
     assert turn.seconds(1) == pytest.approx(0.012) and turn.seconds(2) == 0.02
     assert not turn.disturbed(1, 0) and turn.disturbed(2, 0)
 

@@ -11,5 +11,5 @@ serves Facula and, under an oracle's Python, PyTorch; what it imports at its top
     _side        a worker, as the parent has it _worker     the same, in its own process
     _measure     rounds and when to stop        _accuracy   results compared, the first operator that diverges
     _statistics  what times say                 _counts     what does not depend on the machine
-    _rows        the CSV, the JSON, the summary _diff _page _list _peer _check    further subcommands
+    _rows        the CSV, the JSON, the summary _diff _page _table _list _gate _peer _check    further subcommands
 """

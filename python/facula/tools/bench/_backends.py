@@ -21,6 +21,10 @@ def compile_with(backend: str, module: Any, inputs: Any, options: dict) -> Any:
         return _compiled(module, options)
     if backend == "jit":
         return _scripted(module, inputs)
+    if backend.startswith("peer:"):
+        from . import _peer
+
+        return _peer.compiled(backend.removeprefix("peer:"), module, inputs, options)
     name, function = backend.split(":", 1)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

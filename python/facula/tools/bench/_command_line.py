@@ -11,6 +11,7 @@ USAGE = """usage: facula bench SUITE OPTION ...     PyTorch's command line (facu
        facula bench list [SUITE] [--why]  the models, and what those that cannot run here lack
        facula bench diff A B              two result files, commits, or frameworks
        facula bench page FILE ... -o PAGE a page of stored results
+       facula bench table FILE ...        the same as a Markdown table
        facula bench gate [--update]       the exact counts of tiny models"""
 
 
@@ -37,6 +38,10 @@ def main(arguments: list[str]) -> int:
         from . import _page
 
         return _page.main(rest)
+    if command == "table":
+        from . import _table
+
+        return _table.main(rest)
     if command in ("-h", "--help"):
         print(USAGE)
         return 0

@@ -30,7 +30,7 @@ _gate.work({names!r})
 """
 OPTIONS = {
     "compat": False, "amp": False, "amp_dtype": None, "device": "cpu", "randomize_input": False, "accuracy": False, "collect_outputs": False,
-    "use_eval_mode": False, "channels_last": False, "float16": False, "bfloat16": False, "float32": False,
+    "use_eval_mode": False, "ddp": False, "channels_last": False, "float16": False, "bfloat16": False, "float32": False,
 }  # fmt: skip
 VERSION = f"python_calls_{sys.version_info[0]}.{sys.version_info[1]}"
 

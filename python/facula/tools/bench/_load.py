@@ -223,7 +223,28 @@ def _of_transformers(name: str, training: bool, batch_size: int | None, options:
     module = found(config)
     if options.get("enable_activation_checkpointing"):
         module.gradient_checkpointing_enable()
-    return _tokens(module, name, batch_size or _suites.HUGGINGFACE[name], _length(name), True, f"transformers {transformers.__version__}")
+    size, source = batch_size or _suites.HUGGINGFACE[name], f"transformers {transformers.__version__}"
+    if options.get("hf_inference_mode"):
+        loaded = _tokens(module, name, size, options["prompt_length"], False, source)
+        if options["hf_inference_mode"] == "generate":
+            loaded.module = _generator(module)
+        return loaded
+    return _tokens(module, name, size, _length(name), True, source)
+
+
+def _generator(model: Any) -> Any:
+    """A module whose step writes sixteen tokens."""
+    import torch
+
+    class Generator(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, **inputs):
+            return self.model.generate(**inputs, max_new_tokens=16, min_new_tokens=16, do_sample=False)
+
+    return Generator()
 
 
 def _tokens(module: Any, name: str, size: int, length: int, labels: bool, source: str) -> Loaded:

@@ -30,19 +30,20 @@ class Turn:
     wall: float
     cpu: float = 0.0  # of all threads
     waited: float = 0.0  # the longest that one of its threads wanted a core and had none
+    own: float = 0.0  # the same of the thread that ran it
     stolen: float = 0.0  # by the hypervisor, of all cores
     pressed: float = 0.0  # some process waited for a core
     switches: int = 0  # that nobody asked for
     runs: int = 1
 
     def seconds(self, threads: int) -> float:
-        return max(self.wall - self.waited, self.wall / 100) if threads == 1 else self.wall
+        return self.wall - min(self.own, self.wall / 2) if threads == 1 else self.wall
 
     def disturbed(self, threads: int, usual_switches: float) -> bool:
         if self.stolen > STOLEN * self.wall:
             return True
         if threads == 1:  # what it waited is left out; what it found in its caches afterwards is not
-            return self.waited > self.wall / 2
+            return self.own > self.wall / 2
         return self.waited > WAITED * self.wall or (self.pressed > PRESSED * self.wall and self.switches > 3 * usual_switches + 2)
 
 

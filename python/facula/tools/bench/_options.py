@@ -16,7 +16,6 @@ from collections.abc import Sequence
 ACTS, NOTHING, ABSENT = "acts", "nothing to act on", "absent"
 COMPILER = "a knob of the compiler, which does not exist yet"
 INDUCTOR = "a knob of PyTorch's Triton code, of which there is none here"
-DISTRIBUTED = "torch.distributed does not exist here yet"
 EXPORTER = "torch.export does not exist here yet"
 DIFF_BRANCH = "DIFF-BRANCH-DEFAULT"
 BACKENDS = ("eager", "nothing", "inductor", "jit", "torch")
@@ -170,11 +169,11 @@ OPTIONS = (
     Option("--ci", "", NOTHING, "a run is the same in CI"),
     Option("--dashboard", "--use-warm-peak-memory, where performance is measured"),
     # --- several processes
-    Option("--multiprocess", "", ABSENT, DISTRIBUTED),
-    Option("--ddp", "", ABSENT, DISTRIBUTED),
-    Option("--fsdp", "", ABSENT, DISTRIBUTED),
-    Option("--optimize-ddp-mode", "", NOTHING, DISTRIBUTED, {"default": "ddp_optimizer"}),
-    Option("--distributed-master-port", "", NOTHING, DISTRIBUTED, {"default": "6789"}),
+    Option("--multiprocess", "", NOTHING, "it is a process for each device, and a run here has one device"),
+    Option("--ddp", "the model in DistributedDataParallel, with one process; for training"),
+    Option("--fsdp", "", ABSENT, "FullyShardedDataParallel does not exist here"),
+    Option("--optimize-ddp-mode", "", NOTHING, COMPILER, {"default": "ddp_optimizer"}),
+    Option("--distributed-master-port", "", NOTHING, "the one process of --ddp meets itself without a port", {"default": "6789"}),
     # --- what is asked
     Option("--accuracy", "compare results", group="mode!"),
     Option("--performance", "compare times", group="mode!"),
@@ -189,6 +188,9 @@ OURS = (
     Option("--half-width", "stop when the speedup is known to this share (0.01)", takes={"type": float, "default": 0.01, "metavar": "SHARE"}, ours=True),
     Option("--passes", "times that fresh processes are started (3)", takes=whole(3, metavar="N"), ours=True),
     Option("--compat", "PyTorch's step: mean of the outputs as the loss, no optimiser on the CPU", ours=True),
+    Option("--hf-inference-mode", "of huggingface's language models: prefill (one forward of the prompt) or generate (16 tokens more)", ours=True,
+           takes={"choices": ("prefill", "generate")}),
+    Option("--prompt-length", "tokens of that prompt (128)", takes=whole(128, metavar="N"), ours=True),
     Option("--tiny", "models at a size for tests", ours=True),
     Option("--peer", "beside it, by name: onnxruntime, openvino (inference; the oracle's Python has them)", takes={"metavar": "NAMES"}, ours=True),
     Option("--html", "a page of the results", takes={"metavar": "FILE"}, ours=True),
@@ -251,9 +253,11 @@ def check(options: argparse.Namespace) -> None:
     for option in OPTIONS:
         if option.does == ABSENT and _set(getattr(options, option.dest), option):
             raise Refused(f"{option.names.split()[0]}: {option.why}")
-    for name in ("repeat", "iterations", "iterations_per_run", "timeout", "passes", "budget", "half_width"):
+    for name in ("repeat", "iterations", "iterations_per_run", "timeout", "passes", "prompt_length", "budget", "half_width"):
         if not getattr(options, name) > 0:
             raise Refused(f"--{name.replace('_', '-')}: expected a positive number, got {getattr(options, name)}")
+    if options.hf_inference_mode and options.training:
+        raise Refused("--hf-inference-mode: it is for --inference")
     for name in ("batch_size", "threads"):
         if getattr(options, name) is not None and getattr(options, name) < 1:
             raise Refused(f"--{name.replace('_', '-')}: expected a positive number, got {getattr(options, name)}")
@@ -268,6 +272,8 @@ def check(options: argparse.Namespace) -> None:
         raise Refused("--backend torch: --oracle names the Python that has PyTorch")
     if options.peer and (options.training or not options.performance):
         raise Refused("--peer: those engines are for inference; ask for --performance --inference")
+    if options.ddp and not options.training:
+        raise Refused("--ddp: it is for training, ask for --training")
     if options.amp_dtype and not options.amp:
         raise Refused("--amp-dtype: it is autocast's, ask for --amp")
     if options.disable_output and (options.output or options.retain_output):

@@ -19,7 +19,7 @@ from . import _counts, _list, _measure, _options, _peer, _plan, _rows
 from ._options import Refused
 from ._side import Crashed, Failed, Side, TimedOut
 
-STEPS_OF_WARM_UP, SHORT = 5, 0.010  # as PyTorch's; a run shorter than that many seconds is repeated
+STEPS_OF_WARM_UP, SHORT = 5, 0.020  # as PyTorch's; a run shorter than that many seconds is repeated
 
 
 class Ended(Exception):
@@ -43,6 +43,7 @@ class Model:
         self.row: dict[str, Any] = {"dev": device, "name": planned.name, "batch_size": 0, "source": "0", "tag": options.tag}
         self.details: dict[str, Any] = {"threads": self.threads, "backend": self.backend}
         self.caches: list[str] = []
+        self.peer = ""  # the engine that is the candidate, if one is
         self.homes: list[str] = ["", "", ""]  # of the sides: where Facula is imported from, if not from where we are
 
     def run(self) -> None:
@@ -96,6 +97,8 @@ class Model:
                 raise Ended("OOM", str(error))
             if error.kind in ("NotHere", "ModuleNotFoundError") and what == "load":
                 raise Ended("missing", error.message)
+            if error.kind == "ModuleNotFoundError" and self.peer:
+                raise Ended("missing", f"{error.message}: {self.options.oracle} -m pip install {self.peer} onnx onnxscript")
             raise Ended(status, str(error))
         except TimedOut as error:
             raise Ended("timeout", f"after {self.options.timeout} s in {what}" + (f", at {error}" if str(error) else ""))
@@ -140,6 +143,10 @@ class Model:
         candidate = self.backend
         if self.options.find_batch_sizes:
             return self._find_batch_size()
+        if self.peer:
+            self._measured([False, False, True], f"peer:{self.peer}")
+            self.row["reason"] = f"speedup is {self.peer} against Facula's eager: what is left to gain"
+            return
         if self.backend == "torch" or (self.options.oracle and self.backend in ("inductor", "jit") and not self._compiles()):
             # PyTorch is the baseline and Facula the candidate: 2.0 is twice as fast as PyTorch's eager.
             torch, candidate = [True, True, False], "eager"
@@ -186,7 +193,7 @@ class Model:
                     self._before(sides)
                 runs = 1
                 if self.estimate * options.iterations_per_run < SHORT:
-                    runs = min(1000, max(1, round(SHORT / max(self.estimate * options.iterations_per_run, 1e-7))))
+                    runs = min(1000, max(2, round(SHORT / max(self.estimate * options.iterations_per_run, 1e-7))))
                 yield {name: lambda side=side: _measure.Turn(**self.ask(side, "fail_to_run", "turn", runs=runs, steps=options.iterations_per_run))
                        for name, side in sides.items()}  # fmt: skip
             finally:
@@ -198,7 +205,7 @@ class Model:
 
     def _before(self, sides: dict[str, Side]) -> None:
         """Once for a model: counts, and what was asked to be looked at."""
-        facula = sides["c"] if not self.learned["c"]["torch"].startswith("torch") else sides["a"]
+        facula = sides["a"] if self.learned["c"]["torch"].startswith("torch") else sides["c"]
         counted = self.ask(facula, "fail_to_run", "counts")
         self.row["counts"] = _counts.text(counted) or "0"
         self.details["counts"] = counted
@@ -351,7 +358,9 @@ def _all(suite: str, plan: list, devices: list, peers: list, options: argparse.N
                 _write(table, model, before, machine, options)
                 bar.step(planned.name)
                 for peer in peers:
-                    other = _peer.Peer(suite, planned, device, options, peer)
+                    if table.has(device, f"{planned.name}@{peer}"):
+                        continue
+                    other = _peer.model_of(Model, peer, suite, planned, device, options, lambda done, of: None)
                     other.run()
                     _write(table, other, before, machine, options)
     except KeyboardInterrupt:

@@ -92,7 +92,7 @@ class Table:
 
     def summary(self) -> Mean:
         """Of times: of what ran. Of accuracy it counts only."""
-        ratios = [float(row["speedup"]) for row in self.rows if row.get("speedup") not in (None, "0") and float(row["speedup"]) > 0]
+        ratios = [float(row["speedup"]) for row in self.rows if "@" not in row["name"] and row.get("speedup") not in (None, "0") and float(row["speedup"]) > 0]
         kind = "accuracy" if self.options.accuracy else "status"
         failed = sum(row.get(kind, "").split(" ")[0] not in ("measured", "pass", "pass_due_to_skip", *NOT_A_FAILURE) for row in self.rows)
         return mean(ratios, failed)

@@ -119,6 +119,11 @@ def prepare(loaded: Loaded, options: dict) -> None:
     loaded.targets = cast(loaded.targets, dtype, device)
     training = options["training"] and not options["use_eval_mode"]
     loaded.module.train(training)
+    if options["ddp"]:
+        import torch.distributed as dist
+
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        loaded.module = torch.nn.parallel.DistributedDataParallel(loaded.module)
 
 
 def copied(loaded: Loaded) -> Any:
