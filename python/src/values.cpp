@@ -110,6 +110,23 @@ void bind_values(nb::module_& m) {
         d["skipped"] = t.skipped;
         return d;
       });
+  m.def("_value_content", [](const Tensor& t) {  // what one pass says of a tensor on the host
+    View v{static_cast<const char*>(t.data()), t.dtype(), {t.sizes().begin(), t.sizes().end()}, {}};
+    for (const int64_t s : t.strides()) v.strides.push_back(s * static_cast<int64_t>(item_size(t.dtype())));
+    FC_CHECK(t.device().is_cpu() && !t.impl().is_sparse(), "values: a dense tensor on the CPU expected");
+    const Content c = look(v, Runs(v), Options{});
+    nb::list patterns;
+    for (size_t i = 0; i < pattern_names.size(); ++i)
+      if (c.patterns >> i & 1) patterns.append(text(pattern_names[i]));
+    nb::dict d;
+    d["elements"] = c.elements;
+    d["patterns"] = patterns;
+    d["share"] = c.frequent_share;
+    d["narrow"] = text(c.narrow == DType::Undefined ? std::string_view() : std::string_view(info(c.narrow).name));
+    d["slope"] = c.slope;
+    d["base"] = c.base;
+    return d;
+  });
   nb::list names;
   for (const std::string_view n : pattern_names) names.append(text(n));
   m.attr("_value_patterns") = nb::tuple(names);

@@ -332,3 +332,97 @@ def test_exact_agrees(look, program):
     assert [str(f).split(":")[0] for f in sorted(look(program, mode="exact"), key=str)] == [
         str(f).split(":")[0] for f in sorted(look(program), key=str)
     ]
+
+
+# --- contexts and filters
+
+
+def test_modules_ranges_and_filters(torch):
+    class Wasteful(torch.nn.Module):
+        def forward(self, x):
+            return x * 1.0
+
+    net = torch.nn.Sequential(torch.nn.Identity(), Wasteful())
+
+    def run(**options):
+        with torch.profiler.values(patterns="identity", **options) as v:
+            x = torch.randn(N) + 1
+            with torch.profiler.record_function("my part"):
+                net(x).sum()
+            Wasteful()(x).sum()
+        return v.findings
+
+    inside, alone = sorted(run(scopes=True), key=lambda f: -len(f.scope))
+    assert (
+        inside.scope == "my part / nn.Module: Sequential / nn.Module: Sequential.1"
+        and alone.scope == "nn.Module: Wasteful"
+    )
+    assert [f.scope for f in run(modules="*my part*")] == [inside.scope] and len(
+        run(files="*test_programs.py")
+    ) == 2
+    assert (
+        run(operators="aten::add") == []
+        and len(run(operators=["mul"])) == 2
+        and run(exclude="aten::mul") == []
+    )
+
+
+def test_regions_and_ignored_tensors(torch):
+    from facula.vprof import ignore
+
+    x, y = torch.empty(N), ignore(torch.empty(N))
+    with torch.profiler.values(patterns="redundant") as v:
+        x.zero_()
+        with v.pause():
+            x.zero_()
+        x.zero_()  # what was written meanwhile is unknown
+        y.zero_()
+        y.zero_()
+    assert v.findings == []
+
+
+def test_sampling_says_what_it_looked_at(torch):
+    x = torch.randn(N) + 1
+    with torch.profiler.values(mode="budget", budget=0.0, patterns="frequent") as v:
+        for _ in range(50):
+            torch.relu(x - 1.8).sum()
+    (found,) = v.findings
+    assert (
+        found.looked == 3
+        and found.of == 50
+        and found.interval[0] < 0.6
+        and found.interval[1] == 1.0
+        and "3 of 50 calls looked at" in str(found)
+    )
+
+
+def test_what_is_asked_for_wrongly(torch):
+    for wrong in (
+        {"mode": "fast"},
+        {"patterns": ["odd"]},
+        {"share": 3},
+        {"frequent": "half"},
+        {"approximate": 0},
+        {"min_bytes": 1.5},
+    ):
+        with pytest.raises(ValueError, match="values: "):
+            torch.profiler.values(**wrong)
+    with pytest.raises(TypeError, match="unknown option 'colour'"):
+        torch.profiler.values(colour="red")
+    v = torch.profiler.values()
+    with v, pytest.raises(RuntimeError, match="running already"):
+        v.start()
+    with pytest.raises(ValueError, match="assert_none: patterns are some of"):
+        v.assert_none("odd")
+
+
+def test_assert_none(look, torch):
+    with torch.profiler.values() as v:
+        double_zero(torch, None)
+    with pytest.raises(
+        AssertionError,
+        match=r"redundant: aten::zero_ at .*test_programs.py:\d+, float32 \[20000\]: 80,000 bytes, share 1.00",
+    ):
+        v.assert_none("redundant", min_bytes=4096)
+    v.assert_none("redundant", min_bytes=10**6)
+    v.assert_none("identity")

@@ -54,6 +54,11 @@ def add_arguments(parser):
         help="only findings inside of these modules or record_function ranges",
     )
     parser.add_argument(
+        "--scopes",
+        action="store_true",
+        help="name the nn.Module that each finding is in (a hook per call of a module)",
+    )
+    parser.add_argument(
         "--file",
         action="append",
         metavar="GLOB",
@@ -162,7 +167,7 @@ def run(args) -> int:
 
     try:
         profile = values(
-            args.mode, args.pattern, children=True, budget=args.budget, min_bytes=args.min_bytes, share=args.share, operators=args.operator, modules=args.module,
+            args.mode, args.pattern, scopes=args.scopes or None, children=True, budget=args.budget, min_bytes=args.min_bytes, share=args.share, operators=args.operator, modules=args.module,
             files=args.file, exclude=args.exclude)  # fmt: skip
     except (ValueError, TypeError) as error:
         print(f"facula vprof: {str(error).removeprefix('values: ')}", file=sys.stderr)

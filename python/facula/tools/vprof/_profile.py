@@ -124,10 +124,13 @@ class values:
     mode: "default" (what was there before is known by digests of 1024 elements), "exact" (it is copied), "budget" (only as many
     calls of each call path are looked at as cost the share `budget` of the time). patterns: which; min_bytes and share: from where
     on a finding is told. operators, modules, files: globs of what is told ("aten::mul", "*.layer1.*", "train.py:12"); exclude: of
-    what is not. process=False watches this thread and those that work for it; children=True goes on in forked processes.
+    what is not. scopes=True names the module that each finding is in, which costs a hook
+    per call of a module; a filter by modules switches it on. process=False watches this thread and those that work for it; children=True goes on in forked processes.
     """
 
-    def __init__(self, mode="default", patterns=None, *, process=True, children=False, **options):
+    def __init__(
+        self, mode="default", patterns=None, *, process=True, children=False, scopes=None, **options
+    ):
         unknown = [name for name in options if name not in Options.__dataclass_fields__]
         if unknown:
             raise TypeError(
@@ -135,6 +138,7 @@ class values:
             )
         self.options = Options(mode=mode, patterns=PATTERNS if patterns is None else patterns, **options)
         self._engine, self._process, self._children = self.options.engine(), process, children
+        self._scopes = bool(self.options.modules) if scopes is None else scopes
         self._modules, self._on = None, False
 
     # --- when
@@ -143,8 +147,9 @@ class values:
 
         if self._on:
             raise RuntimeError("values: this profile is running already; stop it before it is started again")
-        self._modules = _Modules()
-        self._modules.start()
+        if self._scopes:
+            self._modules = _Modules()
+            self._modules.start()
         self._engine.start(self._process, self._children)
         self._on = True
         _running.add(self)
@@ -157,7 +162,9 @@ class values:
             return
         self._on = False
         self._engine.stop()
-        self._modules.stop()
+        if self._modules is not None:
+            self._modules.stop()
+            self._modules = None
         _running.discard(self)
 
     __enter__ = start
