@@ -4,6 +4,8 @@
 // fresh pages cost more than a lock (64 MiB: 36 ms fresh, 5 ms reused). What is cached is bounded.
 #include "core/allocator.h"
 
+#include <pthread.h>
+
 #include <bit>
 #include <cstdlib>
 #include <mutex>
@@ -103,8 +105,13 @@ struct Threads {
   ThreadCache* first = nullptr;
   int64_t total = 0, allocations = 0;  // of threads that ended
 };
+// Never destroyed: storages may outlive every static object. A fork waits for its lock: a thread that ends takes it
+// whenever that may be, also after Python has joined it.
 Threads& threads() {
-  static Threads& t = *new Threads;  // never destroyed: storages may outlive every static object
+  static Threads& t = *[] {
+    pthread_atfork([] { threads().mutex.lock(); }, [] { threads().mutex.unlock(); }, [] { threads().mutex.unlock(); });
+    return new Threads;
+  }();
   return t;
 }
 
