@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 
@@ -373,3 +374,83 @@ def test_what_cannot_be_sent_to_a_worker_says_how_to_start_it():
     from multiprocessing import resource_tracker
 
     resource_tracker._resource_tracker._stop()
+
+
+def test_a_dead_worker_is_not_waited_for_by_way_of_its_children(tmp_path):
+    """A process that the worker started holds its pipes and its sentinel open."""
+    child = tmp_path / "pid"
+
+    def leave(i):
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+            os._exit(0)
+        child.write_text(str(pid))
+        os._exit(5)
+
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="exited unexpectedly with exit code 5"):
+        list(DataLoader(Numbers(before=leave), num_workers=1))
+    assert time.monotonic() - start < 20
+    os.kill(int(child.read_text()), signal.SIGKILL)
+
+
+def test_a_worker_whose_descriptors_are_gone_ends(capfd):
+    def close(worker):
+        os.closerange(3, 60)
+
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="DataLoader worker .* exited unexpectedly"):
+        list(DataLoader(Numbers(), num_workers=2, timeout=10, worker_init_fn=close))
+    assert time.monotonic() - start < 30
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("stream", [False, True])
+def test_several_threads_share_an_iterator(workers, stream):
+    class Stream(IterableDataset):
+        def __iter__(self):
+            info = get_worker_info()
+            yield from (torch.full((2,), i) for i in range(info.id if info else 0, 400, info.num_workers if info else 1))
+
+    iterator = iter(DataLoader(Stream() if stream else Numbers(400), batch_size=2, num_workers=workers))
+    got, errors = [], []
+
+    def take():
+        try:
+            got.extend(iterator)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=take, daemon=True) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not errors and not any(t.is_alive() for t in threads)
+    assert sorted(flat(got)) == list(range(400))
+    del iterator
+
+
+def test_workers_start_while_threads_end():
+    """A thread that ends takes the allocator's lock, which a fork may not copy."""
+    for _ in range(20):
+        threads = [threading.Thread(target=lambda: torch.ones(2) + 1) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        child = os.fork()
+        if child == 0:
+            ended = threading.Thread(target=lambda: torch.ones(2) + 1)
+            ended.start()
+            ended.join()
+            os._exit(0)
+        for _ in range(1000):
+            if os.waitpid(child, os.WNOHANG)[0]:
+                break
+            time.sleep(0.02)
+        else:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise AssertionError("the child hangs")

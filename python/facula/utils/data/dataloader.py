@@ -10,6 +10,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import time
 import warnings
 from typing import Generic, TypeVar
@@ -49,16 +50,22 @@ class _IterableFetcher:
         self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
         self.samples = iter(dataset)
         self.ended = False
+        self.lock = threading.RLock()  # an iterator is one thread's at a time
 
-    def __call__(self, keys):
+    def _draw(self, keys):
         if self.ended:
             raise StopIteration
         if not self.auto_collation:
-            return self.collate_fn(next(self.samples))
+            return next(self.samples)
         data = list(itertools.islice(self.samples, len(keys)))
         self.ended = len(data) < len(keys)
         if not data or (self.drop_last and self.ended):
             raise StopIteration
+        return data
+
+    def __call__(self, keys):
+        with self.lock:
+            data = self._draw(keys)
         return self.collate_fn(data)
 
 
@@ -209,7 +216,10 @@ class DataLoader(Generic[_T_co]):
 
 
 class _BaseDataLoaderIter:
+    """Any number of threads may ask one iterator for batches: each batch goes to one of them."""
+
     def __init__(self, loader):
+        self._lock = threading.RLock()
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
         self._IterableDataset_len_called = loader._IterableDataset_len_called
@@ -246,7 +256,8 @@ class _BaseDataLoaderIter:
 
     def __next__(self):
         data = self._next_data()
-        self._num_yielded += 1
+        with self._lock:
+            self._num_yielded += 1
         promised = self._IterableDataset_len_called
         if promised is not None and self._dataset_kind == _DatasetKind.Iterable and self._num_yielded > promised:
             text = (
@@ -273,7 +284,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         self._fetch = self._make_fetcher(self._dataset)
 
     def _next_data(self):
-        return self._fetch(next(self._sampler_iter))
+        with self._lock:
+            keys = next(self._sampler_iter)
+        return self._fetch(keys)
 
 
 class _Worker:
@@ -309,10 +322,32 @@ class _Worker:
             answers.close()
             if held is not None:
                 signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        try:
+            self.end = os.pidfd_open(self.process.pid)
+        except OSError:  # no descriptor is left, or the system is older: the pipe's end has to tell
+            pass
+
+    end = None  # a descriptor that is ready when the process has ended, whoever else holds the worker's pipes
 
     def close(self):
         self.sender.close()
         self.receiver.close()
+        self.forget_end()
+
+    def forget_end(self):
+        end, self.end = self.end, None
+        if end is not None:
+            os.close(end)
+
+    def has_ended(self, seconds):
+        """Waits for the end of the process. Not by join(), whose sentinel may be closed, or held by a child of the worker."""
+        limit = time.monotonic() + seconds
+        while self.process.exitcode is None and (left := limit - time.monotonic()) > 0:
+            if self.end is not None:
+                multiprocessing.connection.wait([self.end], left)
+            else:
+                time.sleep(min(left, 0.01))
+        return self.process.exitcode is not None
 
     def send(self, task):
         try:
@@ -322,9 +357,10 @@ class _Worker:
 
     def fate(self):
         """Why the process is no more."""
-        self.process.join(worker.PATIENCE)
+        if not self.has_ended(worker.PATIENCE):
+            return f"DataLoader worker (pid {self.process.pid}) closed its connection to the main process."
         code = self.process.exitcode
-        if code is None or code >= 0:
+        if code >= 0:
             return (
                 f"DataLoader worker (pid {self.process.pid}) exited unexpectedly with exit code {code}. Details are lost due to "
                 "multiprocessing. Rerunning with num_workers=0 may give better error trace."
@@ -398,7 +434,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """The next result of any worker."""
         end = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
-            there = multiprocessing.connection.wait([w.receiver for w in self._peers if not w.receiver.closed], self._timeout or None)
+            open_peers = [w for w in self._peers if not w.receiver.closed]
+            ends = {w.end: w for w in open_peers if w.end is not None}
+            there = multiprocessing.connection.wait([w.receiver for w in open_peers] + list(ends), self._timeout or None)
+            for end in ends.keys() & there:  # what it has sent can be read, but nobody waits for more
+                os.set_blocking(ends[end].receiver.fileno(), False)
+                ends[end].forget_end()
+                there = [r for r in there if r != end] or [ends[end].receiver]
             if not there:
                 if end is not None and time.monotonic() < end:
                     continue
@@ -421,6 +463,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     raise RuntimeError(f"DataLoader worker (pid(s) {w.process.pid}) exited unexpectedly: {w.fate()}") from e
 
     def _next_data(self):
+        with self._lock:
+            return self._next_result()
+
+    def _next_result(self):
         while True:
             while self._given < self._sent and self._given not in self._ready:
                 w = self._pending.get(self._given)
@@ -459,14 +505,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return
         peers, self._peers = self._peers, []
         for w in peers:
-            w.close()
+            w.sender.close()
+            w.receiver.close()
         end = time.monotonic() + worker.PATIENCE
         for w in peers:
-            w.process.join(max(0.0, end - time.monotonic()))
-        for w in peers:
-            if w.process.is_alive():
+            if not w.has_ended(end - time.monotonic()):
                 w.process.kill()
-                w.process.join()
+                w.has_ended(worker.PATIENCE)
+            w.forget_end()
 
     def __del__(self):
         if hasattr(self, "_peers"):

@@ -8,6 +8,7 @@ descriptors go along with the message. What is under way when either side ends, 
 """
 
 import collections
+import errno
 import importlib.abc
 import importlib.util
 import io
@@ -19,7 +20,7 @@ import signal
 import socket
 import sys
 import threading
-import traceback  # noqa: F401 -- here, since a worker without a free descriptor could not import it when it fails
+import traceback  # here, since a worker without a free descriptor could not import it when it fails
 import weakref
 from multiprocessing import reduction
 
@@ -180,8 +181,11 @@ class _Outbox(threading.Thread):
         while (message := self.messages.get()) is not None:
             try:
                 send(self.connection, message)
-            except OSError:  # nobody reads any more
-                return
+            except OSError as error:
+                if error.errno == errno.EBADF:  # the program closed what it had not opened: nobody would ever hear of this worker
+                    traceback.print_exc()
+                    os._exit(1)
+                return  # nobody reads any more
 
     def finish(self):
         self.messages.put(None)
