@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facula: a deep-learning framework with PyTorch's shape. `import facula as torch` is the usual way to use it."""
 
-from facula import _C
+from facula._waiting import short_spins
+
+with short_spins():
+    from facula import _C
+del short_spins
 from facula._C import *  # noqa: F403 -- dtype, device, Size, Generator and the element types
 del Function, Method, Operator, TensorBase  # noqa: F821 -- what operators are made of
 from facula import version

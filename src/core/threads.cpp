@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <utility>
@@ -13,6 +15,8 @@
 #include "core/error.h"
 #include "core/instruction_set.h"
 #include "core/signals.h"
+#include "core/waiting.h"
+#include "core/watch.h"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -101,11 +105,54 @@ struct Job {
   }
 };
 
+// Beside other work a thread that is woken gets a processor only when another's turn ends, after milliseconds, and a
+// loop of microseconds is faster without it. So the caller looks how long it waits for the others: after a wait out of
+// all proportion to its own part it takes all parts of small loops itself for a while, the longer the more often that
+// happens. Loops are cut as before, so results do not depend on it.
+class Lateness {
+ public:
+  static int64_t now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  bool expected(int64_t at) const { return at < alone_until_.load(std::memory_order_relaxed); }
+  void learn(int64_t own, int64_t waited, int64_t at) {
+    const int64_t before = pause_.load(std::memory_order_relaxed);
+    if (waited > kLate + 4 * own) {
+      pause_.store(std::min(2 * before, kLongest), std::memory_order_relaxed);
+      alone_until_.store(at + before, std::memory_order_relaxed);
+    } else if (before > kShortest) {
+      pause_.store(std::max(before / 2, kShortest), std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  static constexpr int64_t kLate = 300'000, kShortest = 2'000'000, kLongest = 128'000'000;  // nanoseconds
+  std::atomic<int64_t> alone_until_ = 0, pause_ = kShortest;
+};
+constinit Lateness lateness;
+// The wait that observers see: from the end of the caller's own part on.
+class ToldWait {
+ public:
+  void begin() {
+    if (watched(EventKind::Library)) [[unlikely]]
+      told_ = begin_wait_hook();
+  }
+  ~ToldWait() {
+    if (told_) [[unlikely]]
+      end_wait_hook(told_);
+  }
+
+ private:
+  void* told_ = nullptr;
+};
+constexpr int64_t kSmallLoop = 32;  // times the grain, which is what is worth a thread at all
+
 #if !defined(_OPENMP)
 // Workers sleep on a condition variable; part k of a job belongs to worker k, the caller is worker 0.
 class Pool {
  public:
-  void run(const Job& job, int parts) {
+  int64_t run(const Job& job, int parts, ToldWait& wait) {  // when the caller's own part ended
     std::unique_lock lock(use_);
     {
       std::lock_guard guard(mutex_);
@@ -123,8 +170,11 @@ class Pool {
     }
     wake_.notify_all();
     job.run(0);
+    const int64_t own_end = Lateness::now();
+    wait.begin();
     std::unique_lock guard(mutex_);
     done_.wait(guard, [&] { return pending_ == 0; });
+    return own_end;
   }
 
  private:
@@ -156,6 +206,9 @@ Pool& pool() {
 #endif
 
 }  // namespace
+
+void* (*begin_wait_hook)() = nullptr;
+void (*end_wait_hook)(void*) noexcept = nullptr;
 
 int num_threads() {
   int n = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
@@ -216,17 +269,31 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, void (*body)(void*,
   note_team();
   FirstError error;
   Job job{begin, end, (n + parts - 1) / parts, body, context, &error};
+  const int64_t start = Lateness::now();
+  if (n <= kSmallLoop * grain && lateness.expected(start)) {
+    for (int part = 0; part < parts; ++part) job.run(part);
+  } else {
+    int64_t own_end = start;
+    ToldWait wait;
 #if defined(_OPENMP)
-  // Always the whole team, even for two parts: libgomp ends the threads that a smaller team leaves over and starts new
-  // ones for the next larger team, which takes a hundred times as long as the barrier that idle threads cost.
+    // Always the whole team, even for two parts: libgomp ends the threads that a smaller team leaves over and starts
+    // new ones for the next larger team, which takes a hundred times as long as the barrier that idle threads cost.
 #pragma omp parallel num_threads(team)
-  {
-    if (omp_get_thread_num() != 0) hold_signals_on_worker();
-    for (int part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) job.run(part);
-  }
+    {
+      const int self = omp_get_thread_num();
+      if (self != 0) hold_signals_on_worker();
+      for (int part = self; part < parts; part += omp_get_num_threads()) job.run(part);
+      if (self == 0) {
+        own_end = Lateness::now();
+        wait.begin();
+      }
+    }
 #else
-  pool().run(job, parts);
+    own_end = pool().run(job, parts, wait);
 #endif
+    const int64_t end_of_all = Lateness::now();
+    lateness.learn(own_end - start, end_of_all - own_end, end_of_all);
+  }
   if (error.error) std::rethrow_exception(error.error);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/device_record.h"
+#include "core/waiting.h"
 
 namespace fc {
 namespace {
@@ -387,12 +388,21 @@ std::string error_text(const Event& e) {
   }
 }
 
+namespace {
+void* begin_wait() {
+  return new EventScope(EventKind::Library, [](Event& e) { e.name = "wait for threads"; });
+}
+void end_wait(void* told) noexcept { delete static_cast<EventScope*>(told); }
+}  // namespace
+
 void install_observe_layers() {
   set_layer_handler(layer::Observe, {observe_call, nullptr, "observe call"});
   set_layer_handler(layer::ObserveKernel, {observe_kernel, nullptr, "observe kernel"});
   memory_hook = tell_memory;
   expose_hook = tell_exposure;
   copy_hook = copy_told;
+  begin_wait_hook = begin_wait;
+  end_wait_hook = end_wait;
   hold_registry_at_forks();  // first, so that its lock is taken after ours, as everywhere
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }

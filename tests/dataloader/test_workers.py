@@ -429,7 +429,6 @@ def test_several_threads_share_an_iterator(workers, stream):
         t.join(60)
     assert not errors and not any(t.is_alive() for t in threads)
     assert sorted(flat(got)) == list(range(400))
-    del iterator
 
 
 def test_workers_start_while_threads_end():
