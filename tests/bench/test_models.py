@@ -118,3 +118,12 @@ def test_a_clone_comes_first(bench, monkeypatch):
     for mode in ("--training", "--inference"):
         status, rows = bench("--performance", mode, "--only", "resnet18")
         assert status == 0 and rows[0]["source"] == f"clone {bench.folder / 'clone'}" and rows[0]["batch_size"] == "7"
+
+
+def test_a_package_that_cannot_be_imported(bench, monkeypatch):
+    """Our file serves, and the source says why."""
+    (bench.folder / "torchvision").mkdir()
+    (bench.folder / "torchvision" / "__init__.py").write_text("import nosuchpackage\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(bench.folder), os.environ.get("PYTHONPATH", "")]))
+    status, rows = bench("--performance", "--inference", "--only", "squeezenet1_1", "--batch-size", "1")
+    assert status == 0 and rows[0]["source"] == "own (No module named 'nosuchpackage')"

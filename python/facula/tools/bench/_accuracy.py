@@ -190,7 +190,7 @@ def exchange(worker: Any, path: str, kinds: list, write: bool) -> None:
                 half = isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16
                 tensor = value.float() if half else value
                 arrays[f"{kind}|{i}|{name}|{'bfloat16' if half else ''}"] = tensor.resolve_conj().cpu().numpy() if isinstance(tensor, torch.Tensor) else numpy.array(repr(value))
-        numpy.savez(path, **arrays)
+        numpy.savez(path, **arrays)  # type: ignore[arg-type]  # a name of an array is never allow_pickle
         return
     with numpy.load(path, allow_pickle=False) as found:
         for kind in kinds:
@@ -199,8 +199,9 @@ def exchange(worker: Any, path: str, kinds: list, write: bool) -> None:
                 of, _, name, half = key.split("|")
                 if of == kind:
                     array = found[key]
-                    value = torch.from_numpy(array.copy()) if array.dtype.kind != "U" else {"None": None}.get(str(array), str(array))
-                    worker.results[kind].append((name, value.bfloat16() if half else value))
+                    text = {"None": None}.get(str(array), str(array)) if array.dtype.kind == "U" else None
+                    one = torch.from_numpy(array.copy()) if array.dtype.kind != "U" else None
+                    worker.results[kind].append((name, text if one is None else one.bfloat16() if half else one))
 
 
 def invariant(worker: Any, backend: str) -> str:

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -32,7 +33,22 @@ OPTIONS = {
     "compat": False, "amp": False, "amp_dtype": None, "device": "cpu", "randomize_input": False, "accuracy": False, "collect_outputs": False,
     "use_eval_mode": False, "ddp": False, "channels_last": False, "float16": False, "bfloat16": False, "float32": False,
 }  # fmt: skip
+LIBRARIES = "libraries"  # the key of what they were counted with
 VERSION = f"python_calls_{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def libraries() -> dict:
+    """What of the build decides how products and convolutions are computed, and so what they launch and allocate."""
+    from facula import __config__
+
+    text = __config__.show()
+    return {name: bool(re.search(pattern, text)) for name, pattern in (("oneDNN", r"oneDNN: \d"), ("BLAS", r"BLAS in use: (?!none)"))}
+
+
+def another_build(known: dict) -> str:
+    """Why the counts of this tree say nothing of this build; nothing where they do."""
+    wanted = known.get(LIBRARIES, libraries())
+    return ", ".join(f"{'with' if wanted[name] else 'without'} {name}" for name, has in libraries().items() if wanted[name] != has)
 
 
 def counts_file() -> pathlib.Path:
@@ -110,6 +126,10 @@ def main(arguments: list[str]) -> int:
         print(f"facula bench gate: there is no model file {unknown[0]}", file=sys.stderr)
         return 2
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    other = another_build(known)
+    if other and not options.update:
+        print(f"facula bench gate: the counts are those of a build {other}", file=sys.stderr)
+        return 2
     try:
         found = measured(names)
     except RuntimeError as error:
@@ -124,7 +144,7 @@ def main(arguments: list[str]) -> int:
     for name, modes in found.items():
         for mode, counts in modes.items():
             known.setdefault(name, {})[mode] = {**{k: v for k, v in known.get(name, {}).get(mode, {}).items() if k.startswith("python_calls")}, **counts}
-    known = {name: known[name] for name in sorted(known) if name in _plan.own_models()}
+    known = {LIBRARIES: libraries(), **{name: known[name] for name in sorted(known) if name in _plan.own_models()}}
     write_file(path, "{" + ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name], sort_keys=True)}" for name in known) + "}\n")
     print(f"written: {path}")
     return 0

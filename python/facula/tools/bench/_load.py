@@ -98,14 +98,21 @@ def _of_torchbench(name: str, training: bool, batch_size: int | None, tiny: bool
     for folder in _plan.clones():
         if (folder / name / "__init__.py").is_file():
             return _of_clone(folder, name, training, batch_size, device)
-    own = _plan.models_folder() / f"{name}.py"
+    own, broken = _plan.models_folder() / f"{name}.py", ""
     if not tiny:  # sizes for tests are ours alone
-        found = _of_package(name, training, batch_size, own)
+        try:
+            found = _of_package(name, training, batch_size, own)
+        except ImportError as error:
+            if not own.is_file():
+                raise
+            found, broken = None, f" ({error})"
         if found:
             return found
     if not own.is_file():
         raise NotHere(f"{name} has no file here and no clone of TorchBench on PYTHONPATH has it")
-    return _of_file(own, name, training, batch_size, tiny)
+    loaded = _of_file(own, name, training, batch_size, tiny)
+    loaded.source += broken
+    return loaded
 
 
 def _of_clone(folder: pathlib.Path, name: str, training: bool, batch_size: int | None, device: str) -> Loaded:

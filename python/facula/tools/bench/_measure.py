@@ -101,7 +101,8 @@ def measure(
     told: Callable[[int, int], None] = lambda done, of: None,
 ) -> Measured:
     """`start(number)` opens a pass: a callable for the turn of each side a, b, c, in fresh processes."""
-    rng, turns = random.Random(settings.seed), []
+    rng = random.Random(settings.seed)
+    turns: list[list[dict[str, Turn]]] = []
     spent = 0.0  # in rounds: what starting processes takes is no measurement
     passes = max(1, min(settings.passes, settings.rounds))
     done, stopped = 0, "rounds"

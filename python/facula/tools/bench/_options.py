@@ -210,9 +210,7 @@ class _Parser(argparse.ArgumentParser):
     def _get_option_tuples(self, option_string):
         found = super()._get_option_tuples(option_string)
         theirs = [f for f in found if f[0].dest not in _OUR_DESTS]
-        found = theirs or found
-        # Two spellings of one option are no ambiguity where there is one meaning, but PyTorch's parser calls them one.
-        return found
+        return theirs or found
 
 
 _OUR_DESTS = {o.dest for o in OURS}

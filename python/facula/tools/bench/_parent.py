@@ -43,6 +43,10 @@ class Model:
         self.row: dict[str, Any] = {"dev": device, "name": planned.name, "batch_size": 0, "source": "0", "tag": options.tag}
         self.details: dict[str, Any] = {"threads": self.threads, "backend": self.backend}
         self.caches: list[str] = []
+        self.warm_cache: str | None = None  # that an earlier process filled
+        self.learned: dict[str, dict] = {}  # by side: how it started, what it needs
+        self.estimate = 0.0  # seconds of a step
+        self.why = ""  # there is no compiler
         self.peer = ""  # the engine that is the candidate, if one is
         self.homes: list[str] = ["", "", ""]  # of the sides: where Facula is imported from, if not from where we are
 
@@ -137,8 +141,6 @@ class Model:
     # --- times
 
     def _performance(self) -> None:
-        self.learned: dict[str, dict] = {}
-        self.estimate = 0.0
         torch = [False, False, False]
         candidate = self.backend
         if self.options.find_batch_sizes:
@@ -160,9 +162,7 @@ class Model:
             self.caches.append(folder)
             with contextlib.closing(self.opened(torch[2], candidate, "first start", folder)):
                 pass
-            self.warm_cache: str | None = folder
-        else:
-            self.warm_cache = None
+            self.warm_cache = folder
         self._measured(torch, candidate)
         compared = "no_compiler" if self.backend in ("inductor", "jit") and candidate == "eager" else "measured"
         self.row.update(status=compared, reason="speedup is Facula's eager against PyTorch's eager" if torch[0] else "")
@@ -187,7 +187,7 @@ class Model:
             try:
                 # In another order in every pass: whoever starts first may get the better memory.
                 for i in ((0, 1, 2), (2, 0, 1), (1, 2, 0))[number % 3]:
-                    cache = getattr(self, "warm_cache", None) if i == 2 else None
+                    cache = self.warm_cache if i == 2 else None
                     sides[_measure.SIDES[i]] = self.opened(torch[i], backends[i], _measure.SIDES[i], cache, self.homes[i])
                 if number == 0:
                     self._before(sides)

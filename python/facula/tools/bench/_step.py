@@ -85,7 +85,7 @@ class Step:
         if not self.training:
             with self.torch.no_grad(), self.autocast():
                 return self.forward()
-        if self.own:
+        if self.own and self.loaded.own_step:
             return self.loaded.own_step(self.call)
         for p in self.parameters:
             p.grad = None

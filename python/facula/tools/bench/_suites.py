@@ -25,7 +25,7 @@ HUB = {
     "mistralai/Mistral-7B-Instruct-v0.3": 8, "openai/gpt-oss-20b": 8,
 }  # fmt: skip
 # Names of the list that are no class of transformers: the class, and the configuration where it is not the default.
-HUGGINGFACE_CLASSES = {
+HUGGINGFACE_CLASSES: dict[str, tuple[str, dict]] = {
     "AllenaiLongformerBase": ("LongformerForMaskedLM", {"max_position_embeddings": 4098, "attention_window": [512] * 12}),
     "CamemBert": ("CamembertForMaskedLM", {}),
     "DistillGPT2": ("GPT2LMHeadModel", {"n_layer": 6}),

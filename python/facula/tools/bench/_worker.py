@@ -218,8 +218,10 @@ def _where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     here = os.path.dirname(os.path.abspath(__file__))
     theirs = [f for f in frames if not f.filename.startswith((here, "<")) and f"{os.sep}facula{os.sep}" not in f.filename and f"{os.sep}torch{os.sep}" not in f.filename]
-    f = (theirs or frames or [None])[-1]
-    return f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" if f else ""
+    if not frames:
+        return ""
+    f = (theirs or frames)[-1]
+    return f"{os.path.basename(f.filename)}:{f.lineno} {f.name}"
 
 
 def _limit(share: float) -> None:
