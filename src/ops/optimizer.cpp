@@ -18,7 +18,7 @@ Tensor same_scale(const Tensor& self, const Tensor&, const Tensor&, double, doub
         "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, " lr                                  \
         " lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, " \
         "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",                                     \
-    .meta = {nothing}, .differentiable = false                                                        \
+    .meta = {nothing}, .differentiable = false, .partial = "grads"                                    \
   }
 #define FC_SGD(overload, lr)                                                                                       \
   {                                                                                                                \
@@ -27,7 +27,7 @@ Tensor same_scale(const Tensor& self, const Tensor&, const Tensor&, double, doub
               "float momentum, " lr                                                                                \
               " lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "                           \
               "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",                                            \
-    .meta = {nothing}, .differentiable = false                                                                     \
+    .meta = {nothing}, .differentiable = false, .partial = "grads"                                                 \
   }
 #define FC_ADAGRAD(overload, lr)                                                                                  \
   {                                                                                                               \
@@ -35,7 +35,7 @@ Tensor same_scale(const Tensor& self, const Tensor&, const Tensor&, double, doub
               "(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor(d!)[] state_steps, *, " lr \
               " lr, float lr_decay, float weight_decay, float eps, bool maximize, "                               \
               "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",                                           \
-    .meta = {nothing}, .differentiable = false                                                                    \
+    .meta = {nothing}, .differentiable = false, .partial = "grads"                                                \
   }
 
 constexpr OpDef defs[] = {

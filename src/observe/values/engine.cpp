@@ -413,11 +413,13 @@ void Engine::begin_kernel(Lane& lane, Frame& f, const Event& e) {
   // Elements that a mask selects are judged by it, not by what the kernel stores back.
   const int mask = facts.partial ? op.schema().find("mask") : -1;
   for (const uint8_t i : op.written_args()) {
-    if (!(facts.partial >> i & 1)) {
+    if (!(facts.partial >> i & 1) || mask < 0 || !e.args[i].is_tensor()) {
       each_tensor(e.args[i], [&](const Tensor& t) {
-        if (has_values(t)) f.pending.push_back(prepare(view_of(t), t.device(), false));
+        if (!has_values(t)) return;
+        f.pending.push_back(prepare(view_of(t), t.device(), false));
+        f.pending.back().some = facts.partial >> i & 1;
       });
-    } else if (mask >= 0 && lane.masked == 0 && e.args[i].is_tensor() && has_values(e.args[i].tensor())) {
+    } else if (lane.masked == 0 && has_values(e.args[i].tensor())) {
       f.pending.push_back(prepare(view_of(e.args[i].tensor()), e.args[i].tensor().device(), true));
       f.masked = true;
     }
@@ -453,8 +455,11 @@ void Engine::end_kernel(Lane& lane, Frame& f, const Event& e) {
     write_selected(lane, f.node, f.pending[0], mask);
     return;
   }
-  for (Pending& p : f.pending)
-    if (!written_inside(p.view, p.device)) write(lane, f.node, p, e, nullptr);
+  for (Pending& p : f.pending) {
+    if (written_inside(p.view, p.device)) continue;
+    if (p.some) unknown_write(f.node, p.view, p.device);
+    else write(lane, f.node, p, e, nullptr);
+  }
   if (op.memory.unwritten) return;
   const bool in_place = !op.written_args().empty();
   auto is_argument = [&](const Tensor& t) {  // a view that the schema does not tell
@@ -510,14 +515,26 @@ void Engine::begin_leaf(Lane& lane, Frame& f, const Event& e) {
       accumulates |= w.written && &w != &o && !w.some && overlap(view_of(w), v);
     mark_read(lane, f.node, v, device(o), accumulates);
   }
+  // Bytes that are moved between devices have the type of what the kernel around is given.
+  const View* typed = nullptr;
+  if (e.kind == EventKind::Copy && !e.request)
+    for (size_t i = lane.frames.size(); i-- > 0 && !typed;)
+      for (const Pending& p : lane.frames[i].pending)
+        if (p.view.data == e.address && static_cast<uint64_t>(Runs(p.view).bytes()) == e.bytes) typed = &p.view;
   for (const MemoryOperand& o : operands) {
     if (!o.written) continue;
-    const View v = view_of(o);
+    const View v = typed ? *typed : view_of(o);
     if (Runs(v).bytes() == 0) continue;
     f.pending.push_back(prepare(v, device(o), false));
     f.pending.back().some = o.some;
   }
-  if (e.kind == EventKind::Copy && operands.size() == 2) f.source = view_of(operands[0]);
+  if (e.kind != EventKind::Copy || operands.size() != 2) return;
+  f.source = view_of(operands[0]);
+  if (!f.pending.empty() && typed) {
+    const char* from = f.source.data;
+    f.source = f.pending[0].view;
+    f.source.data = from;
+  }
 }
 
 void Engine::end_leaf(Lane& lane, Frame& f, const Event& e) {

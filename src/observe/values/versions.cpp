@@ -57,7 +57,12 @@ class OnHost {
 
 std::string describe(const View& v) {
   std::string out = std::string(info(v.dtype).name) + " [";
-  for (size_t d = 0; d < v.sizes.size(); ++d) out += (d ? ", " : "") + std::to_string(v.sizes[d]);
+  bool first = true;
+  for (size_t d = 0; d < v.sizes.size(); ++d) {
+    if (v.strides[d] == 0 && v.sizes[d] > 1) continue;  // one element, as often as a reduction comes by
+    out += (first ? "" : ", ") + std::to_string(v.sizes[d]);
+    first = false;
+  }
   return out + "]";
 }
 
