@@ -24,6 +24,7 @@ LINK = SITE / "facula-build.pth"
 TORCH = SITE / "facula-torch.pth"  # leads to _shim/torch, after everything that is installed
 SCRIPTS = pathlib.Path(sysconfig.get_path("scripts"))
 COMMAND = SCRIPTS / "facula"
+COSIM = [SCRIPTS / f"pycosim{kind}" for kind in ("", ".profile", ".trace", ".wave", ".saif")]  # python on the simulated manycore
 TORCHRUN = SCRIPTS / "torchrun"  # where no PyTorch has put its own
 
 
@@ -53,6 +54,8 @@ def link(build: pathlib.Path) -> None:
     LINK.write_text(f"{build / 'python'}\n")
     if not installed():
         write_command(COMMAND, "facula.__main__")
+        for path in COSIM:
+            write_command(path, "facula._cosim")
     print(f"{sys.prefix} imports facula from {build / 'python'}")
 
 
@@ -66,7 +69,8 @@ def unlink() -> None:
     build = LINK.read_text().strip()
     LINK.unlink()
     if not installed():
-        COMMAND.unlink(missing_ok=True)
+        for path in (COMMAND, *COSIM):
+            path.unlink(missing_ok=True)
     (ROOT / "build" / "setup.stamp").unlink(missing_ok=True)  # the next `make setup` looks again
     print(f"{sys.prefix} no longer imports facula from {build}")
 

@@ -49,11 +49,14 @@ if has_hammerblade:
 
 
 def hb_trace_enable():
-    """Traces are what a simulator writes: the emulated device has none, so this changes nothing."""
+    """Limits what pycosim.profile, .trace, .wave and .saif write to what runs from here to hb_trace_disable(); the emulated
+    device writes nothing, so there it changes nothing."""
+    backends.hammerblade._record("on")
 
 
 def hb_trace_disable():
     """See hb_trace_enable."""
+    backends.hammerblade._record("off")
 
 
 float = _C.float32

@@ -22,3 +22,8 @@ def engine() -> str:
         except RuntimeError:  # a device that could not be opened: what was asked for
             pass
     return os.environ.get("FACULA_HB") or "emul"
+
+
+def _record(value: str) -> None:
+    if is_built() and engine() == "sim":
+        _C._backend_call(_C.device("hammerblade"), "engine", ["sim", "recording", value])

@@ -11,6 +11,7 @@
 #include "backends/hammerblade/include/host/facula_hb.h"
 #include "backends/hammerblade/runtime/chip.h"
 #include "backends/hammerblade/runtime/compile.h"
+#include "backends/hammerblade/simulator/execute.h"
 #include "backends/hammerblade/runtime/device.h"
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/places.h"
@@ -308,6 +309,9 @@ HB_EXPORT long facula_hb_compile_command(const char* mode, const char* output, c
   });
 }
 HB_EXPORT int facula_hb_has_chip_compiler(void) { return fc::hb::has_chip_compiler(); }
+HB_EXPORT long facula_hb_run_instructions(const uint32_t* words, size_t count, void* data, uint32_t at, size_t bytes) {
+  return fc::hb::sim::run_instructions(words, count, static_cast<uint8_t*>(data), at, bytes);
+}
 HB_EXPORT int facula_hb_compile(const char* mode, const char* output, const char* const* sources, size_t count) {
   return status_of([&] { fc::hb::compile({sources, sources + count}, output, fc::hb::mode_named(mode)); });
 }

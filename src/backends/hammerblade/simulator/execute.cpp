@@ -7,7 +7,8 @@
 #include <bit>
 #include <cfenv>
 #include <cmath>
-#include <limits>
+#include <cstring>
+#include <vector>
 
 namespace fc::hb::sim {
 
@@ -314,6 +315,33 @@ bool execute(const Instruction& i, State& s) {
   if (i.uses & writes_x) x[i.rd] = value;
   s.pc = next;
   return true;
+}
+
+long run_instructions(const uint32_t* words, size_t count, uint8_t* data, uint32_t at, size_t bytes) {
+  std::vector<Instruction> code;
+  for (size_t i = 0; i < count; ++i) code.push_back(decode(words[i]));
+  State s;
+  s.keep_flags = true;
+  while (s.pc / 4 < count) {
+    const Instruction& i = code[s.pc / 4];
+    if (i.kind != Kind::Load && i.kind != Kind::Store) {
+      if (!execute(i, s)) break;
+      continue;
+    }
+    const uint32_t offset = s.x[i.rs1] + static_cast<uint32_t>(i.imm) - at, size = bytes_of(i.op);
+    if (offset >= bytes || bytes - offset < size) break;
+    if (i.kind == Kind::Store) {
+      memcpy(data + offset, i.op == Op::Fsw ? &s.f[i.rs2] : &s.x[i.rs2], size);
+    } else {
+      uint32_t value = 0;
+      memcpy(&value, data + offset, size);
+      value = extended(i.op, value);
+      if (i.op == Op::Flw) s.f[i.rd] = value;
+      else if (i.rd) s.x[i.rd] = value;
+    }
+    s.pc += 4;
+  }
+  return static_cast<long>(s.pc / 4);
 }
 
 }  // namespace fc::hb::sim

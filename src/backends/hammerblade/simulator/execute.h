@@ -3,6 +3,7 @@
 // engine's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/hammerblade/simulator/isa.h"
@@ -23,6 +24,11 @@ struct State {
 // Registers and pc after `i`, which is not of a kind that the engine does (Load, Store, Reserve, Atomic, Fence,
 // Barrier, Other). False: it is a CSR or a rounding mode that does not exist; nothing has changed.
 bool execute(const Instruction& i, State& s);
+
+// Instructions in a row over a piece of memory, without a machine: from the first until it leaves them, or cannot go
+// on.
+// Returns the number of the word where it ended.
+long run_instructions(const uint32_t* words, size_t count, uint8_t* data, uint32_t at, size_t bytes);
 
 // A loaded value, as the instruction extends it.
 inline uint32_t extended(Op op, uint32_t value) {

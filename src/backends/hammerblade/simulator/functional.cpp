@@ -58,7 +58,7 @@ class Runner {
       }
       default:
         if (!execute(i, s)) return other(tile, i, end);
-        if ((i.uses & moves_stack) && s.x[2] < program_.variables_end) {
+        if ((i.uses & moves_stack) && static_cast<int32_t>(s.x[2]) < static_cast<int32_t>(program_.variables_end)) {
           mesh_.fault_of_stack(tile, s.pc - 4);
           return stop(end);
         }

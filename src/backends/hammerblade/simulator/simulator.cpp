@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,19 @@ namespace fc::hb::sim {
 namespace {
 
 constexpr const char* startup = "tensorlib_hb_startup";
+
+constexpr const char* fidelity_names[] = {"functional", "timed", "trace"};
+constexpr const char* kept_names[] = {"none", "profile", "trace", "wave", "saif"};
+
+template <size_t n>
+int choice(const std::string& value, const char* const (&names)[n], const char* what) {
+  std::string all;
+  for (size_t i = 0; i < n; ++i) {
+    if (value == names[i]) return static_cast<int>(i);
+    all += (i == 0 ? "" : i + 1 == n ? " and " : ", ") + std::string(names[i]);
+  }
+  throw Error(HB_MC_INVALID, format("%s are %s, not %s", what, all.c_str(), value.c_str()));
+}
 
 std::vector<std::string> kernel_files(const std::string& folder) {
   std::vector<std::string> files;
@@ -58,7 +72,15 @@ Simulator& Simulator::get() {
 }
 
 Simulator::Simulator() {
-  if (const char* name = getenv("FACULA_HB_FIDELITY"); name && *name) set("fidelity", name);
+  constexpr struct {
+    const char *variable, *setting;
+  } rows[] = {{"FACULA_HB_FIDELITY", "fidelity"},
+              {"FACULA_HB_FILES", "files"},
+              {"FACULA_HB_FOLDER", "folder"},
+              {"FACULA_HB_LIMIT", "limit"},
+              {"FACULA_HB_SAMPLE", "sample"}};
+  for (const auto& row : rows)
+    if (const char* value = getenv(row.variable); value && *value) set(row.setting, value);
 }
 
 void Simulator::set_machine(const Machine& machine, Dimension mesh) {
@@ -94,17 +116,53 @@ void Simulator::release(std::unique_ptr<Image> image) {
 }
 
 std::vector<Engine::Setting> Simulator::settings() const {
-  constexpr const char* names[] = {"functional", "timed", "trace"};
-  return {{"fidelity", names[static_cast<int>(fidelity_)]}};
+  return {{"fidelity", fidelity_names[static_cast<int>(fidelity_)]},
+          {"files", kept_names[static_cast<int>(kept_)]},
+          {"folder", folder_},
+          {"limit", std::to_string(limit_)},
+          {"recording", recording_},
+          {"sample", "1/" + std::to_string(sample_)}};
 }
 
 void Simulator::set(const std::string& name, const std::string& value) {
-  if (name != "fidelity")
-    throw Error(HB_MC_INVALID, format("the engine 'sim' has no setting %s: it has fidelity", name.c_str()));
-  if (value == "functional") fidelity_ = Fidelity::Functional;
-  else if (value == "timed") fidelity_ = Fidelity::Timed;
-  else if (value == "trace") fidelity_ = Fidelity::Trace;
-  else throw Error(HB_MC_INVALID, format("fidelities are functional, timed and trace, not %s", value.c_str()));
+  const auto number = [&](const std::string& text) {
+    char* end = nullptr;
+    errno = 0;
+    const unsigned long long n = strtoull(text.c_str(), &end, 10);
+    if (text.empty() || *end || errno || text[0] == '-')
+      throw Error(HB_MC_INVALID, format("%s is a number, not %s", name.c_str(), text.c_str()));
+    return n;
+  };
+  if (name == "fidelity") {
+    fidelity_ = static_cast<Fidelity>(choice(value, fidelity_names, "fidelities"));
+    if (fidelity_ == Fidelity::Trace && kept_ == Kept::Nothing) kept_ = Kept::Trace;
+  } else if (name == "files") {
+    const auto kept = static_cast<Kept>(choice(value, kept_names, "files"));
+    if (kept != kept_) files_.reset();
+    kept_ = kept;
+  } else if (name == "folder") {
+    if (value != folder_) files_.reset();
+    folder_ = value;
+  } else if (name == "limit") {
+    const uint64_t limit = number(value);
+    if (limit != limit_) files_.reset();
+    limit_ = limit;
+  } else if (name == "recording") {
+    if (value != "always" && value != "on" && value != "off")
+      throw Error(HB_MC_INVALID, format("recording is always, on or off, not %s", value.c_str()));
+    if (value == "on" && recording_ == "always") files_.reset();  // what was written before is not asked for
+    recording_ = value;
+  } else if (name == "sample") {
+    const size_t slash = value.find('/');
+    const auto n = slash == std::string::npos || value.substr(0, slash) != "1" ? 0 : number(value.substr(slash + 1));
+    if (n < 1 || n > 1000000) throw Error(HB_MC_INVALID, format("sample is 1/n, such as 1/16, not %s", value.c_str()));
+    sample_ = static_cast<uint32_t>(n);
+    sampled_.clear();
+  } else {
+    throw Error(HB_MC_INVALID, format("the engine 'sim' has no setting %s: it has fidelity, files, folder, limit, "
+                                      "recording and sample",
+                                      name.c_str()));
+  }
 }
 
 void Simulator::start(Program& program, const Launch& first) {
@@ -143,7 +201,26 @@ void Simulator::run_timed(const Launch& launch, Outcome& out) {
   if (!timed_) timed_ = std::make_unique<Timed>(*mesh_);
   if (timed_program_ != mesh_->program()) timed_->forget_text();
   timed_program_ = mesh_->program();
+  const bool writes = kept_ != Kept::Nothing && recording_ != "off";
+  const auto begin = std::chrono::steady_clock::now();
+  if (writes) {
+    if (!files_) files_ = std::make_unique<Files>(kept_, folder_, limit_);
+    files_->begin(*mesh_, *timed_);
+    timed_->set_watcher(files_.get());
+    mesh_->watcher = files_.get();
+    mesh_->on_stat = [](void* files, Tile& tile, uint32_t tag) { static_cast<Files*>(files)->stat(tile, tag); };
+    mesh_->on_saif = [](void* files, Tile&, bool start) { static_cast<Files*>(files)->saif(start); };
+  }
   if (!timed_->run(launch.watchdog_seconds)) mesh_->stuck();
+  if (writes) {
+    files_->end(
+        launch.kernel,
+        static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count()));
+    timed_->set_watcher(nullptr);
+    mesh_->on_stat = nullptr;
+    mesh_->on_saif = nullptr;
+  }
   out.cycles = timed_->kernel_cycles();
   out.nanoseconds = out.cycles * 1000 / static_cast<uint64_t>(machine_.clock_mhz);
 }
@@ -161,8 +238,20 @@ Outcome Simulator::run(const Launch& launch) {
   mesh_->used_double = false;
   mesh_->begin(launch);
   Outcome took;
-  if (fidelity_ == Fidelity::Functional) run_for_results(launch);
-  else run_timed(launch, took);
+  // Of a kernel's launches the first is timed, then every nth; the others count as what the timed ones took.
+  Sampled& sampled = sampled_[launch.kernel];
+  const bool timed = fidelity_ != Fidelity::Functional && sampled.launches++ % sample_ == 0;
+  if (timed) {
+    run_timed(launch, took);
+    ++sampled.timed;
+    sampled.cycles += took.cycles;
+  } else {
+    run_for_results(launch);
+    if (fidelity_ != Fidelity::Functional) {
+      took.cycles = sampled.cycles / sampled.timed;
+      took.nanoseconds = took.cycles * 1000 / static_cast<uint64_t>(machine_.clock_mhz);
+    }
+  }
   if (mesh_->used_double && !told_double_[launch.kernel]) {
     told_double_[launch.kernel] = true;
     fprintf(stderr,

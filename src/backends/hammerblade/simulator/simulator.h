@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine that simulates: the chip's own code on a model of the machine, with its cycles where they are asked for.
 //
-// Settings: fidelity ("functional": results only; "timed"; "trace": timed, and every cycle of every tile is written).
+// Settings: fidelity ("functional": results only; "timed"; "trace": timed, and every cycle of every tile is written);
+// files ("none", "profile", "trace", "wave", "saif") that are written to `folder`, at most `limit` rows of a trace,
+// while
+// recording is "on" or "always"; sample ("1/16": of so many launches of a kernel one is timed).
 // One launch runs at a time. Nothing of it runs between launches.
 #pragma once
 
@@ -11,6 +14,7 @@
 #include <string>
 
 #include "backends/hammerblade/runtime/engine.h"
+#include "backends/hammerblade/simulator/files.h"
 #include "backends/hammerblade/simulator/mesh.h"
 #include "backends/hammerblade/simulator/timed.h"
 
@@ -44,7 +48,17 @@ class Simulator final : public Engine {
   std::unique_ptr<Timed> timed_;            // of the mesh, made when it is first needed
   const Program* timed_program_ = nullptr;  // whose text its caches hold
   Fidelity fidelity_ = Fidelity::Timed;
-  uint64_t cycles_ = 0;                      // of machines that are no more
+  uint64_t cycles_ = 0;  // of machines that are no more
+  Kept kept_ = Kept::Nothing;
+  std::string folder_ = ".";
+  uint64_t limit_ = 0;
+  std::string recording_ = "always";
+  std::unique_ptr<Files> files_;
+  uint32_t sample_ = 1;
+  struct Sampled {
+    uint64_t launches = 0, timed = 0, cycles = 0;
+  };
+  std::map<std::string, Sampled> sampled_;   // of each kernel
   std::map<std::string, bool> told_double_;  // kernels that compute with double
 };
 

@@ -485,7 +485,8 @@ void Timed::issue(Tile& tile, Core& core, const Instruction& i) {
   }
   const uint32_t pc = s.pc;
   if (!execute(i, s)) return mesh_.illegal(tile, pc);
-  if ((i.uses & moves_stack) && s.x[2] < mesh_.program()->variables_end) return mesh_.fault_of_stack(tile, pc);
+  if ((i.uses & moves_stack) && static_cast<int32_t>(s.x[2]) < static_cast<int32_t>(mesh_.program()->variables_end))
+    return mesh_.fault_of_stack(tile, pc);
   spend(tile, core, pc, static_cast<uint32_t>(i.op));
   uint64_t after = static_cast<uint64_t>(m_.alu);
   Stall why = Stall::bypass;
@@ -593,7 +594,11 @@ bool Timed::run(double watchdog_seconds) {
     for (auto& cache : caches_) {
       if (cache->idle()) continue;
       cache->step(
-          now_, dram_, [this](const Packet& request, Packet& answer) { perform(request, answer); },
+          now_, dram_,
+          [this, &cache](const Packet& request, Packet& answer) {
+            if (watcher_) watcher_->cached(cache->number(), now_, request);
+            perform(request, answer);
+          },
           [this, &cache](const Packet& answer) {
             if (!answers_.can_send(cache->node(), now_)) return false;
             answers_.send(cache->node(), answer, now_);

@@ -70,6 +70,7 @@ class Watcher {
   virtual ~Watcher() = default;
   // A tile did one thing for some cycles: `what` is an issue, or issue_count + a stall.
   virtual void spent(uint32_t tile, uint64_t from, uint64_t cycles, uint32_t pc, uint32_t what) = 0;
+  virtual void cached(uint32_t bank, uint64_t cycle, const Packet& request) = 0;  // a bank did a request
 };
 
 class Timed final : private Sink {

@@ -27,6 +27,9 @@ long facula_hb_compile_command(const char* mode, const char* output, const char*
                                char* out, size_t size);
 /* Whether kernels can be compiled for the chip here, which mode "sim" needs. */
 int facula_hb_has_chip_compiler(void);
+/* The simulator's instructions by themselves, to compare with another machine's: from the first word until one that is
+ * none of the tile's own or lies behind the last; loads and stores reach the data at `at`. Returns where it ended. */
+long facula_hb_run_instructions(const uint32_t* words, size_t count, void* data, uint32_t at, size_t bytes);
 /* Runs it. What the compiler said when it fails is the error's sentence. */
 int facula_hb_compile(const char* mode, const char* output, const char* const* sources, size_t count);
 
