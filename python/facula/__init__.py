@@ -8,11 +8,11 @@ with short_spins():
 del short_spins
 from facula._C import *  # noqa: F403 -- dtype, device, Size, Generator and the element types
 del Function, Method, Operator, TensorBase  # noqa: F821 -- what operators are made of
-from facula import version
+from facula import _only, version
 from facula.version import __version__
 
 for _name, _function in _C._functions.items():
-    if not _name.startswith(("__", "linalg_", "fft_", "special_")):
+    if not _name.startswith(("__", "linalg_", "fft_", "special_")) and _name not in _only.METHODS:
         globals()[_name] = _function
 del _name, _function
 

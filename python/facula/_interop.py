@@ -13,7 +13,7 @@ def to_numpy(tensor, force=False):
 
     if force:
         tensor = tensor.detach().cpu()
-    if tensor.requires_grad:
+    if tensor.requires_grad and _C.is_grad_enabled():
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if tensor.device.type != "cpu":
         raise TypeError(

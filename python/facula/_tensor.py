@@ -7,6 +7,7 @@ import collections as _collections
 import sys
 
 from facula import _C
+from facula._only import FUNCTIONS
 
 
 class Tensor(_C.TensorBase):
@@ -53,9 +54,11 @@ class Tensor(_C.TensorBase):
         """The n-th derivative of the digamma function."""
         return _C._functions["polygamma"](n, self)
 
-    def new(self, *args, device=None):
+    def new(self, *args, size=None, device=None):
         """new(2, 3): an uninitialised tensor of these sizes; new([1, 2]): these numbers. Of this tensor's type and device."""
         where = self.device if device is None else device
+        if size is not None:
+            return self.new_empty(list(size), device=where)
         if len(args) == 1 and isinstance(args[0], Tensor):
             if args[0].dtype is not self.dtype:
                 raise TypeError(f"expected {self.type()} (got {args[0].type()})")
@@ -229,12 +232,12 @@ class Tensor(_C.TensorBase):
                 "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
                 "reverse the dimensions of a tensor."
             )
-        return self.numpy_T()
+        return _methods["numpy_T"](self)
 
     @property
     def H(self):
         """The conjugate transpose of a matrix."""
-        return self.matrix_H()
+        return _methods["matrix_H"](self)
 
     @property
     def mT(self):
@@ -441,15 +444,15 @@ class Tensor(_C.TensorBase):
 
     def cpu(self, memory_format=None):
         """The tensor on the CPU."""
-        return self.to("cpu")
+        return self.to("cpu") if memory_format is None else self.to("cpu", memory_format=memory_format)
 
     def cuda(self, device=None, non_blocking=False, memory_format=None):
         """The tensor on a CUDA device."""
-        return self.to("cuda" if device is None else device)
+        return self.to("cuda" if device is None else device, non_blocking=non_blocking, **({} if memory_format is None else {"memory_format": memory_format}))
 
     def xpu(self, device=None, non_blocking=False, memory_format=None):
         """The tensor on an XPU device."""
-        return self.to("xpu" if device is None else device)
+        return self.to("xpu" if device is None else device, non_blocking=non_blocking, **({} if memory_format is None else {"memory_format": memory_format}))
 
     def apply_(self, callable):
         """Every element in place by a Python function of one number; slow, on the CPU only."""
@@ -574,14 +577,14 @@ _on_storage = _C._on_storage
 _to = _methods["to"]
 
 for _name, _method in _C._methods.items():
-    if _name not in Tensor.__dict__ and not _name.startswith("__"):  # operators are number slots
+    if _name not in Tensor.__dict__ and _name not in FUNCTIONS and not _name.startswith("__"):  # operators are number slots
         setattr(Tensor, _name, _method)
 del _name, _method
 
 
 def _cast_method(dtype):
     def cast(self, memory_format=None):
-        return self.to(dtype)
+        return self.to(dtype) if memory_format is None else self.to(dtype, memory_format=memory_format)
 
     cast.__doc__ = f"The tensor as {dtype}."
     return cast

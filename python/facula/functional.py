@@ -252,6 +252,21 @@ def split(tensor, split_size_or_sections, dim=0):
     return tensor.split(split_size_or_sections, dim)
 
 
+def _at_least(dimensions):
+    name = f"atleast_{dimensions}d"
+
+    def atleast(*tensors):
+        return _C._functions[name](tensors[0] if len(tensors) == 1 else tensors)
+
+    atleast.__name__ = atleast.__qualname__ = name
+    atleast.__doc__ = f"The tensor with {dimensions} dimensions or more; of several, or of a sequence, a tuple of them."
+    return atleast
+
+
+atleast_1d, atleast_2d, atleast_3d = map(_at_least, (1, 2, 3))
+__all__ += ["atleast_1d", "atleast_2d", "atleast_3d"]
+
+
 @_front("meshgrid")
 def meshgrid(*tensors, indexing=None):
     """Grids of coordinates, one tensor for each vector; indexing is "ij" or "xy"."""
@@ -383,6 +398,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 def nonzero(input, *, out=None, as_tuple=False):
     """Where the elements are not zero: rows of indices, or a tuple with one vector for each dimension."""
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero(): as_tuple=True gives several tensors, which out= cannot take")
         return tuple(_C._find_operator("aten::nonzero_numpy")(input))
     return _C._functions["nonzero"](input, **({} if out is None else {"out": out}))
 

@@ -363,7 +363,10 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
         for (i = 0; i < total; ++i) {
           const std::string& name = o.op->schema().parameters[i].name;
           if (PyUnicode_Compare(params[i].name, key) == 0 ||
-              (name == "self" && PyUnicode_CompareWithASCIIString(key, "self") == 0) ||
+              (name == "self" &&
+               (PyUnicode_CompareWithASCIIString(key, "self") == 0 || PyUnicode_CompareWithASCIIString(key, "a") == 0 ||
+                PyUnicode_CompareWithASCIIString(key, "x") == 0 || PyUnicode_CompareWithASCIIString(key, "x1") == 0)) ||
+              (name == "other" && PyUnicode_CompareWithASCIIString(key, "x2") == 0) ||
               (name == "dim" && PyUnicode_CompareWithASCIIString(key, "axis") == 0) ||
               (name == "keepdim" && PyUnicode_CompareWithASCIIString(key, "keepdims") == 0))
             break;

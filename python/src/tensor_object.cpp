@@ -93,12 +93,20 @@ int clear(PyObject* self) {
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     // Tensor(2, 3): uninitialised floats of that size; Tensor([..]): these numbers; Tensor(t): t's numbers.
-    (void)kwargs;
+    PyObject* device = kwargs ? PyDict_GetItemString(kwargs, "device") : nullptr;
+    if (device && device != Py_None)
+      FC_CHECK(to_device(device).is_cpu(),
+               "legacy constructor expects device type: cpu but device type: ", to_device(device), " was passed");
+    Own given;
+    if (PyObject* size = kwargs ? PyDict_GetItemString(kwargs, "size") : nullptr) {
+      given = Own(check(PySequence_Tuple(size)));
+      args = given.get();
+    }
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     if (n == 1 && is_tensor(PyTuple_GET_ITEM(args, 0)))
       return wrap_as(type, call<"aten::alias", Tensor>(tensor_of(PyTuple_GET_ITEM(args, 0))));
-    const bool sized = n == 1 && is_size(PyTuple_GET_ITEM(args, 0));
-    if (sized) {  // a tuple of numbers
+    const bool sized = given || (n == 1 && is_size(PyTuple_GET_ITEM(args, 0)));
+    if (sized && !given) {  // a tuple of numbers
       args = PyTuple_GET_ITEM(args, 0);
       n = PyTuple_GET_SIZE(args);
     }

@@ -151,7 +151,11 @@ class CopySlices final : public Node {
 
 // The node that adds to a leaf's gradient, made on first use, by whichever thread comes first.
 Ref<Node> accumulator(AutogradMeta& m, const Tensor& leaf) {
-  if (Ref<Node> made = m.accumulator()) return made;
+  if (Ref<Node> made = m.accumulator()) {
+    const InputMeta& was = made->inputs[0];  // set_ and resize_ change what the leaf is; graphs from before keep theirs
+    if (Dims::same(was.sizes, leaf.sizes()) && was.dtype == leaf.dtype()) return made;
+    m.set_accumulator(nullptr);
+  }
   return m.set_accumulator(make_ref<AccumulateGrad>(leaf, hooks_at(m.hooks)));
 }
 

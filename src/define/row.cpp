@@ -13,8 +13,19 @@ template <bool composite>
 void run_in_place(void* functional, const Operator&, const Arg* args, Value* results) {
   const auto& op = *static_cast<const Operator*>(functional);
   std::vector<Value> result(op.num_results());
-  if constexpr (composite) op.call(args, result.data());
-  else op.run_kernel(args, result.data());
+  std::vector<Arg> kept;
+  Tensor start;
+  if constexpr (composite) {
+    // What the parts save of self is the value from before.
+    if (thread_state().grad_mode && (args[0].tensor().impl().layers() & layer::Autograd)) {
+      start = clone(args[0].tensor());
+      kept.assign(args, args + op.num_args());
+      kept[0] = start;
+    }
+    op.call(start.defined() ? kept.data() : args, result.data());
+  } else {
+    op.run_kernel(args, result.data());
+  }
   const Tensor& self = args[0].tensor();
   const Tensor& value = result[0].tensor();
   FC_CHECK(can_cast(value.dtype(), self.dtype()), "result type ", info(value.dtype()).legacy,

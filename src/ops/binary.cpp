@@ -70,6 +70,11 @@ void check_no_bool(const MapInput* in, DType common) {
                 "mask, use the `~` or `logical_not()` operator instead.");
 }
 
+void check_one_type(const MapInput* in, DType) {
+  FC_CHECK(in[0].tensor->dtype() == in[1].tensor->dtype(),
+           "heaviside is not yet implemented for tensors with different dtypes.");
+}
+
 // The neighbour of a half number, which float32 is too fine to find: the next pattern of bits.
 Tensor next_half(const MapInput* in, DType t) {
   Tensor a = to_dtype(*in[0].tensor, t), b = to_dtype(*in[1].tensor, t);
@@ -219,7 +224,7 @@ constexpr BinaryRow rows[] = {
      }, .scalar = nullptr, .exact = true},
     {.name = "heaviside", .opcode = FC_MAP_heaviside,
      .doc = "0 for negative, 1 for positive elements, the given value at zero.",
-     .refuses = "c", .tensor = "", .scalar = nullptr, .forms = "ie"},
+     .refuses = "c", .tensor = "", .scalar = nullptr, .forms = "ie", .check = check_one_type},
     {.name = "gcd", .opcode = FC_MAP_gcd,
      .doc = "The greatest common divisor.",
      .refuses = "bfc", .tensor = "", .scalar = nullptr},

@@ -66,7 +66,8 @@ Tensor like(const Tensor& self, OptType dtype, OptDevice device, OptFormat forma
   Device d = device.value_or(self.device());
   if (f != MemoryFormat::Preserve) return empty_tensor(self.sizes(), t, d, f);
   if (self.impl().is_dense()) return empty_strided_tensor(self.sizes(), self.strides(), t, d);
-  return empty_tensor(self.sizes(), t, d, suggest_memory_format(self));
+  const MapInput in[] = {{&self, {}}};  // with gaps or repetitions: the order of dimensions in memory is kept
+  return empty_strided_tensor(self.sizes(), result_strides(self.sizes(), in), t, d);
 }
 
 Tensor empty_like_kernel(const Tensor& self, OptType dtype, OptLayout, OptDevice device, OptBool, OptFormat format) {

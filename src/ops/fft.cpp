@@ -486,11 +486,13 @@ constexpr OpDef defs[] = {
     {.schema = "fft_fftfreq(int n, float d=1.0, *, " OPTIONS,
      .doc = "The frequencies that belong to fft's results.",
      .composite = kernel<&fftfreq>(),
-     .out = true},
+     .out = true,
+     .out_type = OutType::Chosen},
     {.schema = "fft_rfftfreq(int n, float d=1.0, *, " OPTIONS,
      .doc = "The frequencies that belong to rfft's results.",
      .composite = kernel<&rfftfreq>(),
-     .out = true},
+     .out = true,
+     .out_type = OutType::Chosen},
     {.schema =
          "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
          "center=True, str pad_mode=\"reflect\", bool "

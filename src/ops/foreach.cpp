@@ -92,22 +92,23 @@ bool run_in_one_pass(const Operator& op, const Form& form, const Arg* args, size
   }
   const size_t used = static_cast<size_t>(map.inputs) + map.params;
   std::vector<fc_number> numbers(used * n);  // by argument and item; tensors of one element are numbers here
-  bool complex = false;
+  const DType type = self[0].dtype();
+  bool by_item = false;
   for (size_t a = 0; a < used; ++a) {
     const Arg given = a < op.num_args() ? args[a] : form.defaults[a].arg();
     if (given.is_tensor_list()) continue;
     for (size_t i = 0; i < n; ++i) {
       const Arg v = item(given, i);
       const Scalar s = v.is_tensor() ? call<"aten::_local_scalar_dense", Scalar>(v.tensor()) : v.scalar();
-      complex |= s.is_complex();
+      // A number that a half type does not have is rounded to it by some operators and not by others: they know.
+      by_item |= s.is_complex() || (is_reduced(type) && s.to_double() != rounded_to(type, s).to_double());
       numbers[a * n + i] = to_number(s);
     }
   }
-  if (complex) {
+  if (by_item) {
     out.clear();
     return false;
   }
-  const DType type = self[0].dtype();
   const auto size = static_cast<int64_t>(item_size(type));
   const Families& cpu = families(Device::CPU);
   for_elements_of_all(self, int64_t{1} << 14, [&](size_t i, int64_t from, int64_t to) {

@@ -126,15 +126,33 @@ Tensor float_power_base(const Scalar& self, const Tensor& exponent) {
   return call<"aten::pow.Scalar", Tensor>(self, to_dtype(exponent, double_of(in)));
 }
 
+// In place only in what is in double precision already.
+void check_double(const Tensor& self, DType t) {
+  FC_CHECK(self.dtype() == t, "the base given to float_power_ has dtype ", info(self.dtype()).legacy,
+           " but the operation's result requires dtype ", info(t).legacy);
+}
+Tensor float_power_in_place(const Tensor& self, const Tensor& exponent) {
+  const MapInput in[2] = {{&self, {}}, {&exponent, {}}};
+  check_double(self, double_of(in));
+  return call<"aten::pow_.Tensor_Tensor", Tensor>(self, to_dtype(exponent, self.dtype()));
+}
+Tensor float_power_number_in_place(const Tensor& self, const Scalar& exponent) {
+  const MapInput in[2] = {{&self, {}}, {nullptr, exponent}};
+  check_double(self, double_of(in));
+  return call<"aten::pow_.Tensor_Scalar", Tensor>(self, exponent);
+}
+
 constexpr OpDef float_powers[] = {
+    {.schema = "float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+     .composite = kernel<&float_power_in_place>()},
+    {.schema = "float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+     .composite = kernel<&float_power_number_in_place>()},
     {.schema = "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
      .doc = "input to the power of exponent, computed in double precision.",
      .composite = kernel<&float_power_tensors>(),
-     .in_place = true,
      .out = true},
     {.schema = "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
      .composite = kernel<&float_power_number>(),
-     .in_place = true,
      .out = true},
     {.schema = "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
      .composite = kernel<&float_power_base>(),

@@ -355,6 +355,25 @@ Tensor randperm(int64_t n, OptType dtype, OptLayout layout, OptDevice device, Op
   return randperm_with(n, nullptr, dtype, layout, device, pin);
 }
 
+// A factory's numbers in a caller's tensor, whose type and device say which: drawn as the factory draws them.
+void draw_into(void* factory, const Operator& op, const Arg* args, Value* results) {
+  const Operator& make = get_operator(static_cast<const char*>(factory));
+  const size_t given = op.num_args() - 1;
+  const Tensor& out = args[given].tensor();
+  std::vector<Arg> all(args, args + given);
+  all.resize(make.num_args());  // without layout and pinning
+  all[given] = out.dtype();
+  all[given + 2] = out.device();
+  Value drawn[1];
+  make.call(all.data(), drawn);
+  write_out(op.schema().name.c_str(), out, drawn[0].tensor());
+  results[0] = Value(Tensor(out));
+}
+
+Tensor bernoulli_out(const Tensor& self, Generator* g, const Tensor& out) {
+  prepare_out("bernoulli", out, self.sizes());
+  return bernoulli_tensor(out, self, g);
+}
 Tensor bernoulli(const Tensor& self, Generator* g) {
   return bernoulli_tensor(fresh_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous), self, g);
 }
@@ -582,6 +601,9 @@ constexpr auto forget = [](Grad& g) { g.set(0, zeros_like(g.out())); };  // what
 constexpr OpDef OVERWRITES(const char* schema, Kernel k, const char* doc = nullptr) {
   return {.schema = schema, .doc = doc, .all = k, .grad = forget, .overwrites = "self", .random = true};
 }
+constexpr OpDef INTO(const char* schema, const char* factory) {
+  return {.schema = schema, .all = {draw_into, const_cast<char*>(factory)}, .differentiable = false, .random = true};
+}
 constexpr OpDef MAKES(const char* schema, Kernel k, const char* doc = nullptr) {
   return {.schema = schema, .doc = doc, .all = k, .differentiable = false, .random = true};
 }
@@ -632,6 +654,21 @@ constexpr OpDef defs[] = {
                "Random integers with the same sizes.")),
     LIKE(MAKES("randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", " FORMAT ") -> Tensor",
                kernel<&randint_like_low>())),
+    INTO("rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", "aten::rand"),
+    INTO("rand.generator_out(int[] size, *, " GENERATOR ", Tensor(a!) out) -> Tensor(a!)", "aten::rand.generator"),
+    INTO("randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", "aten::randn"),
+    INTO("randn.generator_out(int[] size, *, " GENERATOR ", Tensor(a!) out) -> Tensor(a!)", "aten::randn.generator"),
+    INTO("randint.out(int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)", "aten::randint"),
+    INTO("randint.generator_out(int high, int[] size, *, " GENERATOR ", Tensor(a!) out) -> Tensor(a!)",
+         "aten::randint.generator"),
+    INTO("randint.low_out(int low, int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)", "aten::randint.low"),
+    INTO("randint.low_generator_out(int low, int high, int[] size, *, " GENERATOR ", Tensor(a!) out) -> Tensor(a!)",
+         "aten::randint.low_generator"),
+    INTO("randperm.out(int n, *, Tensor(a!) out) -> Tensor(a!)", "aten::randperm"),
+    INTO("randperm.generator_out(int n, *, " GENERATOR ", Tensor(a!) out) -> Tensor(a!)", "aten::randperm.generator"),
+    INTO("normal.float_float_out(float mean, float std, int[] size, *, " GENERATOR
+         "=None, Tensor(a!) out) -> Tensor(a!)",
+         "aten::normal.float_float"),
     MAKES("randperm(int n, *, " LONG_OPTIONS ") -> Tensor", kernel<&randperm>(),
           "The integers from 0 to n - 1 in random order."),
     MAKES("randperm.generator(int n, *, " GENERATOR ", " LONG_OPTIONS ") -> Tensor", kernel<&randperm_with>()),
@@ -639,8 +676,10 @@ constexpr OpDef defs[] = {
      .doc = "0 or 1 for each element, drawn with the element (or p) as probability of 1.",
      .all = kernel<&bernoulli>(),
      .grad = forget,
-     .out = true,
-     .out_type = OutType::Castable,
+     .random = true},
+    {.schema = "bernoulli.out(Tensor self, *, " GENERATOR "=None, Tensor(a!) out) -> Tensor(a!)",
+     .all = kernel<&bernoulli_out>(),
+     .differentiable = false,
      .random = true},
     {.schema = "bernoulli.p(Tensor self, float p, *, " GENERATOR "=None) -> Tensor",
      .all = kernel<&bernoulli_p>(),

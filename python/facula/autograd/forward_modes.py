@@ -45,7 +45,8 @@ class _Decorating:
                     sent = yield item
                     step = functools.partial(generator.send, sent)
                 except GeneratorExit:
-                    generator.close()
+                    with self.clone():
+                        generator.close()
                     raise
                 except BaseException as error:
                     step = functools.partial(generator.throw, error)
@@ -57,6 +58,28 @@ class _Mode(_C._StateMode, _Decorating):
     """A context that sets the grad modes."""
 
 
+_following = {}  # thread: how many follow_tangents it is in
+
+
+class follow_tangents:
+    """Inside, the thread records under no_grad as well. Tangents go through what no gradient goes through, and func.jvp
+    finds them by what was recorded."""
+
+    def __enter__(self):
+        me = threading.get_ident()
+        _following[me] = _following.get(me, 0) + 1
+
+    def __exit__(self, *error):
+        me = threading.get_ident()
+        _following[me] -= 1
+        if not _following[me]:
+            del _following[me]
+
+
+def _records(on):
+    return on or (bool(_following) and threading.get_ident() in _following)
+
+
 class no_grad(_Mode):
     """Nothing is recorded inside."""
 
@@ -64,7 +87,7 @@ class no_grad(_Mode):
 
     def __new__(cls, orig_func=None):
         self = super().__new__(cls)
-        self._set("grad", cls._on)
+        self._set("grad", _records(cls._on))
         return self(orig_func) if orig_func is not None else self
 
     def __init__(self, orig_func=None):
@@ -82,7 +105,7 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode):
         self.mode = bool(mode)
-        self._set("grad", self.mode)
+        self._set("grad", _records(self.mode))
         self._begin()
 
     def clone(self):

@@ -7,10 +7,12 @@ variable has a part for each sample, whose results are independent: one backward
 each. Tangents are the derivative of the backward pass with respect to its cotangents, in which it is linear.
 """
 
+import contextlib
 import functools
 
 import facula as torch
 from facula import autograd
+from facula.autograd.forward_modes import follow_tangents
 from facula.func._vmap import Batched, insert, lift, like, map_tensors, plain, vmap
 from facula.utils._pytree import tree_flatten, tree_unflatten
 
@@ -20,12 +22,35 @@ def _detach(x):
     return x.detach() if forward is None else forward._detach(x)
 
 
+def _recording():
+    """What a transform needs of the thread, whatever the modes of who calls it: graphs."""
+    stack = contextlib.ExitStack()
+    if torch.is_inference_mode_enabled():
+        stack.enter_context(torch.inference_mode(False))
+    stack.enter_context(torch.enable_grad())
+    return stack
+
+
+def _outside_inference(function):
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        if not torch.is_inference_mode_enabled():
+            return function(*args, **kwargs)
+        with torch.inference_mode(False):
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
 def _variable(x, what):
     """(x as a variable of its own, the tensor under its levels)."""
     if not isinstance(x, torch.Tensor):
         raise ValueError(f"{what}: Expected all inputs to be differentiated to be Tensors, got {type(x)}")
     x = lift(x)
     bottom = plain(x)
+    if bottom.is_inference():  # what is saved for backward must be counted
+        bottom = bottom.clone()
+        x = like(x, bottom)
     if bottom.requires_grad:
         with torch.enable_grad():
             fresh = bottom.view_as(bottom)
@@ -88,6 +113,7 @@ def _raise(x, model):
     return like(model, x)
 
 
+@_outside_inference
 def _gradients(outputs, cotangents, variables, create_graph):
     """The products with the Jacobian, one per variable; zeros where outputs do not depend on it."""
     used = [(plain(o), _lower(c, _chain(o))) for o, c in zip(outputs, cotangents, strict=True) if plain(o).requires_grad]
@@ -95,7 +121,15 @@ def _gradients(outputs, cotangents, variables, create_graph):
         return [like(v, torch.zeros_like(plain(v))) for v in variables]
     roots, seeds = zip(*used, strict=True)
     got = autograd.grad(roots, [plain(v) for v in variables], seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)
-    return [like(v, torch.zeros_like(plain(v))) if g is None else _raise(g, v) for g, v in zip(got, variables, strict=True)]
+    return [like(v, torch.zeros_like(plain(v))) if g is None else _raise(_as_variable_lies(g, v) if isinstance(v, Batched) else g, v) for g, v in zip(got, variables, strict=True)]
+
+
+def _as_variable_lies(g, variable):
+    """The gradient of each sample in the layout of the variable, which a batched product may have transposed."""
+    one = plain(variable)
+    for _ in _chain(variable):
+        one = one.select(0, 0) if one.shape[0] else one.flatten(0, 1)
+    return g.contiguous() if one.is_contiguous() and not g.is_contiguous() else g
 
 
 def _positions(argnums, args, what):
@@ -126,7 +160,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
 
     def wrapped(*args, **kwargs):
         where = _positions(argnums, args, "grad")
-        with torch.enable_grad():
+        with _recording():
             inputs, variables, spec = _variables([args[i] for i in where], "grad")
             out = func(*_replaced(args, where, inputs), **kwargs)
         aux = None
@@ -141,6 +175,8 @@ def grad_and_value(func, argnums=0, has_aux=False):
                 f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {out.dim()} dims. Maybe you wanted to "
                 "use the vjp or jacrev APIs instead?"
             )
+        if out.dtype.is_complex:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
         ours = _only_ours([out], variables)
         gradients = _gradients([out], [like(out, torch.ones_like(plain(out)))], variables, not ours)
         result = tree_unflatten(gradients, spec)
@@ -179,10 +215,19 @@ def _check_outputs(out, what):
 class _Linear:
     """A call of func whose derivative can be asked for, at any number of cotangents or tangents."""
 
-    def __init__(self, func, primals, has_aux, what):
-        with torch.enable_grad():
+    def __init__(self, func, primals, has_aux, what, tangents=False):
+        with _recording():
             inputs, self.variables, self.in_spec = _variables(list(primals), what)
-            out = func(*inputs)
+            if tangents:  # they are there whatever is recorded, and what they belong to may be changed in place
+                passed = [x.clone() for x in self.variables]
+                before = [plain(x)._version for x in passed]
+                with follow_tangents():
+                    out = func(*tree_unflatten(passed, self.in_spec))
+                for x, given, version in zip(passed, tree_flatten(list(primals))[0], before, strict=True):
+                    if plain(x)._version != version:
+                        _write_back(given, x)
+            else:
+                out = func(*inputs)
         self.aux = None
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
@@ -202,12 +247,20 @@ class _Linear:
     def jvp(self, tangents):
         """Tangents, one per leaf of the outputs."""
         if self.forward is None:  # the backward pass at cotangents that can be differentiated
-            with torch.enable_grad():
+            with _recording():
                 seeds = [like(o, torch.zeros_like(plain(o)).requires_grad_()) for o in self.outputs]
                 self.forward = seeds, self.vjp(seeds)
         seeds, gradients = self.forward
         wanted = not self.ours or any(plain(t).requires_grad for t in tangents)
         return _gradients(gradients, tangents, seeds, wanted)
+
+
+def _write_back(given, changed):
+    """A function that changes its argument in place changes what it was called with."""
+    if isinstance(given, Batched) or plain(given).requires_grad:
+        raise RuntimeError("jvp: an input that is part of a graph or of vmap was changed in place: use the operator that returns a new tensor")
+    with torch.no_grad():
+        given.copy_(_detach(plain(changed)))
 
 
 def _check_like(given, wanted, what):
@@ -263,7 +316,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
             f"of 3 tensors, tangents also must be. Got primals with structure {_printed(primals)} and tangents with structure {_printed(tangents)}"
         )
-    call = _Linear(func, primals, has_aux, "jvp(f, primals, tangents)")
+    call = _Linear(func, primals, has_aux, "jvp(f, primals, tangents)", tangents=True)
     leaves = _check_like(tangents, call.variables, "jvp(f, primals, tangents)")
     out = tree_unflatten(call.jvp(leaves), call.out_spec)
     return (call.out, out, call.aux) if has_aux else (call.out, out)
@@ -271,7 +324,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 def linearize(func, *primals):
     """func(*primals), and the function that gives the product of its Jacobian with tangents."""
-    call = _Linear(func, primals, False, "linearize")
+    call = _Linear(func, primals, False, "linearize", tangents=True)
 
     def jvp_fn(*tangents):
         if not _same_structure(tangents, primals):
@@ -288,7 +341,7 @@ def _basis(tensors):
     for t, size in zip(tensors, sizes, strict=True):
         block = torch.zeros(sum(sizes), size, dtype=t.dtype, device=t.device)
         block[before : before + size].fill_diagonal_(1) if size else None
-        out.append(block.view(-1, *t.shape))
+        out.append(block.view(sum(sizes), *t.shape))
         before += size
     return out
 
@@ -296,15 +349,18 @@ def _basis(tensors):
 def _jacobian(func, argnums, has_aux, chunk_size, what, rows):
     def wrapped(*args, **kwargs):
         where = _positions(argnums, args, what)
-        call = _Linear(lambda *xs: func(*_replaced(args, where, xs), **kwargs), [args[i] for i in where], has_aux, what)
+        call = _Linear(lambda *xs: func(*_replaced(args, where, xs), **kwargs), [args[i] for i in where], has_aux, what, tangents=not rows)
         ins, outs = call.variables, call.outputs
         from_, to, step = (outs, ins, call.vjp) if rows else (ins, outs, call.jvp)
-        all_rows = vmap(lambda *seeds: step(seeds), chunk_size=chunk_size, randomness="same")(*_basis(from_))
         sizes = [t.numel() for t in from_]
+        if any(sizes):
+            all_rows = vmap(lambda *seeds: step(seeds), chunk_size=chunk_size, randomness="same")(*_basis(from_))
+        else:  # no directions at all
+            all_rows = [like(t, plain(t).new_zeros(plain(t).shape)).unsqueeze(0)[:0] for t in to]
         table = {}  # (number of an output, number of an input): its Jacobian
         for j, rows_of in enumerate(all_rows):
             for i, part in enumerate(rows_of.split(sizes)):
-                block = part.reshape(*from_[i].shape, *to[j].shape)
+                block = part.reshape((*from_[i].shape, *to[j].shape))
                 if not rows:
                     order = list(range(from_[i].dim(), block.dim())) + list(range(from_[i].dim()))
                     block = block.permute(order)

@@ -506,7 +506,15 @@ def _where(func, args, kwargs, level):
     return pointwise(func, args, kwargs, level) if len(args) == 3 else NotImplemented
 
 
+def _one_hot(func, args, kwargs, level):
+    x, classes = args[0], args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+    if classes <= 0:
+        raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.")
+    return Samples((x.value.unsqueeze(-1) == torch.arange(classes, device=x.value.device)).to(torch.int64))
+
+
 RULES = {
+    "one_hot": _one_hot,
     **dict.fromkeys("view reshape _unsafe_view _reshape_alias".split(), _view),
     **dict.fromkeys("expand broadcast_to".split(), _expand_sizes),
     **dict.fromkeys("zeros_like ones_like empty_like full_like rand_like randn_like clone contiguous detach alias to _to_copy "

@@ -134,14 +134,14 @@ class LBFGS(Optimizer):
         rows = []
         for p in self._params:
             row = (p.new_zeros(p.numel()) if p.grad is None else p.grad).reshape(-1)
-            rows.append(row.view_as_real().reshape(-1) if row.is_complex() else row)
+            rows.append(_C._functions["view_as_real"](row).reshape(-1) if row.is_complex() else row)
         row = _C._functions["cat"](rows)
         return -row if self.param_groups[0].get("maximize", False) else row
 
     def _move(self, t: Any, direction: Tensor) -> None:
         offset = 0
         for p in self._params:
-            real = p.view_as_real() if p.is_complex() else p
+            real = _C._functions["view_as_real"](p) if p.is_complex() else p
             real.add_(direction[offset : offset + real.numel()].view_as(real), alpha=t)
             offset += real.numel()
 

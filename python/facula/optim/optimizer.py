@@ -20,6 +20,7 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 
 ParamsT = Union[Iterable[Tensor], Iterable[dict[str, Any]], Iterable[tuple[str, Tensor]]]
 _HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post")
+_as_real = _C._functions["view_as_real"]
 _global_optimizer_pre_hooks: dict[int, Callable] = OrderedDict()
 _global_optimizer_post_hooks: dict[int, Callable] = OrderedDict()
 
@@ -434,8 +435,8 @@ class PerParameter(Optimizer):
         if group.get("maximize"):
             grad = -grad
         if self._complex_as_real and p.is_complex():
-            p, grad = p.view_as_real(), grad.view_as_real()
-            state = {k: v.view_as_real() if isinstance(v, Tensor) and v.is_complex() else v for k, v in state.items()}
+            p, grad = _as_real(p), _as_real(grad)
+            state = {k: _as_real(v) if isinstance(v, Tensor) and v.is_complex() else v for k, v in state.items()}
         self._update(group, p, grad, state)
 
     @staticmethod

@@ -231,10 +231,6 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
              "searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
              sorted_sequence.sizes(), " and sorter ", sorter.sizes());
   }
-  FC_CHECK(self.impl().is_wrapped_number() || self.dtype() == sorted_sequence.dtype(),
-           "searchsorted(): torch.searchsorted(): boundary tensor should have same dtype as input value tensor, but "
-           "got boundary tensor dtype ",
-           sorted_sequence.dtype(), " and input value tensor dtype ", self.dtype());
   const MapInput both[] = {{&sorted_sequence, {}}, {&self, {}}};  // 3.5 lies between 3 and 4
   DType type = compute_type(result_type(both));
   if (type == DType::Bool) type = DType::UInt8;

@@ -900,6 +900,7 @@ class Module:
                     )
 
         load(self, state_dict, "")
+        load = None  # it knows itself: a circle that only the collector would find
         if strict:
             for what, names in (("Unexpected", unexpected), ("Missing", missing)):
                 if names:
