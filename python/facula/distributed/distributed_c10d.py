@@ -250,7 +250,7 @@ def _make_group(
     if backend in Backend._plugins and len(ranks) > 1:
         from facula.distributed._python_engine import PythonGroup
 
-        made = PythonGroup(name, Backend._plugins[backend](own, me, len(ranks), timeout), own)
+        made = PythonGroup(name, Backend._plugins[backend](own, me, len(ranks), timeout), me, len(ranks), timeout)
     else:
         made = _engine._c._Group(
             name, backend, ranks, me, own, timeout, _world.address, _debug >= DebugLevel.DETAIL,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import facula as torch
 from facula import _C
 from facula._tensor import Tensor
 from facula.nn import functional as F
@@ -189,6 +190,44 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input):
+        if not self.training or (group := self._several()) is None:
+            return super().forward(input)
+        from facula.distributed import _functional_collectives as collectives
+
+        self._check_input_dim(input)
+        dims = [d for d in range(input.dim()) if d != 1]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        x = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
+        count = torch.full((1,), x.numel() // x.size(1), dtype=x.dtype, device=x.device)
+        sums = collectives.all_reduce(torch.cat([x.sum(dims), count]), "sum", group)
+        n = sums[-1].detach()
+        if n <= 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+        mean = sums[:-1] / n
+        centered = x - mean.view(shape)
+        var = collectives.all_reduce((centered * centered).sum(dims), "sum", group) / n
+        if self.track_running_stats:
+            self.num_batches_tracked.add_(1)
+            share = self.momentum if self.momentum is not None else 1.0 / float(self.num_batches_tracked)
+            with torch.no_grad():
+                self.running_mean.lerp_(mean.to(self.running_mean.dtype), share)
+                self.running_var.lerp_((var * (n / (n - 1))).to(self.running_var.dtype), share)
+        out = centered * torch.rsqrt(var + self.eps).view(shape)
+        if self.affine:
+            out = out * self.weight.view(shape)
+            out = out if self.bias is None else out + self.bias.view(shape)
+        return out.to(input.dtype)
+
+    def _several(self):
+        """The group, where it has several processes."""
+        import sys
+
+        if (distributed := sys.modules.get("facula.distributed")) is None or not distributed.is_initialized():
+            return None
+        group = distributed.distributed_c10d._group_of(self.process_group)
+        return group if group.size() > 1 else None
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives with derivatives, and what stands on them."""
+
+
+def test_functions_and_operators(ranks):
+    assert ranks(2, "functional.py").count("passed") == 2
