@@ -12,7 +12,7 @@ import sys
 # Objects that are not ours; the sampler, which is preloaded into programs in order to start before them; the engine over
 # Gloo, which is loaded when a group is made, and whose headers bring <iostream>; and kernels of check mode:
 # -fsanitize=thread adds a constructor that calls __tsan_init, which is empty here.
-FOREIGN = ("nanobind", "facula_sampler.dir", "facula_gloo.dir", "_check.dir")
+FOREIGN = ("nanobind", "facula_sampler.dir", "facula_gloo.dir", "facula_mpi.dir", "_check.dir")
 
 
 def main():

@@ -35,6 +35,14 @@ struct WorkerState {  // of the group's thread: what runs there is no step of th
   StateScope scope{plain()};
 };
 
+// A call that failed may be under way in an engine that cannot break it off: its memory stays.
+void abandon(std::function<void(Engine&, const Call&)> run) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::function<void(Engine&, const Call&)>>;
+  std::lock_guard lock(mutex);
+  kept.push_back(std::move(run));
+}
+
 std::exception_ptr make_error(const std::string& text) { return std::make_exception_ptr(BackendError(text)); }
 
 int64_t rows_of(const Tensor& t) { return t.dim() ? t.size(0) : 1; }
@@ -170,6 +178,7 @@ void ProcessGroup::carry_out(Job& job) {
       recorder_.update(header.sequence, Record::Failed);
       fail(find_cause(header, e.what()));
       error = failure();
+      abandon(std::move(job.run));
     }
   }
   if (!error) recorder_.update(header.sequence, Record::Done);

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_every_collective(ranks, n):
-    out = ranks(n, "collectives.py")
+    out = ranks(n, "collectives.py", "gloo")
     assert sorted(re.findall(r"rank (\d) passed", out)) == [str(r) for r in range(n)]
 
 

@@ -4,3 +4,7 @@
 
 def test_functions_and_operators(ranks):
     assert ranks(2, "functional.py").count("passed") == 2
+
+
+def test_meshes(ranks):
+    assert ranks(4, "mesh.py").count("passed") == 4

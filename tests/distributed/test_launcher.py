@@ -2,6 +2,7 @@
 """torchrun and its kin."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -88,9 +89,22 @@ def test_what_is_refused(arguments, text):
     assert out.returncode and text in out.stderr, out
 
 
-@pytest.mark.skipif(not any(os.access(os.path.join(p, "mpirun"), os.X_OK) for p in os.environ["PATH"].split(":")), reason="mpirun is not installed")
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, "-m", "facula", "run"]
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed")
 def test_mpirun(tmp_path):
     (tmp_path / "prog.py").write_text("import torch, torch.distributed as dist\ndist.init_process_group('gloo')\nx = torch.ones(1)\ndist.all_reduce(x)\nprint('sum', int(x), dist.get_node_local_rank())\n")
-    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, "-m", "facula", "run", "prog.py"]
-    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    out = subprocess.run([*MPIRUN, "prog.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert sorted(out.stdout.split("\n"))[1:] == ["sum 2 0", "sum 2 1"], out
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed")
+def test_the_engine_over_mpi():
+    from facula import distributed
+
+    if not distributed.is_mpi_available():
+        pytest.skip("MPI was not found when Facula was built")
+    program = os.path.join(os.path.dirname(__file__), "programs", "collectives.py")
+    out = subprocess.run([*MPIRUN, program, "mpi"], capture_output=True, text=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert out.returncode == 0 and out.stdout.count("passed") == 2, out

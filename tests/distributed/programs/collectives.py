@@ -2,11 +2,13 @@
 """Every collective over types, layouts and forms; each rank computes what all must get from everybody's seeds."""
 import functools
 import itertools
+import sys
 
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("gloo")
+BACKEND = sys.argv[1]
+dist.init_process_group(BACKEND)
 rank, size = dist.get_rank(), dist.get_world_size()
 everyone = range(size)
 
@@ -175,7 +177,7 @@ dist.barrier()
 dist.monitored_barrier()
 calls = dist.group.WORLD.last_calls()
 assert len(calls) == 64 and calls[-1]["op"] == "barrier" and calls[-1]["where"].startswith("collectives.py:")
-assert dist.get_backend() == "gloo" and dist.is_initialized() and dist.group.WORLD is not None
+assert dist.get_backend() == BACKEND and dist.is_initialized() and dist.group.WORLD is not None
 
 # what is refused before anything is sent, on this rank alone
 for wrong, kind, text in (
@@ -190,7 +192,7 @@ for wrong, kind, text in (
     (lambda: dist.all_to_all_single(torch.ones(size), torch.ones(size), [size], [1] * size), ValueError, "splits"),
     (lambda: dist.send(torch.ones(1), rank), ValueError, "this process itself"),
     (lambda: dist.all_reduce(torch.ones(2).to_sparse()), ValueError, "sparse"),
-    (lambda: dist.init_process_group("gloo"), ValueError, "twice"),
+    (lambda: dist.init_process_group(BACKEND), ValueError, "twice"),
     (lambda: dist.new_group([size]), ValueError, "within the world_size"),
     (lambda: dist.new_group([0, 0]), ValueError, "listed twice"),
 ):  # fmt: skip
