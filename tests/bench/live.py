@@ -3,6 +3,7 @@
 
     python tests/bench/live.py                 # 20 runs that must say SAME, alone and beside a busy loop; 5 that must say SLOWER
     python tests/bench/live.py --runs 3 --record   # fewer, and their times into recorded.json for the tests
+    python tests/bench/live.py --models        # the models at full size: their first losses and sums against PyTorch's (models.json)
 
 A model's latency is also held against a plain timed loop in a process of its own.
 """
@@ -57,7 +58,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=20, help="of each kind that must say SAME (20)")
     parser.add_argument("--record", action="store_true", help="write the times into recorded.json")
+    parser.add_argument("--models", action="store_true", help="hold the models of full size against what PyTorch gave")
     options = parser.parse_args()
+    if options.models:
+        return models()
     kinds = [("alone", "same", False, options.runs), ("beside a busy loop", "same", True, options.runs), ("a tenth slower", "tenth", False, max(options.runs // 4, 1))]
     kept, wrong = [], 0
     with tempfile.TemporaryDirectory() as folder, Progress("test-bench", sum(k[3] for k in kinds)) as bar:
@@ -81,6 +85,34 @@ def main():
                 wrong += not 0.9 <= ratio <= 1.1
     if options.record:
         (HERE / "recorded.json").write_text(json.dumps(kept) + "\n")
+    return 1 if wrong else 0
+
+
+MODELS = """
+import json, sys
+from facula import _as_torch
+_as_torch.install()
+import record_models
+record_models.bench_package()
+print(json.dumps(record_models.facts_of(sys.argv[1], False)))
+"""
+
+
+def models():
+    """First losses and sums to 1e-4. A second loss of two samples through batch norm shows rounding, not defects."""
+    known = json.loads((HERE / "models.json").read_text())
+    path, wrong = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")])), []
+    with Progress("models", len(known)) as bar:
+        for name, facts in known.items():
+            bar.step(name)
+            done = subprocess.run([sys.executable, "-c", MODELS, name], check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
+            found = json.loads(done.stdout)
+            for mode in ("train", "eval"):
+                if mode in facts["full"]:
+                    a, b = found[mode][0], facts["full"][mode][0]
+                    good = abs(a - b) <= 1e-4 * max(abs(b), 1.0)
+                    wrong += [name] * (not good)
+                    print(f"{name:34} {mode:5} {a:.7g} PyTorch {b:.7g}" + ("" if good else "  DIFFERS"), flush=True)
     return 1 if wrong else 0
 
 
