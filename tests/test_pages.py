@@ -320,3 +320,43 @@ def test_perfetto_opens_a_trace(tmp_path):
     finally:
         browser.close()
         server.shutdown()
+
+
+@pytest.fixture
+def values_page(tmp_path):
+    with torch.profiler.values() as v:
+        x = torch.empty(50_000)
+        x.zero_()
+        x.zero_()  # wasted </script><b>
+        y = torch.randn(50_000)
+        (x + y).sum()
+    path = tmp_path / "values.html"
+    v.export_html(path, "a <b> & c")
+    browser = Browser(tmp_path)
+    try:
+        browser.open(path)
+        yield browser
+        assert browser.complaints() == []
+    finally:
+        browser.close()
+
+
+def test_the_page_of_values(values_page):
+    page = values_page
+    assert page.value("document.title") == "Values: a <b> & c"
+    assert page.value("document.querySelectorAll('.node').length") == page.value("data.nodes.length") > 3
+    assert page.value("document.querySelectorAll('.finding').length") == page.value("data.findings.length") >= 3
+    page.value("[...document.querySelectorAll('.finding')].find(f => f.textContent.startsWith('redundant')).click()")
+    assert "x.zero_()  # wasted </script><b>" in page.value("document.querySelector('#detail pre b').textContent")  # its source
+    page.value("(s => { s.value = 'redundant'; s.oninput(); })(document.getElementById('search'))")
+    assert page.value("document.querySelectorAll('.node.found').length") == 1
+    before = page.value("document.getElementById('graph').getAttribute('viewBox')")
+    x, y, width, height = page.corner("#graph")
+    page.mouse("mouseWheel", x + width / 2, y + height / 2, deltaX=0, deltaY=-100)
+    zoomed = page.value("document.getElementById('graph').getAttribute('viewBox')")
+    page.mouse("mousePressed", x + 300, y + 300, button="left", clickCount=1)
+    page.mouse("mouseMoved", x + 200, y + 250, button="left", buttons=1)
+    page.mouse("mouseReleased", x + 200, y + 250, button="left", clickCount=1)
+    assert len({before, zoomed, page.value("document.getElementById('graph').getAttribute('viewBox')")}) == 3
+    page.value("(s => { s.value = 40; s.oninput(); })(document.getElementById('prune'))")
+    assert page.value("[...document.querySelectorAll('#all path')].every(p => p.style.display === 'none')")
