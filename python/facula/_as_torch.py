@@ -48,6 +48,8 @@ def _keep_functions():
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
+        if fullname == "functorch":
+            return importlib.machinery.ModuleSpec(fullname, _Alias("facula.functorch"))
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         real = "facula" + fullname[len("torch") :]

@@ -273,6 +273,40 @@ class Tensor(_C.TensorBase):
             split_size = int(split_size)
         return _methods["split" if isinstance(split_size, int) else "split_with_sizes"](self, split_size, dim)
 
+    def resize(self, *sizes):
+        """resize_ of a copy: view and reshape are its successors."""
+        return self._resized("resize", tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
+
+    def resize_as(self, tensor):
+        """The elements in another tensor's shape: view_as is its successor."""
+        return self._resized("resize_as", tuple(tensor.shape))
+
+    def _resized(self, name, sizes):
+        import math
+        import warnings
+
+        warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+        if math.prod(sizes) != self.numel():
+            raise RuntimeError(f"requested resize to {sizes} ({math.prod(sizes)} elements in total), but the given tensor has a size of {tuple(self.shape)}")
+        return self.contiguous().view(sizes)
+
+    def unsafe_split(self, split_size, dim=0):
+        """split whose pieces autograd takes for tensors of their own."""
+        return self._front("unsafe_split", split_size, dim)
+
+    def unsafe_split_with_sizes(self, split_sizes, dim=0):
+        """split_with_sizes whose pieces autograd takes for tensors of their own."""
+        return self._front("unsafe_split_with_sizes", split_sizes, dim)
+
+    def unsafe_chunk(self, chunks, dim=0):
+        """chunk whose pieces autograd takes for tensors of their own."""
+        return self._front("unsafe_chunk", chunks, dim)
+
+    def _front(self, name, *args):
+        from facula import functional
+
+        return getattr(functional, name)(self, *args)
+
     def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
         """The p-norm of all elements, or along dim."""
         from facula.functional import norm

@@ -355,6 +355,11 @@ class _LegacyMeta(type):
     def __instancecheck__(cls, instance):
         return isinstance(instance, TypedStorage) and instance.dtype == cls.dtype and instance.device.type == "cpu"
 
+    def from_file(cls, filename, shared=False, size=0):
+        """So many elements of a file, as memory. shared: writes reach the file, which is made and grows as needed."""
+        _warn_of_types()
+        return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize), dtype=cls.dtype)
+
     def from_buffer(cls, buffer, byte_order="native", count=-1, offset=0, **_):
         """The numbers in an object's bytes, copied; of several bytes each they lie in an order, 'native', 'little' or 'big'."""
         import facula as torch

@@ -120,6 +120,22 @@ Tensor zeros_like_kernel(const Tensor& self, OptType dtype, OptLayout layout, Op
   return empty_sparse(self.sizes(), dims, t, d, l);
 }
 
+Tensor new_empty_kernel(const Tensor& self, IntSpan size, OptType dtype, OptLayout layout, OptDevice device,
+                        OptBool pin) {
+  return zeros_sparse(size, dtype.value_or(self.dtype()), layout.value_or(layout_of(self)),
+                      device.value_or(self.device()), pin);
+}
+// The only element: entries that are repeated are added up, and without any it is 0.
+Scalar only_element(const Tensor& self) {
+  FC_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
+  return call<"aten::_local_scalar_dense", Scalar>(call<"aten::to_dense", Tensor>(self, OptType(), OptBool()));
+}
+Tensor resize_as_kernel(const Tensor& self, const Tensor& other, OptFormat) {
+  must_be_coo("resize_as_", self);
+  must_be_coo("resize_as_", other);
+  const SparseParts& p = sparse_parts(other);
+  return call<"aten::sparse_resize_", Tensor>(self, other.sizes(), p.sparse_dim(), p.dense_dim());
+}
 // --- parts
 
 Tensor raw_indices(const Tensor& self) {
@@ -481,6 +497,10 @@ void define_sparse() {
       {"aten::_to_copy", kernel<&to_copy>()},
       {"aten::copy_", kernel<&copy_kernel>()},
       {"aten::zero_", kernel<&zero_kernel>()},
+      {"aten::new_empty", kernel<&new_empty_kernel>()},
+      {"aten::new_zeros", kernel<&new_empty_kernel>()},
+      {"aten::_local_scalar_dense", kernel<&only_element>()},
+      {"aten::resize_as_", kernel<&resize_as_kernel>()},
   };
   for (const auto& [name, k] : kernels) set_sparse_kernel(name, k);
 }

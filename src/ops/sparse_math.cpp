@@ -26,13 +26,27 @@ namespace {
 
 [[noreturn]] void refuse_sum() { raise<Error>("add(sparse, dense) is not supported. Use add(dense, sparse) instead."); }
 
+void check_in_place_type(DType result, DType self) {
+  FC_CHECK(can_cast(result, self), "result type ", info(result).legacy, " can't be cast to the desired output type ",
+           info(self).legacy);
+}
+Tensor with_type(const Tensor& sparse, DType type) {
+  return sparse.dtype() == type
+             ? sparse
+             : call<"aten::_to_copy", Tensor>(sparse, std::optional<DType>(type), std::optional<Layout>(),
+                                              std::optional<Device>(), std::optional<bool>(), false,
+                                              std::optional<MemoryFormat>());
+}
+
 // A strided tensor plus alpha times a sparse one.
 Tensor add_to_strided(const Tensor& self, const Tensor& sparse, const Scalar& alpha, bool in_place) {
   FC_CHECK(Dims::same(self.sizes(), sparse.sizes()), "add: expected sizes of 'self' and 'other' to match, but ",
            self.sizes(), " != ", sparse.sizes());
-  const DType type = promote(self.dtype(), sparse.dtype());
-  FC_CHECK(!in_place || type == self.dtype(), "result type ", info(type).legacy,
-           " can't be cast to the desired output type ", info(self.dtype()).legacy);
+  DType type = promote(self.dtype(), sparse.dtype());
+  if (in_place) {
+    check_in_place_type(type, self.dtype());
+    type = self.dtype();
+  }
   const Tensor coo = as_coo(sparse);
   const SparseParts& p = sparse_parts(coo);
   const Dims flat = flat_sizes(self.sizes(), p.sparse_dim());
@@ -60,9 +74,8 @@ Tensor add_in_place(const Tensor& self, const Tensor& other, const Scalar& alpha
   if (!is_sparse(self)) return add_to_strided(self, other, alpha, true);
   if (!is_sparse(other)) refuse_sum();
   const Tensor sum = add_kernel(self, other, alpha);
-  FC_CHECK(sum.dtype() == self.dtype(), "result type ", info(sum.dtype()).legacy,
-           " can't be cast to the desired output type ", info(self.dtype()).legacy);
-  replace_sparse(self, sum);
+  check_in_place_type(sum.dtype(), self.dtype());
+  replace_sparse(self, with_type(sum, self.dtype()));
   return self;
 }
 Tensor sub_kernel(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -107,9 +120,8 @@ Tensor mul_in_place(const Tensor& self, const Tensor& other) {
   FC_CHECK(is_sparse(self),
            "mul_: a strided tensor cannot be multiplied in place by a sparse one, whose product is sparse");
   const Tensor product = mul_kernel(self, other);
-  FC_CHECK(product.dtype() == self.dtype(), "result type ", info(product.dtype()).legacy,
-           " can't be cast to the desired output type ", info(self.dtype()).legacy);
-  replace_sparse(self, product);
+  check_in_place_type(product.dtype(), self.dtype());
+  replace_sparse(self, with_type(product, self.dtype()));
   return self;
 }
 
@@ -141,6 +153,17 @@ void on_values(void* context, const Operator& op, const Arg* args, Value* result
   } else {
     results[0] = Value(with_values(self, results[0].take_tensor()));
   }
+}
+
+// The same into a sparse out.
+void on_values_out(void* context, const Operator& op, const Arg* args, Value* results) {
+  const Tensor& out = args[op.num_args() - 1].tensor();
+  FC_CHECK(is_sparse(out) && layout_of(out) == layout_of(args[0].tensor()), op.schema().name,
+           ": out must be a sparse tensor of the input's layout");
+  on_values(context, *op.functional, args, results);
+  check_in_place_type(results[0].tensor().dtype(), out.dtype());
+  replace_sparse(out, with_type(results[0].tensor(), out.dtype()));
+  results[0] = Value(Tensor(out));
 }
 
 Tensor pow_kernel(const Tensor& self, const Scalar& exponent) {
@@ -269,12 +292,13 @@ void define_sparse_math() {
   constexpr const char* linear[] = {UNARY_LINEAR};
   constexpr const char* rest[] = {UNARY_REST};
   const auto add_values = [](const std::string& name, void* context) {
-    if (const Operator* op = find_operator(name); op && !op->composite()) set_sparse_kernel(name, {on_values, context});
+    if (const Operator* op = find_operator(name); op && !op->composite())
+      set_sparse_kernel(name, {op->is_out ? on_values_out : on_values, context});
   };
   for (const char* name : linear)
-    for (const char* form : {"", "_"}) add_values(str("aten::", name, form), nullptr);
+    for (const char* form : {"", "_", ".out"}) add_values(str("aten::", name, form), nullptr);
   for (const char* name : rest)
-    for (const char* form : {"", "_"}) add_values(str("aten::", name, form), &not_linear);
+    for (const char* form : {"", "_", ".out"}) add_values(str("aten::", name, form), &not_linear);
   for (const char* name : {"mul.Scalar", "mul_.Scalar", "div.Scalar", "div_.Scalar", "div.Tensor", "div_.Tensor"})
     add_values(str("aten::", name), nullptr);
   for (const char* name : {"div.Tensor_mode", "div_.Tensor_mode", "div.Scalar_mode", "div_.Scalar_mode", "floor_divide",

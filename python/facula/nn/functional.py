@@ -996,3 +996,11 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 
 # It needs what stands above.
 from facula.nn._multi_head import _canonical_mask, _none_or_dtype, multi_head_attention_forward  # noqa: E402, F401
+
+
+def __getattr__(name):
+    if name == "grad":  # gradients of convolutions by themselves
+        import importlib
+
+        return importlib.import_module("facula.nn.grad")
+    raise AttributeError(f"module 'facula.nn.functional' has no attribute '{name}'")

@@ -4,6 +4,9 @@
 import enum
 
 from facula import _missing
+from facula.version import __version__ as producer_version
+
+producer_name = "facula"
 
 
 class OperatorExportTypes(enum.IntEnum):

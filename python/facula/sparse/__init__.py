@@ -246,8 +246,8 @@ class _LegacyType(type):
     def __call__(cls, *args):
         """FloatTensor(indices, values, size) or (indices, values): these entries; FloatTensor(2, 3): none."""
         if args and isinstance(args[0], Tensor):
-            if len(args) not in (2, 3) or not isinstance(args[1], Tensor) or args[1].dtype is not cls.dtype:
-                raise TypeError(f"torch.sparse.{cls.__name__}: expected indices, values of type {cls.dtype} and perhaps a size")
+            if len(args) not in (2, 3) or not isinstance(args[1], Tensor):
+                raise TypeError(f"torch.sparse.{cls.__name__}: expected indices, values and perhaps a size")
             return sparse_coo_tensor(*args)
         return sparse_coo_tensor(args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args, dtype=cls.dtype)
 
