@@ -453,6 +453,8 @@ class Tensor(_C.TensorBase):
         """The name of the type, or the tensor as another type."""
         if dtype is None:
             return _type_name(self)
+        if dtype is Tensor or dtype == "torch.Tensor":
+            dtype = _C.get_default_dtype()
         if isinstance(dtype, str):
             dtype = _type_from_name(dtype)
         wanted = getattr(dtype, "dtype", None) if isinstance(dtype, type) else dtype  # of torch.DoubleTensor

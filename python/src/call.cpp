@@ -220,7 +220,7 @@ bool convert(PyObject* o, const FlatType& type, Scratch& s, Arg& out, Scalar& nu
     case Kind::Float:
       if (is_number(o)) {
         Scalar v = to_scalar(o);
-        if (v.is_complex() || v.is_bool()) return false;
+        if (v.is_complex()) return false;
         out = v.to_double();
       } else if (is_tensor_like_number(o) && !autograd::requires_grad(tensor_of(o))) {
         out = call<"aten::_local_scalar_dense", Scalar>(tensor_of(o)).to_double();
@@ -320,6 +320,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
   if (o.factory_out) s.out_dtype = {}, s.out_device = {};
   const auto fits = [&](PyObject* value, size_t i) {
     return convert(value, params[i].type, s, s.args[i], s.scalars[i]) ||
+           (value == Py_None && params[i].none_is_default && (s.args[i] = params[i].default_value, true)) ||
            (s.numbers && i < o.positional && convert_number(value, params[i].type, s, s.args[i]));
   };
   uint64_t filled = 0;
@@ -660,9 +661,10 @@ OverloadInfo describe(const Operator& op) {
   o.varargs_function = o.positional == 1 && is_int_list(params[0]);
   o.varargs_method = o.positional == 2 && is_int_list(params[1]) && params[0].type.kind == Kind::Tensor;
   for (const Parameter& p : params)
-    o.parameters.push_back({p.type, p.has_default,
-                            PyUnicode_InternFromString(p.name == "self" ? "input" : p.name.c_str()),
-                            p.has_default ? p.default_value.arg() : Arg()});
+    o.parameters.push_back(
+        {p.type, p.has_default, PyUnicode_InternFromString(p.name == "self" ? "input" : p.name.c_str()),
+         p.has_default ? p.default_value.arg() : Arg(),
+         is_int_list(p) && p.default_value.tag() == Tag::IntList && p.default_value.arg().ints().empty()});
   return o;
 }
 

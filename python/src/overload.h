@@ -15,8 +15,9 @@ namespace fc::py {
 struct ParameterInfo {
   FlatType type;
   bool has_default;
-  PyObject* name;     // interned; "input" for self
-  Arg default_value;  // borrows from the schema
+  PyObject* name;                // interned; "input" for self
+  Arg default_value;             // borrows from the schema
+  bool none_is_default = false;  // int[1] dim=[]: None is the empty list, also by position
 };
 
 struct OverloadInfo {

@@ -31,8 +31,6 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol,
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
-  FC_CHECK(self.dtype() == other.dtype(), "Expected object of data type ", info(self.dtype()).legacy,
-           " but got data type ", info(other.dtype()).legacy, " for argument 'other' in call to equal");
   FC_CHECK(self.device() == other.device(),
            "equal: Expected all tensors to be on the same device, but found at least two devices, ", self.device(),
            " and ", other.device(), "!");

@@ -186,6 +186,11 @@ Tensor fill_floats(const Tensor& out, DType type, double start, double step) {
     }
   });
 }
+void check_countable(const char* op, DType t) {
+  FC_CHECK_AS(NotImplementedError, t != DType::Bool && !is_barebones(t), "\"", op, "_cpu\" not implemented for '",
+              info(t).legacy, "'");
+}
+
 Tensor fill_range(const Tensor& out, const Scalar& start, const Scalar& step) {
   const DType t = out.dtype();
   if (is_integral(t, false)) {
@@ -257,6 +262,7 @@ struct Spaced {
 };
 
 Tensor fill_linspace(const Tensor& out, const Scalar& start, const Scalar& end) {
+  check_countable("linspace", out.dtype());
   int64_t n = out.numel();
   if (is_complex(out.dtype())) {
     ComplexDouble a = start.to_complex(), b = end.to_complex();
@@ -274,6 +280,7 @@ Tensor fill_linspace(const Tensor& out, const Scalar& start, const Scalar& end) 
 }
 
 Tensor fill_logspace(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
+  check_countable("logspace", out.dtype());
   if (is_complex(out.dtype())) {
     ComplexDouble a = start.to_complex(), b = end.to_complex();
     Spaced<double> re(a.re, b.re, out.numel()), im(a.im, b.im, out.numel());

@@ -390,7 +390,8 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
   FC_CHECK(!weight.defined() || (weight.dim() <= 1 && weight.numel() == classes),
            "multi_margin_loss: inconsistent weight size, expected ", classes, " but got ", weight.sizes());
   const Tensor t = reshape(target, Dims{n, 1});
-  Tensor loss = positive_part(add(sub(x, gather(x, 1, t)), margin));
+  const Tensor excess = add(sub(x, gather(x, 1, t)), margin);
+  Tensor loss = masked_fill(excess, logical_not(gt(excess, 0)), 0);  // NaN exceeds nothing
   if (p.to_double() == 2) loss = square(loss);
   if (weight.defined()) loss = mul(loss, gather(expand(reshape(weight, Dims{1, classes}), x.sizes()), 1, t));
   const Tensor numbers = call<"aten::arange", Tensor>(Scalar(classes), DType::Int64, nullptr, self.device(), nullptr);

@@ -130,6 +130,8 @@ void check_histogram(const char* op, const Tensor& x, int64_t bins) {
 }
 Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
   const char* op = "torch.histc";
+  if (item_size(self.dtype()) == 2 && is_floating(self.dtype()))
+    return to_dtype(histc(to_dtype(self, DType::Float32), bins, min, max), self.dtype());
   check_histogram(op, self, bins);
   const double a = min.to_double(), b = max.to_double();
   FC_CHECK(a <= b, op, ": max must be larger than min");

@@ -31,7 +31,7 @@ void minus_order_one_grad(Grad& g) {
 
 // With f(x) = x^(a-1) e^-x / gamma(a): the derivative of P by x is f, and by a what moves the quantile, times -f.
 void igamma_grads(Grad& g, double sign) {
-  Tensor a = A, x = B;
+  const Tensor a = expand(A, G.sizes()), x = expand(B, G.sizes());
   Tensor flow = mul(mul(G, sign), exp(sub(sub(mul(sub(a, 1), log(x)), x), call<"aten::lgamma", Tensor>(a))));
   if (g.needs(0)) g.set(0, neg(mul(flow, call<"aten::_standard_gamma_grad", Tensor>(a, x))));
   if (g.needs(1)) g.set(1, flow);

@@ -50,15 +50,38 @@ void where_grad(Grad& g) {
 }
 
 // --- clamp: either bound may be missing
+bool is_wide_unsigned(DType t) { return is_barebones(t) && is_integral(t, false); }
+// The wide unsigned types have no arithmetic of their own: what is larger is found by comparing.
+void run_wide_clamp(const MapRequest& r, const Operator& op, const MapInput* low, const MapInput* high,
+                    Value* results) {
+  const Tensor& self = *r.inputs[0].tensor;
+  const auto operand = [&](const MapInput& in) {
+    return to_dtype(in.tensor ? *in.tensor : wrapped_number(in.scalar, self.device()), r.compute);
+  };
+  Tensor made = operand(r.inputs[0]);
+  if (low) made = where(lt(made, operand(*low)), operand(*low), made);
+  if (high) made = where(gt(made, operand(*high)), operand(*high), made);
+  FC_CHECK(!op.is_in_place || Dims::same(made.sizes(), r.out->sizes()), r.op, "_: output with shape ", r.out->sizes(),
+           " doesn't match the broadcast shape ", made.sizes());
+  if (r.out) {
+    check_out_type(r.op, *r.out, made.dtype(), r.out_type);
+    write_out(r.op, *r.out, made);
+  }
+  results[0] = Value(r.out ? *r.out : made);
+}
 template <int opcode>
 void run_bound(void*, const Operator& op, const Arg* args, Value* results) {  // clamp_min, clamp_max
   const char* name = map_opcode(opcode).name;
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
-  check_kind(name, "c", common);
+  if (!is_wide_unsigned(common)) check_kind(name, "c", common);
   if (!in[1].tensor) in[1].scalar = clamp_bound(name, in[1].scalar, opcode == FC_MAP_clamp_min, common);
   MapRequest r{.op = name, .opcode = opcode, .inputs = in, .compute = common};
   set_target(r, op, args);
+  if (is_wide_unsigned(common)) {
+    const bool low = opcode == FC_MAP_clamp_min;
+    return run_wide_clamp(r, op, low ? &in[1] : nullptr, low ? nullptr : &in[1], results);
+  }
   results[0] = Value(run_pointwise(r));
 }
 void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
@@ -74,6 +97,9 @@ void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
   int opcode = n == 3 ? FC_MAP_clamp : args[2].is_none() ? FC_MAP_clamp_min : FC_MAP_clamp_max;
   MapRequest r{.op = "clamp", .opcode = opcode, .inputs = {in, n}, .compute = common};
   set_target(r, op, args);
+  if (is_wide_unsigned(common))
+    return run_wide_clamp(r, op, args[1].is_none() ? nullptr : &in[1], args[2].is_none() ? nullptr : &in[n - 1],
+                          results);
   results[0] = Value(run_pointwise(r));
 }
 

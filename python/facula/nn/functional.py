@@ -427,6 +427,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """Zero mean and unit variance for each channel, over the batch or by the running statistics."""
     if training and math.prod((input.size(0) if input.dim() else 0, *input.shape[2:])) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return _op("batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
