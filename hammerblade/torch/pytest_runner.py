@@ -10,9 +10,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main(given: list[str]) -> int:
-    tests = [arg if arg.startswith("-") else str(ROOT / "tests" / "hammerblade" / pathlib.Path(arg).name) for arg in given]
+    own, yours = ROOT / "tests" / "hammerblade", ROOT / "hammerblade" / "torch" / "tests"
+
+    def place(name: str) -> str:
+        return str(next((f / name for f in (yours, own) if (f / name).exists()), own / name))
+
+    tests = [arg if arg.startswith("-") else place(pathlib.Path(arg).name) for arg in given]
     if not any(not arg.startswith("-") for arg in given):
-        tests.append(str(ROOT / "tests" / "hammerblade"))
+        tests += [str(own), *([str(yours)] if any(yours.glob("test_*.py")) else [])]
     return subprocess.call([str(ROOT / "tools" / "pytest.sh"), str(ROOT / "build" / "release"), sys.executable, "-v", *tests], cwd=ROOT)
 
 

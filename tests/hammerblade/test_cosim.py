@@ -96,7 +96,6 @@ def test_what_is_refused(tmp_path):
     old.write_text('name = "old"\n[barrier]\ncycles = 40\n')
     done = cosim("pycosim", "-c", ADD, cwd=tmp_path, FACULA_HB_MACHINE=str(old))
     assert done.returncode and "belongs to the old form of machine files" in done.stderr
-    done = cosim("pycosim.profile", "-c", ADD, cwd=tmp_path, FACULA_HB_FOLDER="")
     (tmp_path / "full").mkdir(mode=0o555)
     if os.geteuid():  # root writes anywhere
         done = cosim("pycosim.profile", "-c", ADD, cwd=tmp_path / "full")

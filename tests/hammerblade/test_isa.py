@@ -10,8 +10,10 @@ import subprocess
 import pytest
 from cosim import PACKAGE
 
+import facula
+
 QEMU = shutil.which("qemu-riscv32")
-pytestmark = pytest.mark.skipif(QEMU is None or not (PACKAGE / "libfacula_hb.so").exists(), reason="qemu-riscv32 is not installed (make setup-cosim)")
+pytestmark = pytest.mark.skipif(QEMU is None or not facula.has_hammerblade, reason="qemu-riscv32 is not installed (make setup-cosim)")
 TEXT, DATA, DATA_BYTES = 0x10000, 0x100000, 4096
 STREAMS, LENGTH, TURNS = 12, 3000, 300  # 12 x 3000 x 300: 10.8 million instructions
 

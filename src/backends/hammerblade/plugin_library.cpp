@@ -40,6 +40,13 @@ Library::Library() {
     k->file = fc::hb::places().device + "/../../kernels/" + k->file.substr(k->file.rfind('/') + 1);
     watch(k->file, {changed(k->file), start});
   }
+  // The port's folder for kernels: one that does not compile is told, and the others serve.
+  for (const std::string& file : fc::hb::port_kernels()) {
+    try {
+      add(file);
+      watch(file, {changed(file), start});
+    } catch (const fc::hb::Error& e) { fprintf(stderr, "hammerblade: %s: %s\n", file.c_str(), e.what()); }
+  }
 }
 
 std::vector<std::string> Library::load(const std::string& path) {

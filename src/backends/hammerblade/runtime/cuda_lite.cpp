@@ -120,6 +120,13 @@ void load(hb_mc_device_t* device, const char* path, const char* allocator) {
   device->program = &state.program;
 }
 
+// What the simulator writes, from here on or no longer; the emulator writes nothing.
+int record(const char* value) {
+  return status_of([&] {
+    if (Device::get().mode() == fc::hb::Mode::Sim) Device::get().set_engine("recording", value);
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -140,10 +147,10 @@ HB_EXPORT const char* hb_mc_strerror(int status) {
   }
 }
 
-HB_EXPORT int hb_mc_manycore_trace_enable(hb_mc_manycore_t*) { return HB_MC_SUCCESS; }
-HB_EXPORT int hb_mc_manycore_trace_disable(hb_mc_manycore_t*) { return HB_MC_SUCCESS; }
-HB_EXPORT int hb_mc_manycore_log_enable(hb_mc_manycore_t*) { return HB_MC_SUCCESS; }
-HB_EXPORT int hb_mc_manycore_log_disable(hb_mc_manycore_t*) { return HB_MC_SUCCESS; }
+HB_EXPORT int hb_mc_manycore_trace_enable(hb_mc_manycore_t*) { return record("on"); }
+HB_EXPORT int hb_mc_manycore_trace_disable(hb_mc_manycore_t*) { return record("off"); }
+HB_EXPORT int hb_mc_manycore_log_enable(hb_mc_manycore_t*) { return record("on"); }
+HB_EXPORT int hb_mc_manycore_log_disable(hb_mc_manycore_t*) { return record("off"); }
 HB_EXPORT int hb_mc_manycore_get_cycle(hb_mc_manycore_t*, uint64_t* cycle) {
   return status_of([&] {
     if (!cycle) throw Error(HB_MC_INVALID, "the cycle's address is a null pointer");

@@ -4,6 +4,10 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
 namespace fc::hb {
 
 const Places& places() {
@@ -31,6 +35,22 @@ const Places& places() {
                    tree ? above + "/include" : folder + "/include"}};
   }();
   return found;
+}
+
+std::vector<std::string> port_kernels() {
+  std::vector<std::string> files;
+  const char* named = getenv("FACULA_HB_KERNELS");
+  std::string folder = named ? named : "";
+  if (!named && places().device.starts_with(FACULA_HB_TREE))
+    folder = std::string(FACULA_HB_TREE) + "/../../../hammerblade/torch/kernel";
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("kernel_") && name.ends_with(".cpp"))
+      files.push_back(entry.path().lexically_normal().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace fc::hb

@@ -16,5 +16,9 @@ struct Places {
   std::vector<std::string> headers;  // folders that a kernel file may include from: device, and the formulas'
 };
 FC_HB_API const Places& places();
+// The files kernel_*.cpp of a user: in the folder FACULA_HB_KERNELS, else in the source tree's
+// hammerblade/torch/kernel,
+// the port's place for them.
+FC_HB_API std::vector<std::string> port_kernels();
 
 }  // namespace fc::hb

@@ -25,7 +25,8 @@ void Network::push(uint32_t fifo, const Packet& packet, uint64_t now) {
   Fifo& f = fifos_[fifo];
   uint32_t at = f.head + f.count;
   if (at >= shape_.fifo) at -= shape_.fifo;
-  entries_[std::size_t{fifo} * shape_.fifo + at] = {packet, now};
+  entries_[std::size_t{fifo} * shape_.fifo + at] = {
+      packet, now, route(fifo / ports % shape_.columns, fifo / ports / shape_.columns, packet)};
   ++f.count;
   ++packets_;
   const uint32_t node = fifo / ports;
@@ -48,7 +49,7 @@ Network::Port Network::route(uint32_t x, uint32_t row, const Packet& p) const {
 }
 
 void Network::step_router(uint32_t node, uint64_t now) {
-  const uint32_t x = node % shape_.columns, row = node / shape_.columns, columns = shape_.columns;
+  const uint32_t columns = shape_.columns;
   uint32_t waiting = occupied_[node];
   uint32_t taken = 0;  // outputs of this cycle
   // Whoever comes first in this cycle's order gets an output.
@@ -61,7 +62,7 @@ void Network::step_router(uint32_t node, uint64_t now) {
     Fifo& fifo = fifos_[from];
     const Entry& entry = entries_[std::size_t{from} * shape_.fifo + fifo.head];
     if (entry.arrived + shape_.hop > now) continue;
-    const Port out = route(x, row, entry.packet);
+    const Port out = entry.out;
     if (taken >> out & 1) {
       ++stalls;
       continue;

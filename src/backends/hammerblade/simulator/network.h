@@ -56,6 +56,7 @@ class Network {
   struct Entry {
     Packet packet;
     uint64_t arrived = 0;
+    Port out = local;  // where it goes from here
   };
   struct Fifo {
     uint16_t head = 0, count = 0;
