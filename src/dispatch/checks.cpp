@@ -80,6 +80,8 @@ void check_writes(const Operator& op, const Arg* args) {
     else if (repeats(out)) warn_of_repetition(name);
     for_each_tensor(args, op.tensor_args(), [&](const Tensor& in, size_t i) {
       if (op.schema().parameters[i].alias.write) return;
+      // The one value that masked_fill_ and its like write: as good as a number, and where it lies it stays.
+      if (op.may_repeat && op.devices == Devices::Numbers && in.dim() == 0) return;
       const bool apart = op.writes == Writes::Apart || (op.writes == Writes::FromSelf && i != 0);
       check_overlap(name, out, in, apart);
     });
