@@ -41,7 +41,12 @@ struct Engine::Lane {
       edges;  // not yet counted: of a kernel that may have leaves, which count instead
 
   void edge(const EdgeKey& key, uint64_t bytes, uint64_t object, uint64_t unchanged = 0) {
-    edges.push_back({key, {bytes, unchanged, object, 1}});
+    if (!edges.empty() && edges.back().first == key) {  // another piece of the same
+      edges.back().second.bytes += bytes;
+      edges.back().second.unchanged += unchanged;
+    } else {
+      edges.push_back({key, {bytes, unchanged, object, 1}});
+    }
   }
   void keep_edges(std::unordered_map<EdgeKey, Edge, EdgeHash>& all) {
     for (auto& [key, e] : edges) {

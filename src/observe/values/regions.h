@@ -85,6 +85,37 @@ class Storages {
     const auto at = all.erase(from, it);
     all.insert(at, std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
   }
+  // The same for many pieces at once, in one pass; `pieces` are sorted and do not overlap. f(part, how, piece).
+  template <class F>
+  void put_all(StorageRecord& r, const std::vector<std::pair<uint64_t, uint64_t>>& pieces, const Segment& fresh,
+               const F& f) {
+    std::vector<Segment> out;
+    out.reserve(r.segments.size() + pieces.size());
+    auto it = r.segments.begin();
+    const auto last = r.segments.end();
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const auto [begin, end] = pieces[i];
+      for (; it != last && it->end <= begin; ++it) out.push_back(std::move(*it));
+      if (it != last && it->begin < begin) {
+        out.push_back(*it);
+        out.back().end = begin;
+        it->begin = begin;
+      }
+      for (; it != last && it->begin < end; ++it) {
+        Segment part = *it;
+        part.end = std::min(it->end, end);
+        f(part, End::Overwritten, i);
+        if (it->end > end) {
+          it->begin = end;
+          break;
+        }
+      }
+      out.push_back(fresh);
+      out.back().begin = begin, out.back().end = end;
+    }
+    out.insert(out.end(), std::make_move_iterator(it), std::make_move_iterator(last));
+    r.segments = std::move(out);
+  }
   // f(segment) of all that overlap [begin, end).
   template <class F>
   static void each(StorageRecord& r, uint64_t begin, uint64_t end, const F& f) {

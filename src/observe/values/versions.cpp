@@ -244,15 +244,29 @@ void Engine::write(Lane& lane, uint32_t node, Pending& p, const Event& e, const 
         p.device.is_cpu() && wants(Pattern::Duplicate))
       fresh.twin = find_twin(*r, base, bytes, *content, fresh.version);
   }
-  each_run(*r, runs, [&](uint64_t begin, uint64_t end, uint64_t) {
-    uint64_t bytes_here = end - begin, same = bytes ? changed.bytes * bytes_here / bytes : 0;
+  const auto written = [&](uint32_t from, uint64_t size) {
+    lane.edge({from, node, r->maker, true}, size, r->bytes, changed.bytes * size / bytes);
+  };
+  const bool quiet = lane.quiet(*r);
+  if (runs.count() == 1) {
     uint32_t from = 0;
-    storages_.put(*r, begin, end, &fresh, [&](const Segment& old, End how) {
+    storages_.put(*r, base, base + bytes, &fresh, [&](const Segment& old, End how) {
       from = old.node;
-      if (!r->ignored) retire(old, how, lane.quiet(*r));
+      if (!r->ignored) retire(old, how, quiet);
     });
-    lane.edge({from, node, r->maker, true}, bytes_here, r->bytes, same);
-  });
+    written(from, bytes);
+  } else {
+    std::vector<std::pair<uint64_t, uint64_t>> pieces;
+    pieces.reserve(static_cast<size_t>(runs.count()));
+    each_run(*r, runs, [&](uint64_t begin, uint64_t end, uint64_t) { pieces.emplace_back(begin, end); });
+    std::ranges::sort(pieces);
+    std::vector<uint32_t> from(pieces.size());
+    storages_.put_all(*r, pieces, fresh, [&](const Segment& old, End how, size_t piece) {
+      from[piece] = old.node;
+      if (!r->ignored) retire(old, how, quiet);
+    });
+    for (const uint32_t f : from) written(f, static_cast<uint64_t>(runs.run_bytes()));
+  }
   if (lane.kernels == 0 || lane.leaves) lane.keep_edges(edges_);
 }
 
