@@ -84,6 +84,31 @@ def _bars(kernels: dict[str, Kernel]) -> str:
     return f'<svg viewBox="0 0 1000 {y + 20}" font-family="sans-serif" font-size="13" role="img" aria-label="what tiles spent their cycles on">{"".join(rows)}</svg>'
 
 
+def _picture(folder: pathlib.Path) -> str:
+    """What the trace of a run shows, if it has one: blood.png, and where the cycles were spent."""
+    import base64
+
+    from facula import _hb_blood
+    from facula._command_line import write_file
+
+    trace = folder / "vanilla_operation_trace.csv"
+    if not trace.exists():
+        return "<p>pycosim.trace writes what tiles did in each cycle; with it this page has the picture.</p>"
+    try:
+        image, spent, first, last = _hb_blood.read(str(trace))
+    except (OSError, ValueError) as e:
+        sys.exit(f"facula hb report: {trace}: {e}")
+    write_file(str(folder / "blood.png"), image)
+    total = sum(cycles for _, cycles, _ in spent) or 1
+    rows = "".join(f"<tr><td>{html.escape(pc)}<td>{cycles}<td>{100 * cycles / total:.1f} %<td>{html.escape(what)}" for pc, cycles, what in spent[:30])
+    key = " ".join(f'<span style="background:{colour}">&nbsp;&nbsp;&nbsp;</span> {name}' for name, colour in _hb_blood.legend())
+    source = base64.b64encode(image).decode()
+    return (
+        f"<h2>Tiles over cycles {first} to {last}</h2><p>{key}</p><img style='width:100%;image-rendering:pixelated' alt='a row for each tile' src='data:image/png;base64,{source}'>"
+        f"<h2>Where</h2><table><tr><th>pc<th>cycles of tiles<th>share<th>mostly{rows}</table>"
+    )
+
+
 def report(args: argparse.Namespace) -> int:
     from facula._command_line import write_file
 
@@ -94,10 +119,11 @@ def report(args: argparse.Namespace) -> int:
     print(text)
     folder = pathlib.Path(args.run)
     output = args.html or str((folder if folder.is_dir() else folder.parent) / "report.html")
+    picture = _picture(folder if folder.is_dir() else folder.parent)
     write_file(
         output,
         "<!doctype html><meta charset=utf-8><title>Simulated kernels</title><style>body{font-family:sans-serif;margin:2em}pre{overflow:auto}svg{max-width:70em}</style>"
-        f"<h1>Simulated kernels</h1><pre>{html.escape(text)}</pre><h2>What tiles did</h2>{_bars(kernels)}\n",
+        f"<h1>Simulated kernels</h1><pre>{html.escape(text)}</pre><h2>What tiles did</h2>{_bars(kernels)}{picture}\n",
     )
     print(f"{output} has the picture")
     return 0

@@ -71,6 +71,9 @@ def test_traces_and_waves(tmp_path):
     wave = (tmp_path / "debug.vcd").read_text()
     assert wave.startswith("$timescale") and "$enddefinitions" in wave and "tile_3_3" in wave
     assert (tmp_path / "vcache_operation_trace.csv").read_text().startswith("cycle,vcache,operation\n")
+    assert facula("hb", "report", ".", cwd=tmp_path).returncode == 0
+    picture = (tmp_path / "blood.png").read_bytes()
+    assert picture.startswith(b"\x89PNG") and "data:image/png" in (tmp_path / "report.html").read_text()
 
 
 def test_statistics(tmp_path):
