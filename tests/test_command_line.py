@@ -180,3 +180,14 @@ def test_report(tmp_path):
     assert report["calls"]["torch.Tensor.relu"] == 1 and report["calls"]["torch.exp"] == 1
     done = command("run", "--report", tmp_path / "program.py", cwd=tmp_path)
     assert "asked for and not here" in done.stderr and "torch.Tensor.nothing" in done.stderr and done.returncode == 0
+
+
+def test_a_program_from_the_standard_input_or_as_text(tmp_path):
+    code = "import sys, torch\nprint(torch.ones(2).tolist(), sys.argv, __name__)\n"
+    run = [sys.executable, "-m", "facula", "run"]
+    done = subprocess.run([*run, "-", "a", "-b"], input=code, capture_output=True, text=True)
+    assert done.stdout == "[1.0, 1.0] ['-', 'a', '-b'] __main__\n", done.stderr
+    done = subprocess.run([*run, "-c", code, "a", "-b"], capture_output=True, text=True)
+    assert done.stdout == "[1.0, 1.0] ['-c', 'a', '-b'] __main__\n", done.stderr
+    done = subprocess.run([*run, "-c", "import torch\n1 / 0"], capture_output=True, text=True)
+    assert done.returncode == 1 and 'File "<string>", line 2' in done.stderr and "_as_torch" not in done.stderr

@@ -24,3 +24,26 @@ def close(got, wanted):
 @pytest.mark.parametrize("code", record_numbers.CASES)
 def test_numbers(torch, code):
     assert close(record_numbers.answer(torch, code), ANSWERS[code]), (record_numbers.answer(torch, code), ANSWERS[code])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_samples_of_beta_and_dirichlet_stay_below_one(torch, dtype):
+    d, a = torch.distributions, torch.tensor(0.01, dtype=getattr(torch, dtype))
+    for x in (d.Beta(a, a).sample((500,)), d.Dirichlet(a.expand(3)).sample((500,))):
+        assert (x < 1).all() and (x > 0).all() and x.max() > 0.9
+
+
+def test_a_continuous_bernoulli_of_large_logits_is_finite(torch):
+    at = torch.distributions.ContinuousBernoulli(logits=torch.tensor([1e38, -1e38, 1.0])).log_prob(torch.tensor([1.0, 0.0, 1.0]))
+    assert at.tolist() == pytest.approx([2.7690, 2.7690, 0.4587], abs=2e-4)
+
+
+@pytest.mark.parametrize("low, high, dtype, words", [
+    (0, 1e39, "float32", "to is out of bounds for float"), (-1e39, 0, "float32", "from is out of bounds for float"),
+    (0, 1e5, "float16", "to is out of bounds for c10::Half"), (0, float("inf"), "float64", "to is out of bounds for double"),
+    (0, 4e38, "bfloat16", "to is out of bounds for c10::BFloat16"), (0, float("nan"), "float32", "to is out of bounds for float"),
+    (-3e38, 3e38, "float32", "to-from to exceed the limit"), (-1.7e308, 1.7e308, "float64", "to-from to exceed the limit"),
+])  # fmt: skip
+def test_uniform_refuses_bounds_that_the_type_does_not_hold(torch, low, high, dtype, words):
+    with pytest.raises(RuntimeError, match=words):
+        torch.empty(2, dtype=getattr(torch, dtype)).uniform_(low, high)

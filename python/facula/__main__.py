@@ -60,7 +60,10 @@ def run(args) -> int:
             from facula import hammerblade
 
             stack.enter_context(hammerblade.watch())
-        return _as_torch.run(args.module, args.program, args.arguments, args.report, args.report_json)
+        program, arguments, text = args.program, args.arguments, None
+        if args.text:  # what follows the text are all arguments
+            program, arguments, text = "-c", [args.program, *args.arguments][1:], args.program
+        return _as_torch.run(args.module, program, arguments, args.report, args.report_json, text)
 
 
 def blas(args) -> int:
@@ -132,13 +135,14 @@ def main(argv=None) -> int:
     p.add_argument("--html", metavar="FILE", help="write a page")
     p.set_defaults(do=conformance)
 
-    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [--report] [--report-json FILE] [--watch] [-n N] [-m] PROGRAM [ARGUMENT ...]")
+    p = commands.add_parser("run", help="run a program for which `import torch` gives Facula", usage="facula run [--report] [--report-json FILE] [--watch] [-n N] [-m | -c] PROGRAM [ARGUMENT ...]")
     p.add_argument("--report", action="store_true", help="at exit, list every name of torch that was touched, called and missing")
     p.add_argument("--report-json", metavar="FILE", help="the same as data, into a file")
     p.add_argument("--watch", action="store_true", help="reload kernel files of the HammerBlade device as they are saved")
     p.add_argument("-n", dest="processes", type=int, metavar="N", help="as N processes for torch.distributed (torchrun has more options)")
     p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")
-    p.add_argument("program", help="a script's path, or a module's name with -m")
+    p.add_argument("-c", dest="text", action="store_true", help="PROGRAM is the program itself")
+    p.add_argument("program", help="a script's path, - for the standard input, a module's name with -m, a text with -c")
     p.add_argument("arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program").required = False
     p.set_defaults(do=run)
 

@@ -83,17 +83,19 @@ def environment():
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def _execute(is_module, program):
+def _execute(is_module, program, text=None):
     if is_module:
         import runpy
 
         runpy.run_module(program, run_name="__main__", alter_sys=True)
         return
-    path = os.path.abspath(program)
-    with open(path, "rb") as f:
-        code = compile(f.read(), path, "exec")
     main = types.ModuleType("__main__")
-    main.__file__ = path
+    if text is None:
+        path = main.__file__ = os.path.abspath(program)
+        with open(path, "rb") as f:
+            code = compile(f.read(), path, "exec")
+    else:  # as python says where a line of it is
+        code = compile(text, "<string>" if program == "-c" else "<stdin>", "exec")
     main.__builtins__ = __builtins__
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
@@ -112,8 +114,11 @@ def _program_frames(trace):
     return trace
 
 
-def run(is_module, program, arguments, report=False, report_json=None) -> int:
-    """Runs it and shows its errors as `python` does; returns the exit status."""
+def run(is_module, program, arguments, report=False, report_json=None, text=None) -> int:
+    """Runs it and shows its errors as `python` does; returns the exit status. A program of "-" is read from the standard input, of
+    "-c" given as text."""
+    if program == "-" and not is_module:
+        text = sys.stdin.read()
     install()
     os.environ.update(environment())
     if report or report_json is not None:
@@ -124,9 +129,9 @@ def run(is_module, program, arguments, report=False, report_json=None) -> int:
     sys.argv = [program, *arguments]
     # As `python script` and `python -m module` have it: the program's folder first, then PYTHONPATH.
     sys.path[:] = [p for p in sys.path if p != SHIM]
-    sys.path[0:1] = [os.getcwd() if is_module else os.path.dirname(os.path.abspath(program)), SHIM]
+    sys.path[0:1] = [os.getcwd() if is_module else "" if text is not None else os.path.dirname(os.path.abspath(program)), SHIM]
     try:
-        _execute(is_module, program)
+        _execute(is_module, program, text)
         return 0
     except SystemExit:
         raise

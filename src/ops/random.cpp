@@ -125,9 +125,28 @@ const Tensor& fill(const char* op, const Tensor& self, RandomFill what, Generato
 void need_floating(const char* op, DType t, bool complex_too = false) { check_kind(op, complex_too ? "bi" : "bic", t); }
 
 // --- uniform and normal
+bool is_double(DType t) { return t == DType::Float64 || t == DType::Complex128; }
+double largest(DType t) {
+  return t == DType::Float16    ? 65504
+         : t == DType::BFloat16 ? 0x1.FEp127
+         : is_double(t)         ? std::numeric_limits<double>::max()
+                                : static_cast<double>(std::numeric_limits<float>::max());
+}
+void check_bound(const char* what, double value, DType t, double most) {
+  FC_CHECK(std::fabs(value) <= most, what, " is out of bounds for ",
+           t == DType::Float16    ? "c10::Half"
+           : t == DType::BFloat16 ? "c10::BFloat16"
+           : is_double(t)         ? "double"
+                                  : "float");
+}
 Tensor uniform_(const Tensor& self, double from, double to, Generator* g) {
   need_floating("uniform_", self.dtype(), true);
+  const double most = largest(self.dtype());
+  check_bound("from", from, self.dtype(), most);
+  check_bound("to", to, self.dtype(), most);
   FC_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
+  FC_CHECK(to - from <= most, "uniform_ expects to-from <= std::numeric_limits<", info(self.dtype()).legacy,
+           ">::max(), but found to=", to, " and from=", from, " which result in to-from to exceed the limit");
   return fill("uniform_", self, {RandomFill::Uniform, from, to}, g);
 }
 

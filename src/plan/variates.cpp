@@ -103,6 +103,9 @@ double smallest(DType t) {
          : t == DType::Float16 ? 0x1p-14
                                : static_cast<double>(std::numeric_limits<float>::min());
 }
+double below_one(DType t) {  // the largest number of the type that is
+  return 1 - (t == DType::Float64 ? 0x1p-53 : t == DType::Float16 ? 0x1p-11 : t == DType::BFloat16 ? 0x1p-8 : 0x1p-24);
+}
 Tensor computed(const char* op, T x) {
   check_kind(op, "bic", x.dtype());
   return to_dtype(x, compute_type(x.dtype()));
@@ -127,7 +130,8 @@ Tensor draw_dirichlet(const Tensor& self, Generator* g) {
   const Tensor a = computed("_sample_dirichlet", self);
   need("_sample_dirichlet", "concentration", logical_and(gt(a, 0), isfinite(a)));
   const Tensor x = call<"aten::_softmax", Tensor>(log_gamma(a, g), int64_t{-1}, false);
-  return to_dtype(at_least(x, smallest(self.dtype())), self.dtype());
+  const Tensor inside = call<"aten::clamp_max", Tensor>(x, Scalar(below_one(self.dtype())));
+  return to_dtype(at_least(inside, smallest(self.dtype())), self.dtype());
 }
 
 Tensor draw_poisson(const Tensor& self, Generator* g) {

@@ -10,7 +10,7 @@ from facula import Tensor
 from facula.distributions import constraints
 from facula.distributions.distribution import ProbsOrLogits
 from facula.distributions.exp_family import ExponentialFamily
-from facula.distributions.utils import broadcast_all, clamp_probs
+from facula.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 from facula.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["ContinuousBernoulli"]
@@ -33,6 +33,10 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
             self.probs = clamp_probs(self.probs)
         self._lims = lims
         super().__init__(self._param.size(), validate_args=validate_args)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))  # at 0 and 1 the formulas are infinite
 
     def _outside_unstable_region(self):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])

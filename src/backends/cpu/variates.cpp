@@ -155,6 +155,9 @@ double least(DType t) {
          : t == DType::Float16 ? 0x1p-14
                                : static_cast<double>(std::numeric_limits<float>::min());
 }
+double below_one(DType t) {  // the largest number of the type that is
+  return 1 - (t == DType::Float64 ? 0x1p-53 : t == DType::Float16 ? 0x1p-11 : t == DType::BFloat16 ? 0x1p-8 : 0x1p-24);
+}
 void need(bool fine, const char* op, const char* what, double value) {
   FC_CHECK(fine, "invalid ", what, " argument in ", op, ": ", value);
 }
@@ -177,7 +180,7 @@ Tensor sample_dirichlet(const Tensor& self, Generator* g) {
   FC_CHECK(self.dim() > 0, "_sample_dirichlet: concentrations along the last dimension are expected, got a scalar");
   Tensor out = made("_sample_dirichlet", self), a = wide(self);
   const int64_t n = self.size(-1);
-  const double floor = least(self.dtype());
+  const double floor = least(self.dtype()), top = below_one(self.dtype());
   Draws draws(g);
   for (int64_t row = 0; n > 0 && row < a.numel() / n; ++row) {
     const double* from = a.data_as<double>() + row * n;
@@ -188,7 +191,7 @@ Tensor sample_dirichlet(const Tensor& self, Generator* g) {
       most = std::max(most, to[i]);
     }
     for (int64_t i = 0; i < n; ++i) sum += to[i] = std::exp(to[i] - most);
-    for (int64_t i = 0; i < n; ++i) to[i] = std::max(to[i] / sum, floor);
+    for (int64_t i = 0; i < n; ++i) to[i] = std::clamp(to[i] / sum, floor, top);
   }
   return to_dtype(out, self.dtype());
 }
