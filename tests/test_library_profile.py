@@ -391,8 +391,8 @@ def test_the_heaviest_stack(profiled):
     root = node("all", 0, node("main thread", 0, node("call", 1, node("wait", 2), node("body", 3, node("kernel", 10)))),
                 node("threads of x", 0, node("start", 0, node("body", 4, node("kernel", 20)), node("idle", 5))))  # fmt: skip
     stack.graft(root)
-    (main,) = root.children.values()
-    assert main.total == 40 and [n.function.name for n in stack.heaviest(main)] == ["main thread", "call", "body", "kernel"]
+    main, rest = root.children.values()
+    assert main.total == 40 and rest.total == 5 and [n.function.name for n in stack.heaviest(main)] == ["main thread", "call", "body", "kernel"]
     kernel = stack.find(root, lambda n: n.function.name == "kernel")
     assert kernel.total == 30 and stack.find(root, lambda n: n.function.name == "none") is None
     p = model.build([], "", [], [])
@@ -401,6 +401,52 @@ def test_the_heaviest_stack(profiled):
 
 
 @reads_frames
+def test_who_calls_generated_code(tmp_path):
+    """A program that prints between its convolutions: what is left of that on the stack calls nothing."""
+    import facula as torch
+
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("this build has no oneDNN")
+    program = tmp_path / "printing.py"
+    program.write_text("import torch\ntorch.set_num_threads(1)\nx, w = torch.randn(8, 64, 56, 56), torch.randn(64, 32, 5, 5)\n"
+                       "x = x[:, :32].contiguous()\nfor i in range(12):\n    torch.nn.functional.conv2d(x, w, padding=1)\n    print(i, flush=True)\n")  # fmt: skip
+    done = command("--so", "libdnnl.so", str(program), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    generated = [line.split(";") for line in (tmp_path / "facula-profile" / "stacks.folded").read_text().splitlines() if model.GENERATED in line]
+    for frames in generated:
+        caller = next(i for i, frame in enumerate(frames) if frame.startswith(model.GENERATED)) - 1
+        assert "dnnl" in frames[caller] or "std::_Function_handler" in frames[caller] or frames[caller] == model.UNKNOWN, frames
+        assert not any(frame.startswith(("_IO_", "new_do_write")) for frame in frames), frames
+
+
+def test_what_threads_did_is_kept_and_generated_code_has_no_place_by_name():
+    """Sums of ticks stay; the name of generated code, whose caller was not found, is no reason to hang it anywhere."""
+    main, pool = model.Function("main thread", ""), model.Function("threads of python", "")
+    body, printing, jit = model.Function("body", "lib.so"), model.Function("_IO_do_write", "libc.so"), model.Function(f"{model.GENERATED} jit_kernel_t", "")
+
+    def tree(*stacks):
+        root = model.Node(None)
+        for ticks, *functions in stacks:
+            node = root
+            node.total += ticks
+            for function in functions:
+                node = node.enter(function, 0)
+                node.total += ticks
+            node.own += ticks
+        return root
+
+    def all_of(node):
+        return node.own + sum(map(all_of, node.children.values()))
+
+    root = tree((5, main, printing, jit), (7, main, body), (11, pool, body), (13, pool, jit), (2, pool))
+    stack.graft(root)
+    assert all_of(root) == root.total == 38
+    names = {child.function.name: child for child in root.children.values()}
+    assert names["main thread"].children[body, 0].total == 18 and names["main thread"].total == 23
+    assert names["threads of python"].children[jit, 0].total == 13 and names["threads of python"].total == 15
+    assert names["main thread"].children[printing, 0].total == 5
+
+
 def test_the_stack_of_a_convolution(monkeypatch, capsys):
     """conv2d_example.py --stack --size 256: from its line to the library or kernel that multiplies."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))

@@ -61,6 +61,30 @@ def test_memory_of_a_call(torch):
     assert {e.key: e.cpu_memory_usage for e in p.key_averages()}["aten::exp"] == 4000 and y.numel() == 1000
 
 
+def test_memory_is_not_lost_where_stacks_are_taken(torch):
+    """A stack asks for the interpreter's lock, which lets go of what waits for it: frees, that were told to nobody."""
+    model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.GELU(), torch.nn.Linear(64, 16))
+    x = torch.randn(8, 16)
+
+    def step():
+        model.zero_grad()
+        model(x).square().mean().backward()
+
+    step()
+    for stacks in (False, True):
+        with torch.profiler.profile(profile_memory=True, with_stack=stacks) as p:
+            for _ in range(10):
+                step()
+            model.zero_grad()
+        live = {}
+        for _, size, _, storage, *_ in sorted(p._recorded().memory()):
+            if size > 0:
+                live[storage] = size
+            else:
+                live.pop(storage, None)
+        assert sum(live.values()) == 0, (stacks, live)  # all that was allocated inside is gone
+
+
 def test_a_schedule(torch, tmp_path):
     ready = []
     plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)

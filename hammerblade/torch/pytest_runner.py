@@ -1,23 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python pytest_runner.py [FILE ...]: the tests of the HammerBlade device, with the build of this tree."""
+"""python pytest_runner.py [FILE ...]: the tests of the HammerBlade device, with the build of this tree. A file is looked for
+where it is named, in hammerblade/torch/tests and among the tests that come along; without files both folders are run."""
 
 import pathlib
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+OWN, PORT = ROOT / "tests" / "hammerblade", ROOT / "hammerblade" / "torch" / "tests"
+
+
+def found(name: str) -> pathlib.Path | None:
+    path, _, test = name.partition("::")
+    places = (pathlib.Path(path).absolute(), PORT / path, OWN / path, PORT / pathlib.Path(path).name, OWN / pathlib.Path(path).name)
+    file = next((place for place in places if place.exists()), None)
+    return pathlib.Path(f"{file}::{test}") if file and test else file
 
 
 def main(given: list[str]) -> int:
-    own, yours = ROOT / "tests" / "hammerblade", ROOT / "hammerblade" / "torch" / "tests"
-
-    def place(name: str) -> str:
-        return str(next((f / name for f in (yours, own) if (f / name).exists()), own / name))
-
-    tests = [arg if arg.startswith("-") else place(pathlib.Path(arg).name) for arg in given]
-    if not any(not arg.startswith("-") for arg in given):
-        tests += [str(own), *([str(yours)] if any(yours.glob("test_*.py")) else [])]
+    files = [arg for arg in given if not arg.startswith("-")]
+    places = {arg: found(arg) for arg in files}
+    for arg, place in places.items():
+        if place is None:
+            print(f"pytest_runner.py: there is no test file {arg}, nor in {PORT} or {OWN}", file=sys.stderr)
+            return 2
+    tests = [str(places[arg]) if arg in places else arg for arg in given]
+    if not files:
+        tests += [str(OWN), *([str(PORT)] if any(PORT.glob("test_*.py")) else [])]
     return subprocess.call([str(ROOT / "tools" / "pytest.sh"), str(ROOT / "build" / "release"), sys.executable, "-v", *tests], cwd=ROOT)
 
 

@@ -234,6 +234,8 @@ def lint(args: argparse.Namespace) -> int:
     files = [pathlib.Path(f) for f in args.files] or _shipped(library)
     if missing := [str(f) for f in files if not f.is_file()]:
         sys.exit(f"facula hb lint: {', '.join(missing)}: no such file")
+    if others := [str(f) for f in files if f.suffix not in (".cpp", ".cc", ".cxx", ".c++", ".C")]:
+        sys.exit(f"facula hb lint: {', '.join(others)}: a kernel is a C++ file (.cpp)")
     command = _command(library, machine)
     results = {}
     with Progress("compiling", len(files)) as bar:

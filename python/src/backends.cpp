@@ -274,13 +274,21 @@ bool run_named_family(const std::string& family, int opcode, const nb::list& lis
 
 }  // namespace
 
+namespace py {
+static int64_t integer_of_64_bits(nb::handle h) {
+  const int64_t value = PyLong_AsLongLong(h.ptr());
+  if (value == -1 && PyErr_Occurred()) throw nb::python_error();  // OverflowError
+  return value;
+}
+}  // namespace py
+
 // An argument of a backend's own function.
 static Value argument(nb::handle h) {
   PyObject* o = h.ptr();
   if (h.is_none()) return {};
   if (py::is_tensor(o)) return Value(py::tensor_of(o));
   if (PyBool_Check(o)) return Value(o == Py_True);
-  if (PyLong_Check(o)) return Value(nb::cast<int64_t>(h));
+  if (PyLong_Check(o)) return Value(py::integer_of_64_bits(h));
   if (PyFloat_Check(o)) return Value(nb::cast<double>(h));
   if (PyUnicode_Check(o)) return Value(nb::cast<std::string>(h));
   if (py::is_dtype(o)) return Value(py::to_dtype(o));
@@ -293,7 +301,7 @@ static Value argument(nb::handle h) {
       ++n;
       if (py::is_tensor(item.ptr())) tensors.push_back(py::tensor_of(item.ptr()));
       else if (PyLong_Check(item.ptr()))
-        ints.push_back(nb::cast<int64_t>(item)), doubles.push_back(static_cast<double>(ints.back()));
+        ints.push_back(py::integer_of_64_bits(item)), doubles.push_back(static_cast<double>(ints.back()));
       else if (PyFloat_Check(item.ptr())) doubles.push_back(nb::cast<double>(item));
     }
     if (n > 0 && tensors.size() == n) return Value(std::move(tensors));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bind.h"
+#include "dispatch/observing.h"
 
 namespace fc::py {
 namespace {
@@ -45,6 +46,7 @@ void give_up(PyHolder::Held* h) noexcept {
 }
 
 void drop_what_waits() {
+  if (observer_runs()) return;  // which has paused its use to ask for the interpreter: a free would be told to nobody
   tell_what_waits();
   while (waiting.held || waiting.tensors) {  // what is dropped may run Python code, which drops more
     Waiting now = std::exchange(waiting, {});

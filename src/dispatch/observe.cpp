@@ -3,6 +3,7 @@
 // event says which list it reads (its Reader), so a list that was replaced is freed when no reader has it, by whoever
 // notices: no lock is held while an observer runs, and readers wait for nobody.
 #include "dispatch/observe.h"
+#include "dispatch/observing.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -118,10 +119,12 @@ class Reading {
   const List* list_;
 };
 
+bool runs_here() { return reader_here && reader_here->reads; }
+
 void tell(const Event& e) noexcept {
   ThreadState& s = thread_state();
   // What an observer does is not observed.
-  if (s.exclude & layer::Observe || thread_ended || (reader_here && reader_here->reads)) return;
+  if (s.exclude & layer::Observe || thread_ended || runs_here()) return;
   Reading reading;
   if (!reading.list()) return;
   const List& list = *reading.list();
@@ -406,5 +409,7 @@ void install_observe_layers() {
   hold_registry_at_forks();  // first, so that its lock is taken after ours, as everywhere
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
+
+bool observer_runs() { return runs_here(); }
 
 }  // namespace fc

@@ -27,6 +27,27 @@ bool follows_call(uint64_t pc) {
   return false;
 }
 
+// Whether the call before `pc` can have led to code that was made at run time: through a register or an object's
+// memory, which a jump at the end of a short function may do for it. What calls compiled code by its name, or through
+// a table of the linker's, has left its address behind on the stack and returned.
+bool may_call_generated(uint64_t pc) {
+  const auto* p = reinterpret_cast<const uint8_t*>(pc);
+  if (p[-5] != 0xE8) return !(p[-6] == 0xFF && p[-5] == 0x15);
+  int32_t by;
+  __builtin_memcpy(&by, p - 4, sizeof by);
+  const uint64_t target = pc + static_cast<uint64_t>(int64_t{by});
+  dl_find_object object;
+  if (_dl_find_object(reinterpret_cast<void*>(target), &object) != 0) return true;
+  const uint64_t end = function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), target).end;
+  if (!end) return false;
+  const uint64_t last = std::min(end - 1, target + 128);
+  for (uint64_t at = target; at < last; ++at) {
+    const auto* q = reinterpret_cast<const uint8_t*>(at);
+    if (q[0] == 0xFF && (q[1] & 0x38) == 0x20 && q[1] != 0x25) return true;
+  }
+  return false;
+}
+
 bool compact(const FrameRules& rules, Row& row) {
   if (rules.frame.kind != Rule::Offset || rules.frame_register >= kRegisters) return false;
   if (rules.frame.offset != static_cast<int32_t>(rules.frame.offset)) return false;
@@ -61,7 +82,7 @@ bool Unwinder::read(uint64_t address, uint64_t& value) const {
 
 Unwinder::Step Unwinder::move_to(const Registers& caller, Registers& r, bool signal, bool& called) const {
   if (caller.of[Rsp] <= r.of[Rsp] || caller.of[Rsp] > high_) return Step::Bad;
-  if (caller.of[Pc] == 0) return Step::Outermost;
+  if (caller.of[Pc] == 0) return searching_ ? Step::Bad : Step::Outermost;
   r = caller;
   called = !signal;
   return Step::Done;
@@ -151,7 +172,6 @@ size_t Unwinder::walk_tables(Registers r, bool called, Frame* frames, size_t mos
 size_t Unwinder::search(const Registers& at, Frame* frames, size_t most, bool& complete) {
   constexpr uint64_t kWords = 1024, kPage = 4096;
   constexpr int kCandidates = 8;
-  size_t longest = 0;
   int candidates = 0;
   const uint64_t frame_pointer = at.of[Rbp];
   const uint64_t from = at.of[Rsp];
@@ -167,25 +187,26 @@ size_t Unwinder::search(const Registers& at, Frame* frames, size_t most, bool& c
     if (!readable) return 0;
     // The tables may stop at the most frames that are asked for: deep enough is right as well.
     Step end;
-    const size_t n = walk_tables(r, true, frames + longest, most - longest, end);
-    if (end == Step::Outermost || (end == Step::Done && longest + n == most)) {
-      std::move(frames + longest, frames + longest + n, frames);
+    const size_t n = walk_tables(r, true, frames, most, end);
+    if (end == Step::Outermost || (end == Step::Done && n == most)) {
       complete = end == Step::Outermost;
       return n;
     }
-    if (n > longest && longest == 0) longest = std::min(n, most / 2);  // kept in case that nothing better is found
-    return 0;
+    return 0;  // an address that leads nowhere is no caller's
   };
+  searching_ = true;  // remains on the stack are often zero: only a function that says so is a thread's first
+  dl_find_object own;
+  const bool generated = _dl_find_object(reinterpret_cast<void*>(at.of[Pc]), &own) != 0;
   auto may_be_caller = [&](uint64_t pc) {
     dl_find_object object;
     return pc >= 4096 && _dl_find_object(reinterpret_cast<void*>(pc - 1), &object) == 0 &&
-           function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), pc - 1).end && follows_call(pc);
+           function_at(static_cast<const uint8_t*>(object.dlfo_eh_frame), pc - 1).end && follows_call(pc) &&
+           (!generated || may_call_generated(pc));
   };
   // Code made at run time seldom moves its stack pointer: what was found last time is tried first.
   uint64_t pc;
   if (found_.pc && found_.page == at.of[Pc] / kPage && read(from + found_.words * 8, pc) && pc == found_.pc)
     if (const size_t n = leads_out(from + found_.words * 8, pc, found_.way)) return n;
-  longest = 0;
   const bool framed = frame_pointer % 8 == 0 && frame_pointer >= from && frame_pointer < high_ - 16;
   for (uint64_t word = framed ? 0 : 1; word <= kWords && candidates < kCandidates; ++word) {
     const uint64_t slot = word == 0 ? frame_pointer + 8 : from + (word - 1) * 8;
@@ -199,7 +220,7 @@ size_t Unwinder::search(const Registers& at, Frame* frames, size_t most, bool& c
       }
   }
   complete = false;
-  return longest;
+  return 0;
 }
 
 size_t Unwinder::walk(const Registers& at, uint64_t stack_end, Frame* frames, size_t most, bool& complete) {
@@ -213,6 +234,7 @@ size_t Unwinder::walk(const Registers& at, uint64_t stack_end, Frame* frames, si
     if (end == Step::Done) continue;
     complete = end == Step::Outermost;
     if (end == Step::NoTable) n += search(r, frames + n, most - n, complete);
+    searching_ = false;
     break;
   }
   return n;

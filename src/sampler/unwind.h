@@ -56,6 +56,7 @@ class Unwinder {
 
   static constexpr size_t kRows = 1024;
   Row rows_[kRows];
+  bool searching_ = false;
   uint32_t generation_;
   uint32_t (*name_)(const link_map*);
   uint64_t low_, high_;

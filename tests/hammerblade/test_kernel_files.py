@@ -263,6 +263,28 @@ def test_a_kernel_for_an_operator_of_ones_own_says_what_it_lacks(torch, tmp_path
         torch.hammerblade.bind("aten::sigmoid", None)
 
 
+def test_headers_beside_a_file_and_characters_of_the_chip(torch, tmp_path):
+    (tmp_path / "kernel_beside.hpp").write_text("#define BESIDE 128\n")
+    file = tmp_path / "kernel_beside.cpp"
+    write(file, ABS.replace("#include <kernel_common.hpp>", "#include <kernel_common.hpp>\n#include <kernel_beside.hpp>").replace("own_", "beside_").replace("HBTensor<int> out(t0);", "HBTensor<int> out(t0); const char c[] = {BESIDE}; if (c[0] < 0) return 1;"))
+    for mode in ("fast", "check"):
+        with torch.hammerblade.mode(mode):
+            assert "tensorlib_beside_abs" in torch.hammerblade.load(file)
+
+
+def test_what_is_no_file_is_not_waited_for(torch, tmp_path):
+    file = tmp_path / "piped.cpp"
+    write(file, BETTER.format(name="piped", body="x * factor"))
+    torch.hammerblade.load(file)
+    file.unlink()
+    os.mkfifo(file)
+    assert torch.hammerblade.reload() == []
+    with pytest.raises(RuntimeError, match="piped.cpp: it is not a file"):
+        torch.hammerblade.load(file)
+    with pytest.raises(OverflowError):
+        torch.hammerblade.tiles(2**70, 1)
+
+
 def test_bad_launches(torch):
     x, y = torch.ones(4, device="hammerblade"), torch.ones(4, device="hammerblade", dtype=torch.int32)
     with pytest.raises(RuntimeError, match="there is no kernel tensorlib_sigmoidd .*nearest is tensorlib_sigmoid"):

@@ -35,3 +35,5 @@ def test_the_ports_folders_and_scripts(tmp_path):
         assert "/opt/bladerunner is not needed" in done.stdout and "USE=1" in done.stdout
     done = subprocess.run([sys.executable, "pytest_runner.py", "--collect-only", "-q", "test_surface.py"], cwd=ROOT / "hammerblade/torch", text=True, capture_output=True, env={**os.environ, "PYTEST_WORKERS": "0"})
     assert "test_llcopy" in done.stdout, done.stdout + done.stderr
+    done = subprocess.run([sys.executable, "pytest_runner.py", "nosuch.py"], cwd=ROOT / "hammerblade/torch", text=True, capture_output=True)
+    assert done.returncode == 2 and "there is no test file nosuch.py" in done.stderr

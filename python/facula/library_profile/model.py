@@ -14,7 +14,7 @@ from collections.abc import Callable
 from facula.library_profile import symbols
 from facula.library_profile.record import Calls, Place, Product, Samples, perf_map
 
-GENERATED = "[generated code]"
+GENERATED, UNKNOWN = "[generated code]", "[callers unknown]"
 _INTERPRETER = re.compile(r"^(lib)?python3?(\.\d+)*[a-z]*(\.so.*)?$")
 _OURS = ("libfacula_calls.so", "libfacula_sampler.so")
 
@@ -227,7 +227,10 @@ def build(names: list, program: str, samples: list, calls: list, progress: Calla
             top = [Function("main thread" if process == thread else f"threads of {comm}", "")]
             if len(processes) > 1:
                 top.insert(0, Function(f"process {process} ({os.path.basename(run.program)})", ""))
-            stack = [(f, "", 0) for f in top] + _stack(frames, namer, program)
+            followed = _stack(frames, namer, program)
+            if followed and followed[0][0].name.startswith(GENERATED):  # without a table to follow its stack by
+                top.append(Function(UNKNOWN, ""))
+            stack = [(f, "", 0) for f in top] + followed
             node, seen = root, set()
             node.total += ticks
             for function, file, line in stack:

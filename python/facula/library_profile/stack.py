@@ -7,12 +7,13 @@ import os
 from typing import Optional
 from collections.abc import Callable
 
-from facula.library_profile.model import Function, Node, Profile
+from facula.library_profile.model import GENERATED, UNKNOWN, Function, Node, Profile
 
 
 def graft(root: Node) -> None:
     """Hangs what the pool's threads did below the call that gave it to them: the outermost function of theirs that the
-    main thread also runs (the body of a parallel loop) stands for it there."""
+    main thread also runs (the body of a parallel loop) stands for it there. Generated code has no caller where the stack
+    could not be followed, and its name says nothing of one: like all that the main thread does not run, it stays with its thread."""
     main = next((n for n in root.children.values() if n.function and n.function.name == "main thread"), None)
     if main is None:
         return
@@ -21,32 +22,38 @@ def graft(root: Node) -> None:
     while todo:
         node, above = todo.pop()
         for key, child in node.children.items():
-            if key not in places or places[key][0].total < child.total:
+            if child.function and not child.function.name.startswith((GENERATED, UNKNOWN)) and (key not in places or places[key][0].total < child.total):
                 places[key] = (child, [*above, node])
             todo.append((child, [*above, node]))
 
     def merge(into: Node, other: Node) -> None:
-        into.own += other.own
-        into.total += other.total
-        into.lines.update(other.lines)
-        for key, child in other.children.items():
-            merge(into.children.setdefault(key, Node(child.function)), child)
+        waiting = [(into, other)]
+        while waiting:
+            into, other = waiting.pop()
+            into.own += other.own
+            into.total += other.total
+            into.lines.update(other.lines)
+            waiting += [(into.children.setdefault(key, Node(child.function)), child) for key, child in other.children.items()]
 
     for name, thread in list(root.children.items()):
         if thread is main:
             continue
-        todo = [thread]
+        todo = [(thread, [])]
         while todo:
-            node = todo.pop()
-            for key, child in node.children.items():
+            node, above = todo.pop()
+            for key, child in list(node.children.items()):
                 if key in places:
-                    place, above = places[key]
+                    place, callers = places[key]
                     merge(place, child)
-                    for caller in above:
+                    for caller in callers:
                         caller.total += child.total
+                    del node.children[key]
+                    for caller in (*above, node):
+                        caller.total -= child.total
                 else:
-                    todo.append(child)
-        del root.children[name]
+                    todo.append((child, [*above, node]))
+        if thread.total == 0:
+            del root.children[name]
 
 
 def find(root: Node, wanted: Callable) -> Optional[Node]:

@@ -17,10 +17,12 @@ namespace {
 namespace fb = facula::backend;
 using fc::hb::Device;
 
-// When a file was changed last, in nanoseconds; 0: there is none.
+// When a file was changed last, in nanoseconds; 0: there is none (any more, where something else has its name).
 int64_t changed(const std::string& file) {
   struct stat s;
-  return stat(file.c_str(), &s) ? 0 : static_cast<int64_t>(s.st_mtim.tv_sec) * 1000000000 + s.st_mtim.tv_nsec;
+  return stat(file.c_str(), &s) || !S_ISREG(s.st_mode)
+             ? 0
+             : static_cast<int64_t>(s.st_mtim.tv_sec) * 1000000000 + s.st_mtim.tv_nsec;
 }
 
 int64_t now() {  // by the clock that files are stamped with

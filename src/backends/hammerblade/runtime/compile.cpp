@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,20 @@ std::string program_on_path(const std::string& name) {
   return "";
 }
 
+bool is_file(const std::string& path) {  // a pipe would be waited for
+  struct stat s;
+  return stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode);
+}
+
+// Headers beside a file are found in angle brackets, too, as in the port's folder of kernels.
+void add_sources(std::vector<std::string>& words, const std::vector<std::string>& sources) {
+  for (const std::string& source : sources) {
+    const size_t slash = source.rfind('/');
+    words.push_back("-I" + (slash == std::string::npos ? "." : source.substr(0, slash + 1)));
+    words.push_back(source);
+  }
+}
+
 std::string scratch_for_programs() { return scratch_folder(); }
 
 const std::vector<std::string>& common_compile_words() {
@@ -72,7 +87,7 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
                                          const Machine& machine) {
   if (mode == Mode::Sim) {
     std::vector<std::string> words = chip_compile_words(machine);
-    for (const std::string& source : sources) words.push_back(source);
+    add_sources(words, sources);
     for (const char* name : {"/start.S", "/runtime.cpp", "/multiply_high.S"}) words.push_back(places().chip + name);
     for (std::string& word : chip_link_words(machine, output)) words.push_back(std::move(word));
     for (const std::string& word : chip_compiler().libraries) words.push_back(word);
@@ -105,7 +120,7 @@ std::vector<std::string> compile_command(const std::vector<std::string>& sources
   const Places& at = places();
   for (const std::string& folder : at.headers) words.push_back("-I" + folder);
   for (const std::string& word : {std::string("-o"), output}) words.push_back(word);
-  for (const std::string& source : sources) words.push_back(source);
+  add_sources(words, sources);
   for (const std::string& word : {"-L" + at.library, "-Wl,-rpath," + at.library, std::string("-lfacula_hb")})
     words.push_back(word);
   if (check)
@@ -145,6 +160,8 @@ void compile(const std::vector<std::string>& sources, const std::string& output,
   for (const std::string& source : sources)
     if (access(source.c_str(), R_OK))
       throw Error(HB_MC_NOTFOUND, format("kernel file %s: %s", source.c_str(), strerror(errno)));
+  for (const std::string& source : sources)
+    if (!is_file(source)) throw Error(HB_MC_INVALID, format("kernel file %s: it is not a file", source.c_str()));
   std::string part = format("%s.%d.part", output.c_str(), static_cast<int>(getpid())), said;
   if (int status = run_command(compile_command(sources, part, mode, machine), &said)) {
     unlink(part.c_str());
@@ -163,6 +180,7 @@ std::vector<std::string> headers_of(const std::string& source) {
     const std::string file = next ? found[next - 1] : source;
     std::vector<std::string> folders = {file.substr(0, file.rfind('/') + 1)};
     for (const std::string& folder : places().headers) folders.push_back(folder + "/");
+    if (!is_file(file)) continue;
     std::ifstream lines(file);
     for (std::string line; std::getline(lines, line);) {
       const size_t hash = line.find_first_not_of(" \t");
