@@ -19,7 +19,7 @@ def blocks(page):
     return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.S | re.M)
 
 
-@pytest.mark.parametrize(("page", "source"), [("add-an-operator.md", "softclip.cpp"), ("add-a-layer.md", "find_nan.cpp")])
+@pytest.mark.parametrize(("page", "source"), [("add-an-operator.md", "softclip.cpp"), ("add-a-layer.md", "find_nan.cpp"), ("add-a-pass.md", "double_relu.cpp")])
 def test_every_block_of_the_page(tmp_path, page, source):
     found = blocks(page)
     assert [kind for kind, _ in found][:4] == ["python", "cpp", "sh", "python"]
@@ -53,6 +53,15 @@ def test_a_module(tmp_path):
     found = blocks("add-a-module.md")
     assert [kind for kind, _ in found] == ["python"]
     subprocess.run([sys.executable, "-c", found[0][1]], cwd=tmp_path, check=True, timeout=300)
+
+
+def test_graphs(tmp_path):
+    found = blocks("jit.md")
+    assert [kind for kind, _ in found] == ["python"] * 3
+    text = "".join(text for _, text in found)  # one program
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, timeout=300, text=True, stdout=subprocess.PIPE)
+    for said in re.findall(r"# prints: (.*)", text):
+        assert said in done.stdout
 
 
 def test_sparse_tensors(tmp_path):

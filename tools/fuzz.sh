@@ -7,14 +7,20 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(schema dlpack zip pickle safetensors)
+[ ${#targets[@]} -gt 0 ] || targets=(schema dlpack zip pickle safetensors graph)
 mkdir -p build/fuzz
 for target in "${targets[@]}"; do
   echo "fuzz: $target, $seconds s"
+  if [ "$target" = graph ]; then # passes call operators: the graph itself is looked at closely, the rest is the build's
+    sources=(src/jit/log.cpp src/jit/ir/*.cpp src/jit/passes/*.cpp)
+    link=(-Lbuild/release/python/facula -lfacula "-Wl,-rpath,$PWD/build/release/python/facula")
+  else
+    sources=(src/dispatch/schema.cpp src/files/*.cpp
+      src/core/{allocator,device,dlpack,dtype,format,generator,instruction_set,ref,scalar,storage,tensor,use,value}.cpp)
+    link=()
+  fi
   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -DFUZZ_TARGET="$target" \
-    -Isrc -Iinclude tests/fuzz/main.cpp "tests/fuzz/$target.cpp" src/dispatch/schema.cpp src/files/*.cpp \
-    src/core/{allocator,device,dlpack,dtype,format,generator,instruction_set,ref,scalar,storage,tensor,use,value}.cpp \
-    -o "build/fuzz/fuzz_$target"
+    -Isrc -Iinclude tests/fuzz/main.cpp "tests/fuzz/$target.cpp" "${sources[@]}" "${link[@]}" -o "build/fuzz/fuzz_$target"
   corpus=tests/fuzz/corpus/$target new=build/fuzz/$target
   mkdir -p "$corpus" "$new"
   "build/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=4096 -print_final_stats=1 -artifact_prefix="$new/found-" \

@@ -121,18 +121,11 @@ class _TensorMeta(type, metaclass=_Classes):
     """What metaclasses of tensor classes are derived from."""
 
 
-class Graph:
-    """What TorchScript has recorded: nothing, so none can be made."""
-
-    def __new__(cls, *args, **kwargs):
-        raise NotImplementedError("torch._C.Graph: Facula has no TorchScript yet")
-
-
 def _are_functorch_transforms_active():
     """Whether a call of torch.vmap is under way; the other transforms need no tensors of their own."""
     return get_dynamic_layer_stack_depth() > 0
 
 
-_C._TensorMeta, _C.Graph, _C._are_functorch_transforms_active = _TensorMeta, Graph, _are_functorch_transforms_active
+_C._TensorMeta, _C._are_functorch_transforms_active = _TensorMeta, _are_functorch_transforms_active
 _C._log_api_usage_once, _C._get_tracing_state, _C._get_default_device = _log_api_usage_once, _get_tracing_state, _get_default_device
 _C.DispatchKey, _C.DispatchKeySet, _C._ExcludeDispatchKeyGuard = DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard

@@ -9,10 +9,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from facula import _C
+from facula import _C, _missing
 from facula._tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close"]
+
+__getattr__ = _missing.missing("facula.testing", names={"FileCheck": "facula._file_check"})
 
 # (relative, absolute); every other type must be equal.
 _TOLERANCES = {

@@ -268,10 +268,13 @@ void bind_node_attributes(nb::class_<NodeHandle>& c) {
   c.def("ival", [](const NodeHandle& h, const std::string& name) {
     return nb::steal(py::wrap(attribute<fc::Value>(h, name, "ival")));
   });
-  c.def("ival_", [](const NodeHandle& h, const std::string& name, nb::handle v) {
-    h.get()->set(Symbol::of(name), to_value(v));
-    return h;
-  });
+  c.def(
+      "ival_",
+      [](const NodeHandle& h, const std::string& name, nb::handle v) {
+        h.get()->set(Symbol::of(name), to_value(v));
+        return h;
+      },
+      nb::arg("name"), nb::arg("value").none());
 }
 
 void bind_node(nb::module_& m) {
@@ -452,8 +455,10 @@ void bind_graph(nb::module_& m) {
       .def("prependNode",
            [](const GraphHandle& g, const NodeHandle& n) { return NodeHandle(g.graph->block()->prepend(n.get())); })
       .def("insertNode", [](const GraphHandle& g, const NodeHandle& n) { return NodeHandle(g.graph->insert(n.get())); })
-      .def("insertConstant",
-           [](const GraphHandle& g, nb::handle v) { return ValueHandle(g.graph->insert_constant(to_value(v))); })
+      .def(
+          "insertConstant",
+          [](const GraphHandle& g, nb::handle v) { return ValueHandle(g.graph->insert_constant(to_value(v))); },
+          nb::arg("value").none())
       .def("insert",
            [](const GraphHandle& g, const std::string& kind, const nb::list& inputs) -> nb::object {
              std::vector<Value*> in;

@@ -3,6 +3,7 @@
 #include "casters.h"
 #include "jit.h"
 #include "jit/ir/check.h"
+#include "jit/passes/canonicalize.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/passes.h"
 
@@ -68,13 +69,20 @@ void bind_passes(nb::module_& m) {
       nb::arg("name"), nb::arg("run"), "Adds a pass: run(graph) says whether it changed the graph.");
   m.def("_jit_run_profiling_insensitive_optimizations",
         [](const GraphHandle& g) { return run_passes(*g.graph, profiling_insensitive_pipeline()); });
-  m.def("_jit_watch_passes", [](nb::handle watcher) {
-    if (watcher.is_none()) return watch_passes({});
-    auto held = std::make_shared<py::PyHolder>(nb::borrow(watcher));
-    watch_passes([held](const Pass& p, const std::string& before, const std::string& after, double seconds) {
-      held->get()(p.name, before, after, seconds);
-    });
-  });
+  m.def(
+      "_jit_watch_passes",
+      [](nb::handle watcher) {
+        if (watcher.is_none()) return watch_passes({});
+        auto held = std::make_shared<py::PyHolder>(nb::borrow(watcher));
+        watch_passes([held](const Pass& p, const std::string& before, const std::string& after, double seconds) {
+          held->get()(p.name, before, after, seconds);
+        });
+      },
+      nb::arg("watcher").none());
+  m.def(
+      "_jit_pass_canonicalize",
+      [](const GraphHandle& g, bool keep) { return GraphHandle{canonicalize(*g.graph, keep)}; }, nb::arg("graph"),
+      nb::arg("keep_unique_names") = true);
   m.def("_jit_check_after_passes", [](bool on) { check_after_passes(on); });
   m.def("_jit_set_logging_option", [](const std::string& option) { set_log_option(option); });
   m.def("_jit_get_logging_option", [] { return log_option(); });

@@ -124,7 +124,7 @@ std::string tensor_text(const Tensor& t) {
           slice = slice * t.size(d) + at[static_cast<size_t>(d)];
           out += str(at[static_cast<size_t>(d)] + 1, ",");
         }
-        out += ".,.) = \n";
+        out += ".,.) =\n";
         matrix(out, v.subspan(static_cast<size_t>(slice * rows * columns), static_cast<size_t>(rows * columns)), rows,
                columns, 1);
         more = false;  // the first dimension runs fastest

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 #include <cstdio>
 #include "dispatch/schema.h"
+#include "jit/ir/graph.h"
 using namespace fc;
 int main() {
   Tensor t = empty_tensor(IntSpan(Dims{2, 3}), DType::Float32, Device{});
@@ -20,6 +21,12 @@ int main() {
   Value boxed(t), number(int64_t{3}), none;
   Dims dims{4, 5, 6};
   Schema schema = parse_schema("add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)");
+  Ref<jit::Graph> held = jit::Graph::make();
+  jit::Graph& graph = *held;
+  jit::Value* x = graph.add_input("x");
+  x->set_type(list_type(tensor_type()));
+  jit::Node& node = *graph.insert(graph.create(jit::Symbol::of("my::op"), std::span<jit::Value* const>(&x, 1)));
+  graph.register_output(node.output());
   std::puts("here");
 }
 """
@@ -32,6 +39,10 @@ EXPECTED = {
     "p none": "None",
     "p dims": "[4, 5, 6]",
     "p schema": "aten::add_.Tensor",
+    "p *x": "%x : List[Tensor]",
+    "p *x->type_": "List[Tensor]",
+    "p node": "%1 : Tensor = my::op(%x)",
+    "p graph": "graph(%x : List[Tensor]) of 1 nodes -> (%1 : Tensor)",
 }
 # These need the library's own full symbols: PRESET=debug or relwithdebinfo.
 DUMPED = {

@@ -26,5 +26,6 @@ TEST(Fuzz, KeptDlpackStructs) { replay("dlpack", fc::fuzz::dlpack); }
 TEST(Fuzz, KeptArchives) { replay("zip", fc::fuzz::zip); }
 TEST(Fuzz, KeptPickles) { replay("pickle", fc::fuzz::pickle); }
 TEST(Fuzz, KeptSafetensors) { replay("safetensors", fc::fuzz::safetensors); }
+TEST(Fuzz, KeptGraphs) { replay("graph", fc::fuzz::graph); }
 
 }  // namespace

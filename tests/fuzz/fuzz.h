@@ -12,5 +12,6 @@ void dlpack(std::string_view bytes);
 void zip(std::string_view bytes);
 void pickle(std::string_view bytes);
 void safetensors(std::string_view bytes);
+void graph(std::string_view bytes);
 
 }  // namespace fc::fuzz

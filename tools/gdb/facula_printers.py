@@ -1,4 +1,4 @@
-"""gdb shows tensors, values and schemas as one readable line.
+"""gdb shows tensors, values, schemas, types and parts of graphs as one readable line.
 
 gdb loads this by itself beside a build's libfacula.so once the folder is trusted
 (`add-auto-load-safe-path PATH` in ~/.gdbinit), or by hand: `source tools/gdb/facula_printers.py`.
@@ -166,6 +166,67 @@ class Schema:
         return name + (f".{overload}" if overload else "")
 
 
+def items(vector):
+    """Of a std::vector."""
+    begin, end = vector["_M_impl"]["_M_start"], vector["_M_impl"]["_M_finish"]
+    return [begin[i] for i in range(int(end - begin))]
+
+
+def std_string(value):
+    return value["_M_dataplus"]["_M_p"].string(length=int(value["_M_string_length"]))
+
+
+class Type:
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self, depth=0):
+        name, kind = std_string(self.value["name_"]), enum_name(self.value["kind_"])
+        inside = [Type(i.dereference()).to_string(depth + 1) for i in items(self.value["items_"])] if depth < 8 else []
+        return (name or kind) + (f"[{', '.join(inside)}]" if inside else "")
+
+
+class GraphValue:
+    """%name : type"""
+
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        if not int(self.value["serial_"]):
+            return "a value that was destroyed"
+        name = std_string(self.value["own_name_"]) or str(int(self.value["unique_"]))
+        return f"%{name} : {Type(self.value['type_'].dereference()).to_string()}"
+
+
+class Node:
+    """The first line of it: outputs = kind(inputs)."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        if not int(self.value["serial_"]):
+            return "a node that was destroyed"
+        text = self.value["kind_"]["entry_"]["text"]
+        kind = text["_M_str"].string(length=int(text["_M_len"]))
+        outputs = ", ".join(GraphValue(v.dereference()).to_string() for v in items(self.value["outputs_"]))
+        inputs = ", ".join(GraphValue(i["value"].dereference()).to_string().split(" ")[0] for i in items(self.value["inputs_"]))
+        blocks = len(items(self.value["blocks_"]))
+        return f"{outputs} = {kind}({inputs})" + (f" with {blocks} blocks" if blocks else "")
+
+
+class Graph:
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        block = self.value["block_"].dereference()
+        inputs = ", ".join(GraphValue(v.dereference()).to_string() for v in items(block["param_"]["outputs_"]))
+        outputs = ", ".join(GraphValue(i["value"].dereference()).to_string() for i in items(block["return_"]["inputs_"]))
+        return f"graph({inputs}) of {int(self.value['live_nodes_'])} nodes -> ({outputs})"
+
+
 class Told:
     """Another printer, or a sentence where symbols or memory are missing."""
 
@@ -193,6 +254,10 @@ def printers():
         ("Value", Boxed),
         ("Arg", Boxed),
         ("Schema", Schema),
+        ("Type", Type),
+        ("jit::Value", GraphValue),
+        ("jit::Node", Node),
+        ("jit::Graph", Graph),
     ):
         collection.add_printer(name, f"^fc::{name}$", functools.partial(Told, printer))
     return collection

@@ -176,4 +176,4 @@ def wait(future):
     return future.wait()
 
 
-__getattr__ = _missing.missing(__name__, ("annotations",))
+__getattr__ = _missing.missing(__name__, ("annotations", "view"))

@@ -62,13 +62,11 @@ bool constant_chunk(Graph& g, Node* n) {
 }  // namespace
 
 bool canonicalize_fuser_ops(Graph& g, PassContext& context) {
-  bool changed = false;
   for_each_node(*g.block(), [&](Node* n) {
     if (is_any(n->kind(), aten_add, aten_sub, aten_mul, aten_div, aten_chunk) && context.allowed())
-      changed |= n->is(aten_chunk) ? constant_chunk(g, n) : number_operand(g, n);
+      n->is(aten_chunk) ? constant_chunk(g, n) : number_operand(g, n);
   });
-  context.run("EliminateDeadCode", g);
-  return changed;
+  return true;  // dead code goes also where nothing was rewritten, as in PyTorch
 }
 
 }  // namespace fc::jit

@@ -10,7 +10,7 @@ bool inline_fork_wait(Graph& g, PassContext& context) {
   std::unordered_map<Value*, Value*> results;  // of a future
   bool changed = false;
   for (Node *n = walk_first(*g.block()), *next = nullptr; n; n = next) {
-    if (n->is(prim_fork) && n->num_outputs() == 1 && context.allowed()) {
+    if (n->is(prim_fork) && n->num_outputs() == 1 && !results.contains(n->output(0)) && context.allowed()) {
       const auto* body = n->get<Ref<Graph>>(attr_Subgraph);
       if (body && (*body)->inputs().size() == n->num_inputs() && (*body)->outputs().size() == 1) {
         InsertAt here(n);

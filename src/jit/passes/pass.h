@@ -23,7 +23,8 @@ struct Pass {
   bool (*run)(Graph&, PassContext&);  // true: it changed something
   const char* before = nullptr;       // title of the dump before it, and after it; null: none
   const char* after = nullptr;
-  void* data = nullptr;  // of a pass that a library or Python added
+  const char* then = nullptr;  // what runs behind it and its dump, if it changed something; a row's name
+  void* data = nullptr;        // of a pass that a library or Python added
 };
 
 class PassContext {

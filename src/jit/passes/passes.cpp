@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "jit/passes/activations.h"
 #include "jit/passes/canonicalize_graph_fuser_ops.h"
 #include "jit/passes/clear_profiling.h"
 #include "jit/passes/clear_undefinedness.h"
@@ -22,21 +23,24 @@
 #include "jit/passes/lower_tuples.h"
 #include "jit/passes/peephole.h"
 #include "jit/passes/peephole_list_idioms.h"
+#include "jit/passes/refine_tuple_types.h"
 #include "jit/passes/remove_expands.h"
 #include "jit/passes/remove_mutation.h"
+#include "jit/passes/specialize_autogradzero.h"
 
 namespace fc::jit {
 namespace {
 
 // clang-format off
 constexpr Pass table[] = {
-  // name, file of log lines, Python's name, function, titles of the dumps before and after
-  {"ClearProfilingInformation", "clear_profiling", nullptr, clear_profiling, nullptr, "After ClearProfilingInformation: "},
+  // name, file of log lines, Python's name, function, titles of the dumps before and after, what runs then
+  {"ClearProfilingInformation", "clear_profiling", nullptr, clear_profiling, nullptr,
+   "After ClearProfilingInformation: "},
   {"LowerGradOf", "lower_grad_of", nullptr, lower_grad_of},
   {"ClearUndefinedness", "clear_undefinedness", nullptr, clear_undefinedness, nullptr, "After removeUndefinedness: "},
   {"RemoveExpands", "remove_expands", "_jit_pass_remove_expands", remove_expands},
   {"CanonicalizeOps", "canonicalize_graph_fuser_ops", "_jit_pass_canonicalize_graph_fuser_ops", canonicalize_fuser_ops,
-   nullptr, "After CanonicalizeOps: "},
+   nullptr, "After CanonicalizeOps: ", "EliminateDeadCode"},
   {"EliminateDeadCode", "dead_code_elimination", "_jit_pass_dce_graph", eliminate_dead_code, nullptr,
    "After EliminateDeadCode: "},
   {"EliminateDeadCodeOfBlock", "dead_code_elimination", "_jit_pass_dce", eliminate_dead_code_without_aliases},
@@ -50,9 +54,11 @@ constexpr Pass table[] = {
   {"EliminateCommonSubexpression", "common_subexpression_elimination", "_jit_pass_cse", eliminate_common_subexpressions,
    "Before CSE"},
   {"ConstantPooling", "constant_pooling", "_jit_pass_constant_pooling", pool_constants},
-  {"PeepholeOptimize", "peephole", "_jit_pass_peephole", peephole, nullptr, "After PeepholeOptimize: "},
+  {"PeepholeOptimize", "peephole", "_jit_pass_peephole", peephole, nullptr, "After PeepholeOptimize: ",
+   "EliminateDeadCodeOfBlock"},
   {"PeepholeOptimizeListIdioms", "peephole_list_idioms", "_jit_pass_peephole_list_idioms", peephole_lists},
-  {"LowerSimpleTuples", "lower_tuples", nullptr, lower_simple_tuples, nullptr, "After LowerSimpleTuples: "},
+  {"LowerSimpleTuples", "lower_tuples", nullptr, lower_simple_tuples, nullptr, "After LowerSimpleTuples: ",
+   "EliminateDeadCode"},
   {"LowerAllTuples", "lower_tuples", "_jit_pass_lower_all_tuples", lower_all_tuples, nullptr, "After LowerAllTuples: "},
   {"CheckInplace", "inplace_check", nullptr, check_inplace},
   {"EraseShapeInformation", "erase_shape_information", "_jit_pass_erase_shape_information", erase_shape_information},
@@ -65,6 +71,12 @@ constexpr Pass table[] = {
     {"RemoveMutation", "remove_mutation", "_jit_pass_remove_mutation", remove_mutation},
   {"InlineForkWait", "inline_fork_wait", "_jit_pass_inline_fork_wait", inline_fork_wait, nullptr,
    "After InlineForkWait: "},
+  {"SpecializeAutogradZero", "specialize_autogradzero", "_jit_pass_specialize_autogradzero", specialize_autogradzero},
+  {"RefineTupleTypes", "refine_tuple_types", "_jit_pass_refine_tuple_types", refine_tuple_types},
+  {"InplaceToFunctionalActivation", "restore_mutation", "_jit_pass_inplace_to_functional_activation",
+   activations_functional},
+  {"FunctionalToInplaceActivation", "restore_mutation", "_jit_pass_functional_to_inplace_activation",
+   activations_in_place},
   {"Lint", "lint", "_jit_pass_lint", lint},
 };
 // clang-format on

@@ -14,7 +14,6 @@ bool peephole(Graph& g, PassContext& context) {
   changed |= peephole_alias_sensitive(g, context);
   changed |= peephole_non_tensor(g, context);
   changed |= combine_concats(g, context);
-  if (changed) context.run("EliminateDeadCodeOfBlock", g);
   return changed;
 }
 

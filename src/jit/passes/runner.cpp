@@ -42,6 +42,7 @@ bool run_one(Graph& g, const Pass& p, const PassContext* settings) {
     } catch (const Error& e) { raise<Error>("after pass ", p.name, ": ", e.message()); }
   }
   dump(p, p.after, g);
+  if (changed && p.then) context.run(p.then, g);
   if (watched && watcher) watcher(p, before, g.text(), took.count());
   return changed;
 }
@@ -104,6 +105,7 @@ const Pass& add_pass(const Pass& p) {
   own.python = keep(p.python);
   own.before = keep(p.before);
   own.after = keep(p.after);
+  own.then = keep(p.then);
   return a.rows.emplace_back(own);
 }
 
