@@ -153,11 +153,11 @@ def sweep(args: argparse.Namespace) -> int:
     from facula._command_line import Progress
 
     base = _hb.Library().text("machine", args.machine)
-    known = {line.split(" = ")[0] for line in base.splitlines() if " = " in line}
+    known = _hb.Library().machine(args.machine)
     axes = []
     for text in args.set:
         key, equals, values = text.partition("=")
-        if not equals or key.rpartition(".")[2] not in known:
+        if not equals or key not in known:
             sys.exit(f"facula hb sweep: --set {text}: write section.key=value,value; `facula hb machine` lists the keys")
         axes.append([(key, value) for value in values.split(",")])
     points = list(itertools.product(*axes))

@@ -133,3 +133,49 @@ def test_what_emulation_passes_and_the_chip_rejects(torch, tmp_path, body, sente
             assert sentence in str(failed.value) and "tensorlib_rejected" in str(failed.value), failed.value
             assert "rejected.cpp:" in str(failed.value)
             assert (out + out).cpu().sum() == 0  # the device can be used again
+
+
+@pytest.mark.parametrize(
+    "before, body, sentence",
+    [
+        ('extern "C" float not_there(float);', "out.data[0] = not_there(1.0f);", "does not link for the chip: not_there is missing"),
+        ("struct S { S(); int v; }; S::S() { v = __bsg_id; } S s;", "out.data[0] = s.v;", "constructor, and none runs on the device"),
+        ("int table[1200];", "table[out.numel] = 1; out.data[0] = table[3];", "its variables leave no room for a stack in a tile's scratchpad of 4096 bytes"),
+    ],
+    ids=["symbol", "constructor", "variables"],
+)
+def test_programs_that_do_not_link(torch, tmp_path, before, body, sentence):
+    head, tail = "#include <facula_hb/kernel.h>\n#ifdef HB_EMUL\n#define BODY\n#else\n", 'HB_KERNEL_PLAIN(unlinked, "")\n'
+    file = tmp_path / "unlinked.cpp"
+    file.write_text(f"{head}{before}\n#define BODY {body}\n#endif\nvoid unlinked(hb::DenseOut<float> out) {{ (void)out; BODY }}\n{tail}")
+    torch.hammerblade.load(file)
+    out = torch.zeros(4).hammerblade()
+    with torch.hammerblade.engine("sim", fidelity="functional"):
+        with pytest.raises(RuntimeError, match=sentence):
+            torch.hammerblade.launch("tensorlib_unlinked", out)
+        assert (out + 1).cpu().sum() == 4
+
+
+@pytest.mark.parametrize("setting, sentence", [({"colour": "red"}, "has no setting colour: it has fidelity"), ({"sample": "2/3"}, "sample is 1/n"), ({"limit": "-1"}, "limit is a number, not -1")])
+def test_settings_that_are_not(torch, setting, sentence):
+    with pytest.raises(RuntimeError, match=sentence):
+        torch.hammerblade.engine("sim", **setting)
+    assert torch.hammerblade.engine() == "emul"
+
+
+def test_a_child_of_a_fork_simulates(torch):
+    x = torch.ones(8).hammerblade()
+    with torch.hammerblade.engine("sim", fidelity="functional"):
+        x + x
+        if (child := os.fork()) == 0:
+            os._exit(0 if (x + x).cpu().sum() == 16 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_sweep(tmp_path):
+    (tmp_path / "add.py").write_text(ADD)
+    done = facula("hb", "sweep", "--machine", "4x4", "--set", "tiles.x=2,4", "add.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [r[0] for r in rows] == ["2", "4"] and all(int(r[2]) > 0 for r in rows)
+    assert "`facula hb machine` lists the keys" in facula("hb", "sweep", "--set", "tiles.z=1", "add.py", cwd=tmp_path).stderr
