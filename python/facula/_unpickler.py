@@ -13,6 +13,7 @@ from pickle import UnpicklingError
 
 import facula
 from facula import _C, _tensor, _utils, serialization
+from facula._numpy_data import NumpyData
 
 _BLOCKED = ("sys", "os", "posix", "nt")  # not even when the program allows them
 
@@ -173,10 +174,12 @@ def is_known(name):
 
 
 class Policy:
-    """Decides for one pickle. load_storage(type, key, location, numel, view) gives the storages that it names."""
+    """Decides for one pickle. load_storage(type, key, location, numel, view) gives the storages that it names; arrays: NumPy's
+    plain data are data, too."""
 
-    def __init__(self, load_storage):
+    def __init__(self, load_storage, arrays=False):
         self.load_storage = load_storage
+        self.arrays = NumpyData() if arrays else None
         self.user = allowed_by_user()
         self.user_objects = {id(o) for o in self.user.values()}
 
@@ -189,19 +192,23 @@ class Policy:
                 return table[full]
         if full == "torch.nn.parameter.Parameter":
             return facula.nn.parameter.Parameter
+        if self.arrays and (found := self.arrays.find(full)) is not None:
+            return found
         if module == "torch._utils" and name.startswith("_rebuild_") or module == "torch" and name not in vars(facula):
             raise UnpicklingError(f"Weights only load failed. GLOBAL {full} does not exist here: the file holds a kind of tensor or value that Facula lacks.")
         shown = full.removeprefix("builtins.")
         raise UnpicklingError(
             f"Weights only load failed. Unsupported global: GLOBAL {shown} was not an allowed global by default. "
             f"If you trust it, allow it with `torch.serialization.add_safe_globals([{shown}])` or, for some lines, with "
-            f"`torch.serialization.safe_globals([{shown}])`. With weights_only=False the same holds: no file makes Facula import or call anything."
+            f"`torch.serialization.safe_globals([{shown}])`. With weights_only=False the same holds, but for NumPy's arrays, scalars and dtypes: no file makes Facula import or call anything."
         )
 
     def reduce(self, function, args):
         if type(args) is not tuple:
             raise UnpicklingError(f"the arguments of a call must be a tuple, got {type(args)}")
         call = function if id(function) in self.user_objects else _CALLS.get(id(function))
+        if call is None and self.arrays:
+            call = self.arrays.calls.get(id(function))
         if call is None:
             raise UnpicklingError(f"Trying to call reduce for unrecognized function {function}")
         return call(*args)
@@ -220,6 +227,8 @@ class Policy:
         if cls is OrderedDict:
             obj.__dict__.update(state)
         elif id(cls) not in self.user_objects:
+            if self.arrays and self.arrays.build(obj, state):
+                return
             raise UnpicklingError(f"Can only build OrderedDict or types allowlisted via `add_safe_globals`, but got {cls}")
         elif hasattr(obj, "__setstate__"):
             obj.__setstate__(state)

@@ -321,7 +321,8 @@ def _archive_name(f):
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
     """Read an object that save wrote, here or in PyTorch. Whatever weights_only says, nothing that the file names is imported or
-    executed: only plain data, tensors and what add_safe_globals allows."""
+    executed: only plain data, tensors and what add_safe_globals allows. weights_only=False: NumPy's arrays, scalars and dtypes of numbers
+    and texts are plain data, too."""
     if pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, (str, os.PathLike))
@@ -336,20 +337,20 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     encoding = pickle_load_args.pop("encoding", "utf-8")
     if pickle_load_args:
         raise TypeError(f"load() got an unexpected keyword argument '{next(iter(pickle_load_args))}'")
-    restore = _restorer(map_location)
+    restore, arrays = _restorer(map_location), weights_only is False
     shared = bool(mmap) and _mmap_options == _MAP_SHARED
     with _opened(f, "r+b" if shared else "rb") as file:
         if _is_zip(file):
-            return _load_zip(_archive(file), restore, _is_meta(map_location), bool(mmap), shared, encoding)
+            return _load_zip(_archive(file), restore, _is_meta(map_location), bool(mmap), shared, encoding, arrays)
         if mmap:
             raise RuntimeError(
                 "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, "
                 "please torch.save your checkpoint with this option in order to use mmap."
             )
-        return _load_legacy(file, restore, encoding)
+        return _load_legacy(file, restore, encoding, arrays)
 
 
-def _load_zip(archive, restore, to_meta, mapped, shared, encoding):
+def _load_zip(archive, restore, to_meta, mapped, shared, encoding, arrays):
     from facula._unpickler import Policy
 
     if "constants.pkl" in archive:
@@ -379,7 +380,7 @@ def _load_zip(archive, restore, to_meta, mapped, shared, encoding):
             storage = loaded[key] = getattr(storage, "_untyped", storage)
         return _typed(storage, dtype)
 
-    return _C._unpickle(archive.read("data.pkl"), 0, Policy(load_storage), encoding)[0]
+    return _C._unpickle(archive.read("data.pkl"), 0, Policy(load_storage, arrays), encoding)[0]
 
 
 def _is_swapped(archive):
@@ -392,7 +393,7 @@ def _is_swapped(archive):
     return order != sys.byteorder
 
 
-def _load_legacy(file, restore, encoding):
+def _load_legacy(file, restore, encoding, arrays):
     from facula._unpickler import Policy
 
     begin = file.tell()
@@ -422,7 +423,7 @@ def _load_legacy(file, restore, encoding):
             views[view_key] = _C._storage_part(storage._tensor, offset * dtype.itemsize, size * dtype.itemsize)
         return _typed(UntypedStorage(views[view_key]), dtype)
 
-    policy = Policy(load_storage)
+    policy = Policy(load_storage, arrays)
     magic, at = _C._unpickle(data, 0, policy, encoding)
     if magic != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
