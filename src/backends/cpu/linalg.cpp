@@ -24,12 +24,14 @@ int at_least_one(int n) { return std::max(n, 1); }
 
 // --- the driver
 // Runs body(from, to) over the matrices of a batch. Several small ones share the threads; few large ones are taken one
-// after the other, and the library spreads each.
+// after the other, and the library spreads each, unless it is too small for that: factorisations are hundreds of short
+// steps, and beside other work every one of them waits for a thread that does not run.
+constexpr double kSpread = 2e7;  // the third power of the smallest size that a library spreads
 template <class F>
 void each_chunk(int64_t batch, double work, const F& body) {
   const int threads = num_threads();
   if (batch == 1 || (batch < threads && work > 1e7)) {
-    LibraryThreads scope;
+    LibraryThreads scope(work < kSpread);
     body(int64_t{0}, batch);
     return;
   }
@@ -481,7 +483,8 @@ Three svd(const Tensor& a, bool full, bool vectors, std::optional<std::string_vi
     R some{};
     int few = 0;
     run(0, &wanted, &query, &some, &few, &status);
-    each_chunk(count(a), 10 * cube(a), [&](int64_t from, int64_t to) {
+    // Most of it are products of a matrix and a vector, which wait for memory: little that threads could share.
+    each_chunk(count(a), cube(a) / 8, [&](int64_t from, int64_t to) {
       int length = workspace(wanted);
       const auto small = static_cast<size_t>(k), large = static_cast<size_t>(std::max(m, n));
       std::vector<T> work(static_cast<size_t>(length));
