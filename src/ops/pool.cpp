@@ -219,7 +219,8 @@ Blocks plan_blocks(const char* op, IntSpan size, IntSpan kernel, IntSpan dilatio
 }
 
 Tensor im2col(const Tensor& self, IntSpan kernel, IntSpan dilation, IntSpan padding, IntSpan stride) {
-  FC_CHECK(self.dim() == 3 || self.dim() == 4,
+  const bool batch = self.dim() == 4;
+  FC_CHECK((batch || self.dim() == 3) && std::ranges::find(self.sizes().subspan(batch), 0) == self.sizes().end(),
            "im2col: Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
            "input, but got: ",
            self.sizes());

@@ -516,6 +516,7 @@ Tensor pad_edges_backward(const Tensor& grad, IntSpan sizes, IntSpan pad, int64_
 }
 template <PadMode mode>
 Tensor pad_kernel(const Tensor& self, IntSpan pad) {
+  check_padded(self, pad, mode);
   return pad_edges(self, pad, mode);
 }
 template <PadMode mode>

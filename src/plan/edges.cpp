@@ -66,4 +66,15 @@ void check_edges_backward(const Tensor& grad, IntSpan sizes, IntSpan pad, PadMod
            grad.sizes());
 }
 
+void check_padded(const Tensor& self, IntSpan pad, PadMode mode) {
+  if (mode == kCircular) return;
+  const auto spatial = static_cast<int64_t>(pad.size() / 2);
+  const bool batch = self.dim() == spatial + 2;
+  const IntSpan rest = self.sizes().subspan(batch);
+  FC_CHECK((batch || self.dim() == spatial + 1) && std::ranges::find(rest, 0) == rest.end(), "Expected ", spatial + 1,
+           "D or ", spatial + 2,
+           "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ",
+           self.sizes());
+}
+
 }  // namespace fc

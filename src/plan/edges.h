@@ -26,6 +26,9 @@ struct EdgeLine {
 // Throws as PyTorch does.
 std::vector<EdgeLine> plan_edges(const char* op, IntSpan sizes, IntSpan pad, PadMode mode);
 
+// Throws, as PyTorch does, unless self is what pads of this length are made for: of a circle any, else with or without
+// a batch, of which alone nothing may be left.
+void check_padded(const Tensor& self, IntSpan pad, PadMode mode);
 // Throws unless the gradient has the size of a padded result.
 void check_edges_backward(const Tensor& grad, IntSpan sizes, IntSpan pad, PadMode mode);
 

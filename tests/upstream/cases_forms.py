@@ -98,3 +98,16 @@ def circles_left_by_loading(t):
 
 
 CASES["circles left by load_state_dict"] = circles_left_by_loading
+
+for _mode in ("Reflection", "Replication"):
+    for _spatial in (1, 2, 3):
+        for _sizes in ((0,), (2, 0), (0, 2)):
+            CASES[f"{_mode}Pad{_spatial}d of {_sizes}"] = lambda t, n=f"{_mode}Pad{_spatial}d", s=_sizes + (4,) * _spatial: list(getattr(t.nn, n)(1)(t.ones(s)).shape)
+CASES.update({
+    "unfold without channels": lambda t: list(t.nn.functional.unfold(t.ones(1, 0, 4, 4), 2).shape),
+    "unfold of no images": lambda t: list(t.nn.functional.unfold(t.ones(0, 2, 4, 4), 2).shape),
+    "group_norm of one value a group": lambda t: t.nn.functional.group_norm(t.ones(1, 2), 2),
+    "GroupNorm in evaluation": lambda t: t.nn.GroupNorm(2, 2).eval()(t.ones(1, 2, 1)),
+    "group_norm of two values a group": lambda t: t.nn.functional.group_norm(t.ones(1, 4), 2),
+    "Module.to with copy": lambda t: t.nn.Linear(2, 2).to("cpu", copy=True),
+})  # fmt: skip

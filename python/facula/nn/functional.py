@@ -400,6 +400,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 @_overridable
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalises groups of channels of each sample."""
+    sizes = input.shape
+    if len(sizes) > 1 and num_groups > 0 and math.prod((sizes[0] * sizes[1] // num_groups, *sizes[2:])) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
     return _op("group_norm")(input, num_groups, weight, bias, eps)
 
 

@@ -204,6 +204,7 @@ void pad_edges_backward(void* general, const Operator& op, const Arg* args, Valu
 
 template <PadMode mode>
 Tensor pad(const Tensor& self, IntSpan padding) {
+  check_padded(self, padding, mode);
   return pad_edges(self, padding, mode);
 }
 Tensor pad_of_mode(const Tensor& self, IntSpan padding, int64_t mode) {

@@ -977,6 +977,8 @@ def _parse_to(*args, memory_format=None, **kwargs):
     if len(args) > len(names) or (given.keys() & kwargs.keys()) or (kwargs.keys() - set(names)):
         raise TypeError("to() received an invalid combination of arguments")
     given.update(kwargs)
+    if given.get("copy"):
+        raise RuntimeError(".to() does not accept copy argument")
     device, dtype = given.get("device"), given.get("dtype")
     if dtype is not None and not isinstance(dtype, _C.dtype):
         raise TypeError(f"to(): dtype must be torch.dtype, not {type(dtype).__name__}")
