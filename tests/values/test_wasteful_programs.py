@@ -358,7 +358,7 @@ def test_modules_ranges_and_filters(torch):
         and alone.scope == "nn.Module: Wasteful"
     )
     assert [f.scope for f in run(modules="*my part*")] == [inside.scope] and len(
-        run(files="*test_programs.py")
+        run(files="*test_wasteful_programs.py")
     ) == 2
     assert (
         run(operators="aten::add") == []
@@ -421,7 +421,7 @@ def test_assert_none(look, torch):
         double_zero(torch, None)
     with pytest.raises(
         AssertionError,
-        match=r"redundant: aten::zero_ at .*test_programs.py:\d+, float32 \[20000\]: 80,000 bytes, share 1.00",
+        match=r"redundant: aten::zero_ at .*test_wasteful_programs.py:\d+, float32 \[20000\]: 80,000 bytes, share 1.00",
     ):
         v.assert_none("redundant", min_bytes=4096)
     v.assert_none("redundant", min_bytes=10**6)
