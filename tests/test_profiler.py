@@ -61,6 +61,13 @@ def test_memory_of_a_call(torch):
     assert {e.key: e.cpu_memory_usage for e in p.key_averages()}["aten::exp"] == 4000 and y.numel() == 1000
 
 
+def test_a_folder_in_a_files_place_is_refused_before_the_program_runs(tmp_path):
+    program = tmp_path / "runs.py"
+    program.write_text("print('ran')")
+    done = subprocess.run([sys.executable, "-m", "facula", "profile", "--html", str(tmp_path), str(program)], capture_output=True, text=True)
+    assert done.returncode == 2 and "it is a folder" in done.stderr and "ran" not in done.stdout, done
+
+
 def test_memory_is_not_lost_where_stacks_are_taken(torch):
     """A stack asks for the interpreter's lock, which lets go of what waits for it: frees, that were told to nobody."""
     model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.GELU(), torch.nn.Linear(64, 16))

@@ -306,6 +306,7 @@ MALFORMED = [
     ('[barrier]\nkind = "magic"', ":2: barrier.kind is one of software hardware amoadd, not magic"),
     ("[core]\ndouble = 1", ":2: core.double is true or false, not 1"),
     ("[dram]\nbytes = 0x80000000\n[address]\ndram = 0xc0000000", ": dram.bytes does not fit"),
+    ("[address]\ndram = 0x1000", ":2: address.dram is 4096, but must be between 65536"),
     ("[vcache]\nbanks = 3", ": vcache.banks must be a power of two"),
     ("\0", ": the file is not text"),
 ]

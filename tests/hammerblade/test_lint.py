@@ -72,6 +72,12 @@ def test_machine(capsys, tmp_path):
 
 
 @needs_compiler
+def test_what_is_no_cpp_file_is_refused(capsys, tmp_path):
+    (tmp_path / "notes.txt").write_text("to do")
+    code, _ = run(capsys, "lint", tmp_path / "notes.txt")
+    assert "notes.txt: a kernel is a C++ file" in str(code)
+
+
 def test_a_file_without_kernels(capsys, tmp_path):
     empty = tmp_path / "empty.cpp"
     empty.write_text("#include <kernel_common.hpp>\n")

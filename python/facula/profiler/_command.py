@@ -59,6 +59,9 @@ def rows_of(profile):
 def can_write(command, *paths):
     """Whether files can be made there; says so if not, before the program has run for nothing."""
     for path in filter(None, paths):
+        if os.path.isdir(path):
+            print(f"facula {command}: cannot write {path}: it is a folder; name a file", file=sys.stderr)
+            return False
         if not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
             print(f"facula {command}: cannot write {path}: no such folder, or no permission to write to it", file=sys.stderr)
             return False
