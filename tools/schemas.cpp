@@ -130,6 +130,15 @@ struct Function {
   }
 };
 
+// Does an operator of this name take a list of integers there? C++ would rather make a bool of a number.
+bool takes_integers(const std::string& name, size_t at) {
+  return std::ranges::any_of(all_operators(), [&](const Operator* op) {
+    const Schema& s = op->schema();
+    return s.name == name && at < s.parameters.size() && s.parameters[at].type.list &&
+           s.parameters[at].type.kind == Kind::Int;
+  });
+}
+
 // The parameters of a function that is declared already, and how many of them have to be given.
 struct Declared {
   std::vector<CppParameter> parameters;
@@ -158,6 +167,7 @@ std::optional<Function> describe(const Operator& op, std::map<std::string, std::
     std::string name = listed(kKeywords, p.name) ? p.name + "_" : p.name;
     std::string type = type_of(p);
     if (type.empty()) return {};
+    if (type == "bool" && takes_integers(s.name, static_cast<size_t>(&p - s.parameters.data()))) type = "Flag";
     if (!f.arguments.empty()) f.arguments += ", ";
     if (f.factory && is_option(p.name)) {
       bool given = p.name == "dtype" || p.name == "device";

@@ -107,6 +107,17 @@ class OptionalIntArrayRef {
   bool given_ = false;
 };
 
+// A bool and nothing else, where another overload takes integers: x.std(1) means the dimension.
+class Flag {
+ public:
+  template <std::same_as<bool> T>
+  Flag(T value) : value_(value) {}
+  operator bool() const { return value_; }
+
+ private:
+  bool value_;
+};
+
 // A stream of random numbers on the CPU. Copies are handles of one stream.
 class Generator {
  public:

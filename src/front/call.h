@@ -36,6 +36,7 @@ fc::Arg boxed(const T& v) {
 inline fc::Arg boxed(const Tensor& v) { return static_cast<const fc::Tensor&>(v); }
 inline fc::Arg boxed(const IntArrayRef& v) { return fc::IntSpan(v); }
 inline fc::Arg boxed(const OptionalIntArrayRef& v) { return v ? boxed(*v) : fc::Arg(); }
+inline fc::Arg boxed(const Flag& v) { return static_cast<bool>(v); }
 inline fc::Arg boxed(const TensorList& v) { return span(v); }
 inline fc::Arg boxed(const Generator& g) { return g.get(); }
 inline fc::Arg boxed(const std::vector<double>& v) { return std::span<const double>(v); }

@@ -30,7 +30,7 @@ OPTIONAL_SPELLINGS = {
     "nothing, by its type": ("std::optional<std::vector<int64_t>>()", "", None),
 }
 OTHERS = {  # what the other parameters are given
-    "const Tensor&": "t", "TensorList": "ts", "OptionalTensorList": "ts", "int64_t": "1", "double": "0.5", "bool": "false",
+    "const Tensor&": "t", "TensorList": "ts", "OptionalTensorList": "ts", "int64_t": "1", "double": "0.5", "bool": "false", "Flag": "false",
     "const Scalar&": "facula::Scalar(2)", "std::string_view": 'std::string_view("constant")', "Dtype": "facula::kFloat32", "Device": "facula::kCPU",
     "const TensorOptions&": "facula::TensorOptions()", "std::vector<double>": "std::vector<double>{0.5}", "std::vector<bool>": "std::vector<bool>{true}",
     "std::vector<Scalar>": "std::vector<facula::Scalar>{facula::Scalar(2)}",
@@ -96,13 +96,12 @@ def cases(include):
     for header, method in (("functions.h", False), ("methods.h", True)):
         text = (include / header).read_text()
         for name, parameters in declarations(text):
-            flagged = re.search(rf" {name}\((const Tensor& self, )?bool ", text)  # C++ itself takes an array of C for a bool there,
-            typed = re.search(rf" {name}\((const Tensor& (self|out), )*std::optional", text)  # and cannot know what is absent here
+            typed = re.search(rf" {name}\((const Tensor& (self|out), )*std::optional", text)  # C++ cannot know which of these is absent
             wanted = [i for i, (kind, _, _) in enumerate(parameters) if "IntArrayRef" in kind]
             last = next((i for i in reversed(range(len(parameters))) if parameters[i][2] is None), -1)
             optional = all(parameters[i][0] == "OptionalIntArrayRef" for i in wanted)
             for spelling, (expression, before, values) in [*SPELLINGS.items(), *(OPTIONAL_SPELLINGS.items() if optional else ())]:
-                if (spelling == "an array of C" and flagged) or (spelling == "nothing" and typed):
+                if spelling == "nothing" and typed:
                     continue
                 given = [expression if i in wanted else "std::nullopt" if "std::optional" in kind else OTHERS[kind]
                          for i, (kind, _, _) in enumerate(parameters[: max(last, wanted[-1]) + 1])]  # fmt: skip
@@ -115,7 +114,7 @@ def fits(said, names, values):
     if values is None:
         return all(given[name] == "None" for name in names)
     if not set(names) <= set(given):  # another overload: x.squeeze(5), x.split(5)
-        return len(values) == 1 and any(value in (str(values[0]), f"[{values[0]}]", "True", "true") for value in given.values())
+        return len(values) == 1 and any(value in (str(values[0]), f"[{values[0]}]") for value in given.values())
     allowed = [str(values)] + [str(values * n) for n in range(2, 8) if len(values) == 1] + [str(values[0])] * (len(values) == 1)
     return all(given[name] in allowed for name in names)
 
