@@ -38,7 +38,8 @@ bool constant_chunk(Graph& g, Node* n) {
     if (u.user->is(prim_ListUnpack)) {
       if (static_cast<int64_t>(u.user->num_outputs()) != *chunks) return false;
       for (size_t i = 0; i < u.user->num_outputs(); ++i) items.push_back({static_cast<int64_t>(i), u.user->output(i)});
-    } else if (u.user->is(aten___getitem__) && u.user->num_inputs() == 2 && u.offset == 0) {
+    } else if ((u.user->is(aten___getitem__) || u.user->kind().text() == "aten::select") && u.user->num_inputs() == 2 &&
+               u.offset == 0) {
       auto i = constant_int(u.user->input(1));
       if (!i || *i < -*chunks || *i >= *chunks) return false;
       items.push_back({*i < 0 ? *i + *chunks : *i, u.user->output(0)});

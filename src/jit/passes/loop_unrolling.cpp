@@ -109,17 +109,21 @@ bool unroll(Graph& g, Node* loop, bool constants_only) {
     inline_body(g, loop);
     return true;
   }
-  // Eight turns at once, then the loop itself for the rest.
+  // Eight turns at once, then a copy of the loop for the rest.
   InsertAt before(loop);
   Value* total = loop->input(0);
-  Value* rounds = insert_int_call(g, aten___round_to_zero_floordiv, total, g.insert_constant(turns_at_once));
   Graph::ValueMap same;
-  Node* fast = g.create_clone(loop, same)->insert_before(loop);
-  fast->replace_input(0, rounds);
-  repeat_body(g, fast, turns_at_once);
-  for (size_t i = 0; i < loop->num_outputs(); ++i) loop->replace_input(i + 2, fast->output(i));
+  Node* rest = g.create_clone(loop, same)->insert_after(loop);
+  for (size_t i = 0; i < loop->num_outputs(); ++i) {
+    loop->output(i)->replace_uses_with(rest->output(i));
+    rest->replace_input(i + 2, loop->output(i));
+  }
+  repeat_body(g, loop, turns_at_once);
+  Value* rounds = insert_int_call(g, aten___round_to_zero_floordiv, total, g.insert_constant(turns_at_once));
+  loop->replace_input(0, rounds);
+  g.create(prim_Placeholder)->destroy();  // PyTorch gives out a number here, too
   Value* covered = insert_int_call(g, aten_mul, rounds, g.insert_constant(turns_at_once));
-  loop->replace_input(0, insert_int_call(g, aten_sub, total, covered));
+  rest->replace_input(0, insert_int_call(g, aten_sub, total, covered));
   return true;
 }
 

@@ -86,7 +86,9 @@ class Mutations {
     // It is memory of its own: no result of a view, no part of a container.
     for (const Value* in : made->inputs())
       if (aliases().may_alias(v, in)) return false;
-    if (aliases().has_wildcard(v) || aliases().may_contain_alias(graph_.inputs(), {&v, 1})) return false;
+    if (aliases().has_wildcard(v)) return false;
+    for (const Value* in : graph_.inputs())
+      if (aliases().may_alias(v, in)) return false;
     // Nobody reads it, and nothing that shares it, before it is changed.
     for (const Use& u : v->uses())
       if (u.user != n && !u.user->is_after(n)) return false;
