@@ -46,8 +46,8 @@ void give_up(PyHolder::Held* h) noexcept {
 }
 
 void drop_what_waits() {
-  if (observer_runs()) return;  // which has paused its use to ask for the interpreter: a free would be told to nobody
   tell_what_waits();
+  if (observer_runs()) return;  // which has paused its use to ask for the interpreter: a free would be told to nobody
   while (waiting.held || waiting.tensors) {  // what is dropped may run Python code, which drops more
     Waiting now = std::exchange(waiting, {});
     while (now.held) give_up(std::exchange(now.held, now.held->next));
