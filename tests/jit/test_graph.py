@@ -54,7 +54,13 @@ PROGRAM = "import facula as torch, sys, graph_cases\ng = torch._C.parse_ir(graph
 
 def run(program, *arguments, **environment):
     path = os.pathsep.join([str(pathlib.Path(torch.__file__).parents[1]), str(HERE)])
-    return subprocess.run([sys.executable, "-c", program, *arguments], env={**os.environ, "PYTHONPATH": path, **environment}, capture_output=True, text=True, check=True)
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
 
 @pytest.mark.parametrize("name", GOLDEN["logs"])
@@ -104,7 +110,10 @@ def test_the_objects():
     with pytest.raises(ValueError, match="Invalid name"):
         second.setDebugName("7")
     graph.registerOutput(second)
-    assert str(graph) == 'graph(%x : Tensor):\n  %1 : Tensor, %y : Tensor = my::op[a=1, b=2.5, c="text", d=[1, 2], e={1}](%x)\n  return (%y)\n'
+    assert (
+        str(graph)
+        == 'graph(%x : Tensor):\n  %1 : Tensor, %y : Tensor = my::op[a=1, b=2.5, c="text", d=[1, 2], e={1}](%x)\n  return (%y)\n'
+    )
     copy = graph.copy()
     graph.eraseOutput(0)
     node.destroy()
@@ -147,7 +156,9 @@ def test_a_pass_in_python():
         C._jit_add_pass("DropNeg", drop_neg)
     with pytest.raises(ValueError, match="already"):
         C._jit_add_pass("DropNeg", drop_neg)
-    graph = C.parse_ir("graph(%x : Tensor):\n  %1 : Tensor = aten::neg(%x)\n  %2 : Tensor = aten::relu(%1)\n  return (%2)\n")
+    graph = C.parse_ir(
+        "graph(%x : Tensor):\n  %1 : Tensor = aten::neg(%x)\n  %2 : Tensor = aten::relu(%1)\n  return (%2)\n"
+    )
     assert C._jit_run_pass(graph, "DropNeg")
     assert "neg" not in str(graph)
     with pytest.raises(ValueError, match="no pass"):
@@ -174,7 +185,11 @@ def test_passes_that_raise_or_break_the_graph():
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("graph(%x):\n  %1 = aten::neg(%q)\n  return (%1)\n", "line 2, column 18"), ("graph(%x):\n  return (%x\n", "line 3, column 1"), ("grap", "line 1, column 5")],
+    [
+        ("graph(%x):\n  %1 = aten::neg(%q)\n  return (%1)\n", "line 2, column 18"),
+        ("graph(%x):\n  return (%x\n", "line 3, column 1"),
+        ("grap", "line 1, column 5"),
+    ],
 )
 def test_errors_name_line_and_column(text, place):
     with pytest.raises(RuntimeError, match=place):
@@ -218,3 +233,25 @@ def test_the_page_of_passes(tmp_path):
     assert "http" not in re.sub(r"<style>.*?</style>", "", text, flags=re.S)
     torch.jit.view.page(C.parse_ir(CHAIN), str(path))
     assert "EliminateDeadCode" in path.read_text()
+
+
+def test_eight_threads_parse_and_run_passes():
+    import threading
+
+    seen = []
+
+    def work():
+        for _ in range(20):
+            graph = C.parse_ir(CHAIN)
+            C._jit_pass_dce(graph)
+            C._jit_pass_cse(graph)
+            seen.append(str(graph))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(seen) == 160
+    assert len(set(seen)) == 1
