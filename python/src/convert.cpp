@@ -337,7 +337,7 @@ PyObject* wrap(Value v) {
     case Tag::ScalarList: return list(a.scalars(), [](const Scalar& s) { return wrap(s); });
     case Tag::TensorList: return list(a.tensors(), [](const Tensor& t) { return wrap(Tensor(t)); });
     case Tag::List: return list(a.values(), [](const Value& x) { return wrap(Value(x)); });
-    case Tag::Object: break;
+    default: break;
   }
   raise<Error>("a value of type ", to_string(a.tag()), " has no Python form");
 }

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/value.h"
 
+#include "core/containers.h"
 #include "core/generator.h"
 
 namespace fc {
 namespace {
 
-template <class T>
-struct Box final : RefCounted {
-  explicit Box(T v) : content(std::move(v)) {}
-  T content;
-};
-
 constexpr std::string_view tag_names[] = {
-    "None",         "Tensor",    "bool",  "int",     "float",  "Scalar",   "str",      "Device", "DType", "Layout",
-    "MemoryFormat", "Generator", "int[]", "float[]", "bool[]", "Scalar[]", "Tensor[]", "list",   "object"};
+    "None",   "Tensor",       "bool",      "int",   "float",    "Scalar", "str",      "Device",   "DType",
+    "Layout", "MemoryFormat", "Generator", "int[]", "float[]",  "bool[]", "Scalar[]", "Tensor[]", "list",
+    "object", "tuple",        "dict",      "enum",  "instance", "future", "function", "value"};
 
 const Tensor& undefined() {
   static const Tensor& t = *new Tensor;  // never destroyed: results may be read while the process ends
@@ -71,7 +67,7 @@ Value::Value(const Scalar& s) : Value() {
 Value::Value(std::vector<Tensor> v) : Value() { hold(Tag::TensorList, std::move(v)); }
 Value::Value(IntSpan v) : Value() { hold(Tag::IntList, Dims(v)); }
 Value::Value(std::string_view s) : Value() { hold(Tag::String, std::string(s)); }
-Value::Value(std::vector<Value> v) : Value() { hold(Tag::List, std::move(v)); }
+Value::Value(std::vector<Value> v) : Value(Tag::List, make_ref<ListBox>(nullptr, std::move(v))) {}
 
 Value::Value(const Arg& a) : Value() {
   switch (a.tag()) {
@@ -103,9 +99,16 @@ Value::Value(const Arg& a) : Value() {
     case Tag::TensorList: *this = Value(std::vector<Tensor>(a.tensors().begin(), a.tensors().end())); break;
     case Tag::List: *this = Value(std::vector<Value>(a.values().begin(), a.values().end())); break;
     case Tag::Object:
-      u_.plain.box = Ref<RefCounted>(a.object()).detach();
-      tag_ = Tag::Object;
+    case Tag::Tuple:
+    case Tag::Dict:
+    case Tag::Enum:
+    case Tag::Instance:
+    case Tag::Future:
+    case Tag::Function:
+      u_.plain.box = Ref<RefCounted>(a.any_object()).detach();
+      tag_ = a.tag();
       break;
+    case Tag::Value: *this = a.whole(); break;
   }
 }
 
@@ -140,10 +143,17 @@ Arg Value::arg() const {
     case Tag::ScalarList: return std::span<const Scalar>(in(static_cast<std::vector<Scalar>*>(nullptr)));
     case Tag::TensorList: return TensorSpan(in(static_cast<std::vector<Tensor>*>(nullptr)));
     case Tag::List: {
-      const auto& values = in(static_cast<std::vector<Value>*>(nullptr));
+      const auto& values = static_cast<const ListBox*>(u_.plain.box)->items;
       return Arg::list(values.data(), values.size());
     }
-    case Tag::Object: return Arg::object(u_.plain.box);
+    case Tag::Object:
+    case Tag::Tuple:
+    case Tag::Dict:
+    case Tag::Enum:
+    case Tag::Instance:
+    case Tag::Future:
+    case Tag::Function: return Arg::object(u_.plain.box, tag_);
+    case Tag::Value: break;  // of arguments only
   }
   return {};
 }
@@ -176,6 +186,8 @@ std::string to_string(const Arg& a) {
     }
     case Tag::List: return join(a.values());
     case Tag::Object: return "object";
+    case Tag::Value: return to_string(a.whole());
+    default: return container_text(a);
   }
   return "?";
 }

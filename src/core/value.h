@@ -36,6 +36,14 @@ enum class Tag : uint8_t {
   TensorList,  // with undefined tensors where the schema says Tensor?[]
   List,        // of values, as TorchScript has them
   Object,      // RefCounted of a kind the holder knows
+  // What only TorchScript and hidden operators look into: core/containers.h, core/future.h
+  Tuple,
+  Dict,
+  Enum,
+  Instance,
+  Future,
+  Function,
+  Value,  // of an Arg only: a whole value, for operators that change what it holds
 };
 std::string_view to_string(Tag t);
 
@@ -70,10 +78,16 @@ class Arg {
     a.u_.values = values;
     return a;
   }
-  static Arg object(RefCounted* o) {
+  static Arg object(RefCounted* o, Tag tag = Tag::Object) {
     Arg a;
-    a.tag_ = Tag::Object;
+    a.tag_ = tag;
     a.u_.object = o;
+    return a;
+  }
+  static Arg whole(const Value& v) {
+    Arg a;
+    a.tag_ = Tag::Value;
+    a.u_.values = &v;
     return a;
   }
 
@@ -110,6 +124,8 @@ class Arg {
   TensorSpan tensors() const { return expect(Tag::TensorList), TensorSpan(u_.tensor, n_); }
   std::span<const Value> values() const;
   RefCounted* object() const { return expect(Tag::Object), u_.object; }
+  RefCounted* any_object() const { return u_.object; }  // of Object, Tuple and what follows it; no check
+  const Value& whole() const { return expect(Tag::Value), *u_.values; }
 
  private:
   void expect(Tag t) const {
@@ -155,7 +171,8 @@ class Value {
   Value(std::string_view s);
   Value(const char* s) : Value(std::string_view(s)) {}
   Value(std::vector<Value> v);
-  explicit Value(const Arg& a);  // owns what the argument borrows
+  Value(Tag tag, Ref<RefCounted> box) : tag_(tag) { u_.plain.box = box.detach(); }  // a box of that tag's kind
+  explicit Value(const Arg& a);                                                     // owns what the argument borrows
   Value(const Value& o) : tag_(o.tag_) {
     if (tag_ == Tag::Tensor) {
       new (&u_.tensor) Tensor(o.u_.tensor);
@@ -184,6 +201,24 @@ class Value {
     return t;
   }
   std::vector<Tensor> take_tensors();
+  // Of a tag whose content is shared: what it is in, which all copies of this value have in common (containers.h).
+  RefCounted* box() const { return u_.plain.box; }
+  // The number of a Bool, Int, Double; no check.
+  int64_t raw_int() const { return u_.plain.i; }
+  double raw_double() const { return u_.plain.d; }
+  // Into a value that holds nothing shared: no check.
+  void set_int(int64_t v) noexcept {
+    tag_ = Tag::Int;
+    u_.plain.i = v;
+  }
+  void set_bool(bool v) noexcept {
+    tag_ = Tag::Bool;
+    u_.plain.i = v;
+  }
+  void set_double(double v) noexcept {
+    tag_ = Tag::Double;
+    u_.plain.d = v;
+  }
 
  private:
   static constexpr uint32_t bits(auto... tags) { return (0u | ... | (1u << static_cast<int>(tags))); }
