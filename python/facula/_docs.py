@@ -72,6 +72,10 @@ def signature(operators, method=None):
         return positional, keywords
 
     forms = [parameters(op) for op in operators]
+    first_keywords = {p.name for p in forms[0][1]}
+    for positional, by_keyword in forms[1:]:  # add.Scalar(self, other, alpha=1) has by position what add.Tensor has not
+        while positional and positional[-1].name in first_keywords:
+            by_keyword.insert(0, positional.pop().replace(kind=Parameter.KEYWORD_ONLY))
     names = [[p.name for p in positional] for positional, _ in forms]
     longest = max((positional for positional, _ in forms), key=len)
     if any(n != [p.name for p in longest[: len(n)]] for n in names):  # forms that differ: what they share

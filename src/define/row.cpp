@@ -58,6 +58,12 @@ void run_out(void* functional, const Operator& out_op, const Arg* args, Value* r
   }
 }
 
+// The out= forms that PyTorch names otherwise than by their functional form's overload.
+constexpr std::pair<std::string_view, const char*> out_names[] = {
+    {"any", "all_out"},   {"any.dim", "out"},   {"all", "all_out"},   {"all.dim", "out"},    {"max", "unary_out"},
+    {"min", "unary_out"}, {"max.other", "out"}, {"min.other", "out"}, {"mean", "dtype_out"}, {"mean.dim", "out"},
+};
+
 uint64_t constants_of(const Operator& op, const char* constant) {
   if (!constant) return 0;
   const auto& parameters = op.schema().parameters;
@@ -155,8 +161,9 @@ Operator& define(const OpDef& def) {
 Schema in_place_schema(const Schema& f) {
   Schema s = f;
   s.name += '_';
-  s.parameters[0].alias = {'a', true, false};
-  s.returns[0].alias = {'a', true, false};
+  s.parameters[0].name = "self";  // dropout(Tensor input, …) has dropout_(Tensor(a!) self, …)
+  s.parameters[0].set_alias('a', true);
+  s.returns[0].set_alias('a', true);
   s.returns.resize(1);
   return s;
 }
@@ -164,14 +171,18 @@ Schema in_place_schema(const Schema& f) {
 Schema out_schema(const Schema& f) {
   Schema s = f;
   s.overload = f.overload.empty() || f.overload == "Tensor" ? "out" : f.overload + "_out";
+  for (const auto& [functional, out] : out_names)
+    if (f.name == functional.substr(0, functional.find('.')) &&
+        str(f.name, f.overload.empty() ? "" : ".", f.overload) == functional)
+      s.overload = out;
   for (size_t i = 0; i < f.returns.size(); ++i) {
     Parameter out = f.returns[i];
     if (f.returns.size() == 1) out.name = "out";
     else if (out.name.empty()) out.name = str("out", i);
     out.keyword_only = true;
-    out.alias = {static_cast<char>('a' + i), true, false};
+    out.set_alias(static_cast<char>('a' + i), true);
     s.parameters.push_back(out);
-    s.returns[i].alias = out.alias;
+    s.returns[i].set_alias(out.alias.set, true);
   }
   return s;
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <deque>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
@@ -22,9 +22,9 @@ LayerSet process_set = 0;  // changes with the registry's lock held
 
 struct Registry {
   std::mutex mutex;
-  std::deque<Operator> operators;  // addresses never change
+  std::vector<Operator*> operators, hidden;  // which live for ever
   std::unordered_map<std::string, Operator*> by_name;
-  std::unordered_map<std::string, std::vector<Operator*>> by_base;
+  std::unordered_map<std::string, std::vector<Operator*>> by_base, hidden_by_base;
 };
 Registry& registry() {
   static Registry& r = *new Registry;  // operators live for ever
@@ -38,7 +38,7 @@ void set_process_layers(LayerSet bits, bool on) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   __atomic_store_n(&process_set, on ? process_set | bits : process_set & ~bits, __ATOMIC_RELAXED);
-  for (Operator& op : r.operators) __atomic_store_n(&op.layers_, op.own_layers_ | process_set, __ATOMIC_RELAXED);
+  for (Operator* op : r.operators) __atomic_store_n(&op->layers_, op->own_layers_ | process_set, __ATOMIC_RELAXED);
 }
 void Operator::set_own_layers(LayerSet layers) {
   std::lock_guard lock(registry().mutex);
@@ -121,11 +121,21 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
   }
 }
 
-Operator::Operator(Schema schema)
+Operator* Operator::make(Schema schema, bool hidden) {
+  const size_t slots = hidden ? 0 : kMaxDeviceTypes;
+  void* place = ::operator new(sizeof(Operator) + slots * sizeof(Kernel));
+  Operator* op = new (place) Operator(std::move(schema), hidden);
+  std::uninitialized_default_construct_n(op->kernels_, slots);
+  return op;
+}
+
+Operator::Operator(Schema schema, bool hidden)
     : schema_(std::move(schema)),
       full_name_(schema_.full_name()),
       num_args_(schema_.parameters.size()),
-      num_results_(schema_.returns.size()) {
+      num_results_(schema_.returns.size()),
+      hidden_(hidden) {
+  if (hidden) return;  // no layer has anything to see
   for (size_t i = 0; i < schema_.parameters.size(); ++i) {
     const FlatType& t = schema_.parameters[i].type;
     if (t.kind == Kind::Tensor) tensor_args_.push_back(static_cast<uint8_t>(i));
@@ -185,6 +195,7 @@ const Kernel& Operator::checked(const Kernel& k) const {
 }
 
 void Operator::set_kernel(int device_type, Kernel k) {
+  FC_CHECK(!hidden_, full_name_, " is TorchScript's own: it takes one kernel");
   Kernel& slot = kernels_[device_type];
   const Kernel& fresh = checked(k);
   slot.context = fresh.context;
@@ -325,8 +336,17 @@ void Operator::run_without_kernel(int device, const Arg* args, Value* results) c
       is_view ? " (views never fall back)" : "");
 }
 
+// Texts of schemas may repeat a name (one of PyTorch's does); an operator whose arguments have names may not.
+static Schema defined_schema(std::string_view text) {
+  Schema s = parse_schema(text);
+  for (size_t i = 0; i < s.parameters.size(); ++i)
+    FC_CHECK_AS(ValueError, s.find(s.parameters[i].name) == static_cast<int>(i), "schema: found a repeated name '",
+                s.parameters[i].name, "' in: ", text);
+  return s;
+}
+
 Operator& define(std::string_view text) {
-  Schema schema = parse_schema(text);
+  Schema schema = defined_schema(text);
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   std::string name = schema.full_name();
@@ -337,7 +357,7 @@ Operator& define(std::string_view text) {
     return before;
   }
   std::string base = schema.base_name();
-  Operator& op = r.operators.emplace_back(std::move(schema));
+  Operator& op = *r.operators.emplace_back(Operator::make(std::move(schema)));
   op.layers_ |= process_set;
   r.by_name.emplace(std::move(name), &op);
   r.by_base[base].push_back(&op);
@@ -364,18 +384,35 @@ const Operator& get_operator(std::string_view full_name, size_t args, size_t res
   return op;
 }
 
-std::vector<Operator*> overloads(std::string_view base_name) {
+Operator& define_hidden(std::string_view text) {
+  Schema schema = defined_schema(text);
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
-  auto it = r.by_base.find(std::string(base_name));
-  return it == r.by_base.end() ? std::vector<Operator*>() : it->second;
+  std::string name = schema.full_name(), base = schema.base_name();
+  FC_CHECK(!r.by_name.contains(name), "operator ", name, " is already defined");
+  Operator& op = *r.hidden.emplace_back(Operator::make(std::move(schema), true));
+  r.by_name.emplace(std::move(name), &op);
+  r.hidden_by_base[std::move(base)].push_back(&op);
+  return op;
 }
 
-std::vector<Operator*> all_operators() {
+std::vector<Operator*> overloads(std::string_view base_name, bool hidden) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
+  const std::string base(base_name);
   std::vector<Operator*> out;
-  for (Operator& op : r.operators) out.push_back(&op);
+  if (auto it = r.by_base.find(base); it != r.by_base.end()) out = it->second;
+  if (hidden)
+    if (auto it = r.hidden_by_base.find(base); it != r.hidden_by_base.end())
+      out.insert(out.end(), it->second.begin(), it->second.end());
+  return out;
+}
+
+std::vector<Operator*> all_operators(bool hidden) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  std::vector<Operator*> out = r.operators;
+  if (hidden) out.insert(out.end(), r.hidden.begin(), r.hidden.end());
   return out;
 }
 

@@ -78,7 +78,9 @@ using FlopFormula = int64_t (*)(const Arg* args);
 
 class Operator {
  public:
-  explicit Operator(Schema schema);
+  // A hidden one is TorchScript's alone: it takes numbers, strings, lists and dicts, has one kernel (all_devices) that
+  // is called without layers, and is not among those that Python sees.
+  static Operator* make(Schema schema, bool hidden = false);
   Operator(const Operator&) = delete;
 
   const Schema& schema() const { return schema_; }
@@ -122,7 +124,8 @@ class Operator {
   size_t viewed_arg() const { return viewed_arg_; }  // of a view operator: what its results are views of
   int pick_device(const Arg* args) const;            // the device type whose kernel runs
   Path planned_path(const Arg* args) const;          // what run_kernel will try first
-  const Kernel& kernel(int device_type) const { return kernels_[device_type]; }
+  const Kernel& kernel(int device_type) const { return hidden_ ? all_devices_ : kernels_[device_type]; }
+  bool is_hidden() const { return hidden_; }
 
   // --- registration (not on the call path). Throws if the kernel is a function of other types than the schema's.
   // A device's first kernel may be set while other threads call; to change one takes a pause (core/use.h).
@@ -159,6 +162,7 @@ class Operator {
  private:
   friend void set_process_layers(LayerSet bits, bool on);
   friend Operator& define(std::string_view schema);
+  Operator(Schema schema, bool hidden);
   static LayerSet list_layers(const Arg& a);
   const Kernel& checked(const Kernel& k) const;
   void set_own_layers(LayerSet layers);
@@ -171,21 +175,23 @@ class Operator {
   size_t viewed_arg_ = 0;
   int device_arg_ = -1;
   LayerSet own_layers_ = 0;
-  LayerSet layers_ = 0;  // its own and the process's
-  Kernel kernels_[kMaxDeviceTypes];
+  LayerSet layers_ = 0;       // its own and the process's
   bool own_kernels_ = false;  // some device has one
+  bool hidden_ = false;
   Kernel composite_, all_devices_, decomposition_, autograd_;
+  Kernel kernels_[];  // one for each type of device, of a hidden one none: they would be half a megabyte
 };
 
 // --- the registry
 Operator& define(std::string_view schema);                 // throws if the name exists
+Operator& define_hidden(std::string_view schema);          // once, when TorchScript is first used
 Operator* find_operator(std::string_view full_name);       // null if unknown
 const Operator& get_operator(std::string_view full_name);  // throws
 const Operator& get_operator(std::string_view full_name, size_t args,
                              size_t results);  // throws unless it has that many
-// All overloads of a base name ("aten::add"), in order of definition.
-std::vector<Operator*> overloads(std::string_view base_name);
-std::vector<Operator*> all_operators();
+// All overloads of a base name ("aten::add"), in order of definition, hidden ones last if asked for.
+std::vector<Operator*> overloads(std::string_view base_name, bool hidden = false);
+std::vector<Operator*> all_operators(bool hidden = false);
 void hold_registry_at_forks();  // once, at start-up: the child inherits no lock that another thread held
 
 // --- fallback to the CPU, for devices without a kernel

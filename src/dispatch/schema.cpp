@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/schema.h"
 
+#include <algorithm>
 #include <charconv>
+#include <forward_list>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "core/literal.h"
+#include "core/type_parse.h"
 
 namespace fc {
 namespace {
@@ -10,24 +19,97 @@ namespace {
 struct KindName {
   const char* text;
   Kind kind;
+  TypeKind type;
 };
 constexpr KindName kind_names[] = {
-    {"Tensor", Kind::Tensor},
-    {"Scalar", Kind::Scalar},
-    {"int", Kind::Int},
-    {"float", Kind::Float},
-    {"bool", Kind::Bool},
-    {"str", Kind::Str},
-    {"Device", Kind::Device},
-    {"ScalarType", Kind::DType},
-    {"Layout", Kind::Layout},
-    {"MemoryFormat", Kind::MemoryFormat},
-    {"Generator", Kind::Generator},
-    {"Any", Kind::Any},
-    {"SymInt", Kind::Int},
-    {"number", Kind::Scalar},
-    {"Dimname", Kind::Str},
+    {"Tensor", Kind::Tensor, TypeKind::Tensor},
+    {"Scalar", Kind::Scalar, TypeKind::Number},
+    {"int", Kind::Int, TypeKind::Int},
+    {"float", Kind::Float, TypeKind::Float},
+    {"bool", Kind::Bool, TypeKind::Bool},
+    {"str", Kind::Str, TypeKind::String},
+    {"Device", Kind::Device, TypeKind::Device},
+    {"ScalarType", Kind::DType, TypeKind::DType},
+    {"Layout", Kind::Layout, TypeKind::Layout},
+    {"MemoryFormat", Kind::MemoryFormat, TypeKind::MemoryFormat},
+    {"Generator", Kind::Generator, TypeKind::Generator},
+    {"Any", Kind::Any, TypeKind::Any},
+    {"SymInt", Kind::Int, TypeKind::SymInt},
+    {"SymFloat", Kind::Float, TypeKind::SymFloat},
+    {"SymBool", Kind::Bool, TypeKind::SymBool},
+    {"Dimname", Kind::Str, TypeKind::Dimname},
 };
+
+FlatType flatten(TypeRef t) {
+  FlatType flat;
+  flat.optional = t->is(TypeKind::Optional);
+  if (flat.optional) t = t->item();
+  if (t->is(TypeKind::List)) {
+    flat.list = true;
+    flat.length = static_cast<int8_t>(t->length());
+    t = t->item();
+    flat.optional_item = t->is(TypeKind::Optional);
+    if (flat.optional_item) t = t->item();
+  }
+  flat.kind = Kind::Any;
+  for (const KindName& k : kind_names)
+    if (t->is(k.type)) flat.kind = k.kind;
+  return flat;
+}
+
+// Of tensors only: a list that is changed holds other tensors, it does not change one.
+Alias flatten(const FlatType& type, const AliasInfo& marks) {
+  if (type.kind != Kind::Tensor) return {};
+  const AliasInfo& m = !type.list ? marks : marks.items.empty() ? AliasInfo{} : marks.items[0];
+  if (m.before.empty()) return {};
+  return {m.before[0][0], m.write, m.before[0] == "*"};
+}
+
+// The types of parameters by their text: a few hundred serve all schemas, so each is parsed once.
+struct TypedText {
+  FlatType type;
+  Alias alias;
+  TypeRef whole = nullptr;
+  const AliasInfo* marks = nullptr;
+};
+class TypeTexts {
+ public:
+  static TypeTexts& it() {
+    static TypeTexts& texts = *new TypeTexts;  // never destroyed: schemas point to marks
+    return texts;
+  }
+
+  // Throws TypeSyntaxError with the place in `text`.
+  TypedText find(std::string_view text) {
+    std::lock_guard lock(mutex_);
+    if (auto it = texts_.find(text); it != texts_.end()) return it->second;
+    auto marks = std::make_unique<AliasInfo>();
+    size_t at = 0;
+    TypedText t;
+    t.whole = parse_type(text, at, {.schema = true}, marks.get());
+    if (at != text.size()) throw TypeSyntaxError("text behind a type", at);
+    t.type = flatten(t.whole);
+    t.alias = flatten(t.type, *marks);
+    t.marks = marks->empty() ? nullptr : marks.get();
+    const std::string& kept = keys_.emplace_front(text);
+    texts_.emplace(kept, t);
+    marks_.push_front(std::move(marks));
+    return t;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::forward_list<std::string> keys_;
+  std::forward_list<std::unique_ptr<AliasInfo>> marks_;
+  std::unordered_map<std::string_view, TypedText> texts_;
+};
+
+void set_type(Parameter& p, const TypedText& t) {
+  p.type = t.type;
+  p.alias = t.alias;
+  p.whole_type = t.whole;
+  p.marks = t.marks;
+}
 
 class Parser {
  public:
@@ -46,21 +128,30 @@ class Parser {
     bool keyword_only = false;
     if (!accept(")")) {
       do {
+        if (s.more_parameters) fail("a parameter behind '...'");
+        if (accept("...")) {
+          s.more_parameters = true;
+          continue;
+        }
         if (accept("*")) {
           if (keyword_only) fail("a second '*'");
           keyword_only = true;
           continue;
         }
         s.parameters.push_back(parameter(keyword_only));
-        if (s.find(s.parameters.back().name) != static_cast<int>(s.parameters.size()) - 1) fail("a repeated name");
       } while (accept(","));
       expect(")");
     }
     expect("->");
-    if (accept("(")) {
+    if (accept("...")) {
+      s.more_returns = true;
+    } else if (accept("(")) {
       if (!accept(")")) {
-        do s.returns.push_back(result());
-        while (accept(","));
+        do {
+          if (s.more_returns) fail("a result behind '...'");
+          if (accept("...")) s.more_returns = true;
+          else s.returns.push_back(result());
+        } while (accept(","));
         expect(")");
       }
     } else {
@@ -70,9 +161,12 @@ class Parser {
     if (at_ != text_.size()) fail("text after the end");
     if (s.parameters.size() > 64) fail("more than 64 parameters");  // sets of them are 64 bits
     if (s.returns.size() > 64) fail("more than 64 results");
-    for (const Parameter& r : s.returns) {
+    for (Parameter& r : s.returns) {
       if (!r.alias.set || r.alias.all) continue;
-      const int of = s.find_alias(r.alias.set);
+      int of = s.find_alias(r.alias.set);
+      for (const std::string& set : (r.type.list ? r.marks->items[0] : *r.marks).before)  // Tensor(b|a): one will do
+        if (of < 0 && (of = s.find_alias(set[0])) >= 0) r.alias.set = set[0];
+      if (of < 0 && s.more_parameters) continue;  // one of those that follow
       if (of < 0) fail(str("a result that aliases '", r.alias.set, "', which no parameter does"));
       if (s.parameters[static_cast<size_t>(of)].type.list && !r.alias.write) fail("a view of a list");
     }
@@ -102,47 +196,24 @@ class Parser {
   }
 
   Parameter typed() {
+    skip();
+    const size_t from = at_;
+    int open = 0;  // a type ends at a blank, a comma or a parenthesis that is not its own
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (open == 0 && (c == ' ' || c == ',' || c == ')' || c == '=')) break;
+      open += (c == '(' || c == '[') - (c == ')' || c == ']');
+    }
+    const std::string_view text = text_.substr(from, at_ - from);
+    if (text.empty()) fail("no type");
     Parameter p;
-    std::string name = word("a type");
-    const KindName* found = nullptr;
-    for (const KindName& k : kind_names)
-      if (name == k.text) found = &k;
-    if (!found) fail("an unknown type '" + name + "'");
-    p.type.kind = found->kind;
-    alias(p);
-    bool question = accept("?");
-    if (accept("[")) {
-      p.type.list = true;
-      p.type.optional_item = question;
-      skip();
-      if (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-        int64_t n = integer();
-        if (n < 1 || n > 64) fail("a list length outside 1..64");
-        p.type.length = static_cast<int8_t>(n);
-      }
-      expect("]");
-      alias(p);
-      p.type.optional = accept("?");
-    } else {
-      p.type.optional = question;
+    try {
+      set_type(p, TypeTexts::it().find(text));
+    } catch (const TypeSyntaxError& e) {
+      at_ = from + e.at;
+      fail(e.message());
     }
     return p;
-  }
-
-  void alias(Parameter& p) {
-    if (at_ >= text_.size() || text_[at_] != '(') return;  // directly behind the type, without a space
-    ++at_;
-    if (accept("*")) p.alias = {'*', false, true};
-    else {
-      std::string set = word("an alias set");
-      p.alias.set = set[0];
-    }
-    p.alias.write = accept("!");
-    while (accept("|")) word("an alias set");
-    if (accept("->")) {
-      if (!accept("*")) word("an alias set");
-    }
-    expect(")");
   }
 
   static bool suits(const FlatType& type, Tag tag) {
@@ -153,7 +224,7 @@ class Parser {
     switch (type.kind) {
       case Kind::Scalar: return tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool;
       case Kind::Int: return tag == Tag::Int;
-      case Kind::Float: return tag == Tag::Double;
+      case Kind::Float: return tag == Tag::Double || (type.optional && tag == Tag::Int);
       case Kind::Bool: return tag == Tag::Bool;
       case Kind::Str: return tag == Tag::String;
       case Kind::Device: return tag == Tag::Device;
@@ -199,12 +270,10 @@ class Parser {
       if (!items.empty() || type.kind != Kind::Tensor) fail("a default list of this type");
       return Value(std::vector<Tensor>());
     }
-    if (accept("\"") || accept("'")) {
-      char quote = text_[at_ - 1];
-      size_t from = at_;
-      while (at_ < text_.size() && text_[at_] != quote) ++at_;
-      if (at_ == text_.size()) fail("an unfinished string");
-      return Value(text_.substr(from, at_++ - from));
+    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {
+      std::string content;
+      if (!parse_quoted(text_, at_, content)) fail("an unfinished string");
+      return Value(std::string_view(content));
     }
     if (at_ < text_.size() && (text_[at_] == '-' || (text_[at_] >= '0' && text_[at_] <= '9'))) return number(type);
     std::string name = word("a default value");
@@ -234,18 +303,15 @@ class Parser {
       int64_t i = 0;
       auto r = std::from_chars(digits.data(), digits.data() + digits.size(), i);
       if (r.ec != std::errc{}) fail("an integer out of range");
-      if (type.kind == Kind::Float) return Value(static_cast<double>(i));
+      if (type.kind == Kind::Float && !type.optional) return Value(static_cast<double>(i));
+      if (type.kind == Kind::DType && exists(static_cast<DType>(i)) && i == static_cast<int8_t>(i))
+        return Value(static_cast<DType>(i));
+      if (type.kind == Kind::MemoryFormat && i >= 0 && i <= static_cast<int64_t>(MemoryFormat::ChannelsLast3d))
+        return Value(Arg(static_cast<MemoryFormat>(i)));
+      if (type.kind == Kind::Layout && i == static_cast<int64_t>(Layout::Strided)) return Value(Arg(Layout::Strided));
       return Value(i);
     }
     return Value(d);
-  }
-
-  int64_t integer() {
-    int64_t v = 0;
-    auto [end, ec] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), v);
-    if (ec != std::errc{}) fail("an integer out of range");
-    at_ = static_cast<size_t>(end - text_.data());
-    return v;
   }
 
   static bool is_word(char c) {
@@ -278,45 +344,59 @@ class Parser {
   size_t at_ = 0;
 };
 
-void print_type(std::string& out, const Parameter& p) {
-  for (const KindName& k : kind_names)
-    if (k.kind == p.type.kind) {
-      out += k.text;
-      break;
-    }
-  auto alias = [&] {
-    if (!p.alias.set) return;
-    out += '(';
-    out += p.alias.set;
-    if (p.alias.write) out += '!';
-    out += ')';
-  };
-  if (!p.type.list) {
-    alias();
-    if (p.type.optional) out += '?';
-    return;
+std::string print_default(const Parameter& p) {
+  const Arg v = p.default_value.arg();
+  std::string out;
+  switch (v.tag()) {
+    case Tag::String: append_quoted(out, v.text()); return out;
+    case Tag::Double: append_number(out, v.real()); return out;
+    case Tag::DType: return str(static_cast<int>(v.dtype()));
+    case Tag::Layout: return str(static_cast<int>(v.layout()));
+    case Tag::MemoryFormat: return str(static_cast<int>(v.memory_format()));
+    case Tag::DoubleList:
+      for (const double d : v.doubles()) append_number(out += out.empty() ? "[" : ", ", d);
+      return out.empty() ? "[]" : out + "]";
+    case Tag::IntList:  // int[2] padding=0, but not so of SymInt[2] or int[2]?
+      if (const IntSpan ints = v.ints(); ints.size() > 1 && p.whole_type->is(TypeKind::List) &&
+                                         p.whole_type->item()->is(TypeKind::Int) &&
+                                         std::count(ints.begin(), ints.end(), ints[0]) == std::ssize(ints))
+        return str(ints[0]);
+      return to_string(v);
+    default: return to_string(v);
   }
-  if (p.type.optional_item) out += '?';
-  out += '[';
-  if (p.type.length) append(out, static_cast<int>(p.type.length));
-  out += ']';
-  alias();
-  if (p.type.optional) out += '?';
 }
 
-std::string print_default(const Parameter& p) {
-  const Value& v = p.default_value;
-  if (v.tag() == Tag::String) return str('"', v.arg().text(), '"');
-  return to_string(v);
+std::string print(const Parameter& p) {
+  std::string out = schema_text(p.whole_type, p.marks);
+  if (!p.name.empty()) out += ' ' + p.name;
+  if (p.has_default) out += '=' + print_default(p);
+  return out;
 }
 
 }  // namespace
 
 std::string to_string(const FlatType& t) {
   std::string out;
-  print_type(out, Parameter{"", t, {}, false, false, {}});
-  return out;
+  for (const KindName& k : kind_names)
+    if (k.kind == t.kind) {
+      out = k.text;
+      break;
+    }
+  if (t.list) {
+    if (t.optional_item) out += '?';
+    out += '[';
+    if (t.length) append(out, static_cast<int>(t.length));
+    out += ']';
+  }
+  return t.optional ? out + "?" : out;
 }
+
+void Parameter::set_alias(char set, bool write) {
+  const std::string text = schema_text(whole_type);
+  const size_t end = text.size() - type.optional, at = type.list ? text.rfind('[') - type.optional_item : end;
+  set_type(*this, TypeTexts::it().find(str(text.substr(0, at), '(', set, write ? "!)" : ")", text.substr(at))));
+}
+void Parameter::clear_alias() { set_type(*this, TypeTexts::it().find(schema_text(whole_type))); }
 
 int Schema::find(std::string_view parameter) const {
   for (size_t i = 0; i < parameters.size(); ++i)
@@ -359,28 +439,22 @@ Schema parse_schema(std::string_view text) { return Parser(text).schema(); }
 
 std::string to_string(const Schema& s) {
   std::string out = s.full_name() + "(";
+  auto next = [&, first = out.size()](const std::string& text) {
+    if (out.size() > first) out += ", ";
+    out += text;
+  };
   bool star = false;
-  for (size_t i = 0; i < s.parameters.size(); ++i) {
-    const Parameter& p = s.parameters[i];
-    if (i) out += ", ";
-    if (p.keyword_only && !star) {
-      out += "*, ";
-      star = true;
-    }
-    print_type(out, p);
-    out += ' ' + p.name;
-    if (p.has_default) out += '=' + print_default(p);
+  for (const Parameter& p : s.parameters) {
+    if (p.keyword_only && !std::exchange(star, true)) next("*");
+    next(print(p));
   }
-  out += ") -> ";
-  bool tuple = s.returns.size() != 1;
-  if (tuple) out += '(';
-  for (size_t i = 0; i < s.returns.size(); ++i) {
-    if (i) out += ", ";
-    print_type(out, s.returns[i]);
-    if (!s.returns[i].name.empty()) out += ' ' + s.returns[i].name;
-  }
-  if (tuple) out += ')';
-  return out;
+  if (s.more_parameters) next("...");
+  std::string results;
+  for (const Parameter& r : s.returns) results += (results.empty() ? "" : ", ") + print(r);
+  if (s.more_returns) results += results.empty() ? "..." : ", ...";
+  // One result needs no parentheses, unless it begins with one.
+  const bool bare = s.returns.size() + s.more_returns == 1 && results[0] != '(';
+  return out + ") -> " + (bare ? results : "(" + results + ")");
 }
 
 std::string dump(const Schema& s) { return to_string(s); }

@@ -12,6 +12,9 @@
 
 namespace fc {
 
+class Type;
+struct AliasInfo;
+
 enum class Kind : uint8_t {
   Tensor,
   Scalar,  // any number
@@ -38,6 +41,8 @@ struct FlatType {
 };
 std::string to_string(const FlatType& t);
 
+// What a call does with a tensor, or with the tensors of a list. Marks of lists, dicts and other values concern nobody
+// below TorchScript and are kept in Parameter::marks only.
 struct Alias {
   char set = 0;        // 0: no alias
   bool write = false;  // (a!)
@@ -48,9 +53,14 @@ struct Parameter {
   std::string name;
   FlatType type;
   Alias alias;
+  const Type* whole_type = nullptr;  // core/type.h; never null in a schema
+  const AliasInfo* marks = nullptr;  // core/type_parse.h: as written; kept for ever; null: none
   bool keyword_only = false;
   bool has_default = false;
   Value default_value;
+
+  void set_alias(char set, bool write);  // of the tensor, or of the tensors of the list
+  void clear_alias();
 };
 
 struct Schema {
@@ -59,21 +69,23 @@ struct Schema {
   std::string overload;  // "Tensor", or empty
   std::vector<Parameter> parameters;
   std::vector<Parameter> returns;  // name may be empty
+  bool more_parameters = false;    // "...": any number of any type follow
+  bool more_returns = false;
 
   std::string base_name() const { return space + "::" + name; }
   std::string full_name() const { return overload.empty() ? base_name() : base_name() + "." + overload; }
   int find(std::string_view parameter) const;  // index, or -1
   int find_alias(char set) const;              // the first parameter of this alias set, or -1
   size_t positional() const;                   // parameters that may be given by position
-  bool mutates() const;
-  bool is_out() const;  // writes into keyword-only arguments
+  bool mutates() const;                        // tensors
+  bool is_out() const;                         // writes into keyword-only arguments
   bool is_in_place() const { return mutates() && !is_out(); }
   bool is_view() const;  // returns an alias of an argument without writing
 };
 
 // Throws ValueError with the position of the first character that does not fit. A missing namespace means aten.
 Schema parse_schema(std::string_view text);
-std::string to_string(const Schema& s);  // parse_schema(to_string(s)) gives s again
+std::string to_string(const Schema& s);  // as PyTorch prints it; parse_schema(to_string(s)) gives s again
 std::string dump(const Schema& s);       // for debuggers
 
 }  // namespace fc

@@ -455,7 +455,7 @@ constexpr OpDef defs[] = {
     {.schema = "is_nonzero(Tensor self) -> bool",
      .doc = "Whether the one element of the tensor is not zero.",
      .composite = kernel<&is_nonzero>()},
-    {.schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+    {.schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
      .doc = "How often each non-negative integer occurs, or the sum of its weights.",
      .differentiable = false,
      .out = true},

@@ -26,6 +26,7 @@ struct BinaryRow {
   const char* refuses = "";  // kinds of the promoted type: b, i, f, c
   const char* saves = "";
   GradFormula grad = nullptr;          // null: no derivative flows
+  const char* other = "other";         // the second operand's name
   bool alpha = false;                  // has "*, Scalar alpha=1"
   const char* tensor = "Tensor";       // name of the overload with two tensors
   const char* scalar = "Scalar";       // of the one with a number second; null: none
@@ -224,7 +225,7 @@ constexpr BinaryRow rows[] = {
      }, .scalar = nullptr, .exact = true},
     {.name = "heaviside", .opcode = FC_MAP_heaviside,
      .doc = "0 for negative, 1 for positive elements, the given value at zero.",
-     .refuses = "c", .tensor = "", .scalar = nullptr, .forms = "ie", .check = check_one_type},
+     .refuses = "c", .other = "values", .tensor = "", .scalar = nullptr, .forms = "ie", .check = check_one_type},
     {.name = "gcd", .opcode = FC_MAP_gcd,
      .doc = "The greatest common divisor.",
      .refuses = "bfc", .tensor = "", .scalar = nullptr},
@@ -385,8 +386,11 @@ constexpr OpDef div_modes[] = {
 
 void define_form(const BinaryRow& row, const char* overload, const char* first, const char* second, const char* node) {
   auto has = [&](char form) { return std::string_view(row.forms).find(form) != std::string_view::npos; };
-  std::string schema = str(row.name, *overload ? "." : "", overload, "(", first, " self, ", second, " other",
-                           row.alpha ? ", *, Scalar alpha=1" : "", ") -> Tensor");
+  std::string schema = str(row.name, *overload ? "." : "", overload, "(", first, " self, ", second, ' ', row.other,
+                           !row.alpha       ? ""
+                           : *second == 'S' ? ", Scalar alpha=1"
+                                            : ", *, Scalar alpha=1",
+                           ") -> Tensor");
   define({.schema = schema.c_str(),
           .doc = row.doc,
           .node = node,

@@ -161,23 +161,23 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
 }
 
 #define HEAD "(Tensor input, Tensor weight, Tensor? bias=None, "
-#define CONV(n, one, zero, what)                                                                                      \
-  {.schema = "conv" #n "d" HEAD "int[" #n "] stride=" one ", int[" #n "] padding=" zero ", int[" #n "] dilation=" one \
-             ", int groups=1) -> Tensor",                                                                             \
-   .doc = "Cross-correlates " what " with a bank of kernels.",                                                        \
-   .composite = kernel<&conv<n>>(),                                                                                   \
-   .autocast = Autocast::Lower},                                                                                      \
-  {                                                                                                                   \
-    .schema = "conv" #n "d.padding" HEAD "int[" #n "] stride=" one ", str padding=\"valid\", int[" #n                 \
-              "] dilation=" one ", int groups=1) -> Tensor",                                                          \
-    .composite = kernel<&conv_padding<n>>(), .autocast = Autocast::Lower                                              \
+#define CONV(n, one, zero, what)                                                                             \
+  {.schema = "conv" #n "d" HEAD "SymInt[" #n "] stride=" one ", SymInt[" #n "] padding=" zero ", SymInt[" #n \
+             "] dilation=" one ", SymInt groups=1) -> Tensor",                                               \
+   .doc = "Cross-correlates " what " with a bank of kernels.",                                               \
+   .composite = kernel<&conv<n>>(),                                                                          \
+   .autocast = Autocast::Lower},                                                                             \
+  {                                                                                                          \
+    .schema = "conv" #n "d.padding" HEAD "SymInt[" #n "] stride=" one ", str padding=\"valid\", SymInt[" #n  \
+              "] dilation=" one ", SymInt groups=1) -> Tensor",                                              \
+    .composite = kernel<&conv_padding<n>>(), .autocast = Autocast::Lower                                     \
   }
-#define CONV_TRANSPOSE(n, name, one, zero)                                                                           \
-  {                                                                                                                  \
-    .schema = name HEAD "int[" #n "] stride=" one ", int[" #n "] padding=" zero ", int[" #n "] output_padding=" zero \
-                        ", int groups=1, int[" #n "] dilation=" one ") -> Tensor",                                   \
-    .doc = "The gradient of conv" #n "d with respect to its input, used as an operator.",                            \
-    .composite = kernel<&conv_transpose<n>>(), .autocast = Autocast::Lower                                           \
+#define CONV_TRANSPOSE(n, name, one, zero)                                                                        \
+  {                                                                                                               \
+    .schema = name HEAD "SymInt[" #n "] stride=" one ", SymInt[" #n "] padding=" zero ", SymInt[" #n              \
+                        "] output_padding=" zero ", SymInt groups=1, SymInt[" #n "] dilation=" one ") -> Tensor", \
+    .doc = "The gradient of conv" #n "d with respect to its input, used as an operator.",                         \
+    .composite = kernel<&conv_transpose<n>>(), .autocast = Autocast::Lower                                        \
   }
 
 // What convolution is to tracers and counters of operations; the switches are cuDNN's and MKL's.
@@ -226,32 +226,32 @@ int64_t backward_flops(const Arg* args) {  // of input and weight, as far as the
   return flop_product({asked[0] + asked[1], flops_at(args[swept].tensor().sizes(), args[2].tensor())});
 }
 
-#define SWITCHED(name, last)                                                                                        \
-  name "(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, " \
-       "int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled" last ") -> Tensor"
+#define SWITCHED(name, output, last)                                                                             \
+  name "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool " \
+       "transposed, " output                                                                                     \
+       "[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled" last ") -> Tensor"
 
 constexpr OpDef defs[] = {
-    {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
-               "bool transposed, int[] "
-               "output_padding, int groups) -> Tensor",
+    {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
+               "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
      .doc = "All convolutions in one operator; conv1d to conv_transpose3d call it.",
      .meta = kernel<&convolution_meta>(),
      .decomposition = kernel<&convolution_by_products>(),
      .saves = "input weight stride padding dilation transposed output_padding groups",
      .grad = convolution_grad,
      .flops = convolution_flops},
-    {.schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, "
-               "int[] padding, int[] "
-               "dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, "
-               "Tensor)",
+    {.schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] "
+               "stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, "
+               "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .meta = kernel<&backward_meta>(),
      .decomposition = kernel<&backward_by_products>(),
      .saves = "grad_output input weight stride padding dilation transposed output_padding groups",
      .grad = backward_grad,
      .hidden = true,
      .flops = backward_flops},
-    {.schema = SWITCHED("_convolution", ", bool allow_tf32"), .composite = kernel<&convolution_with_switches>()},
-    {.schema = SWITCHED("_convolution.deprecated", ""), .composite = kernel<&convolution_deprecated>()},
+    {.schema = SWITCHED("_convolution", "SymInt", ", bool allow_tf32"),
+     .composite = kernel<&convolution_with_switches>()},
+    {.schema = SWITCHED("_convolution.deprecated", "int", ""), .composite = kernel<&convolution_deprecated>()},
     CONV(1, "[1]", "[0]", "sequences"),
     CONV(2, "[1, 1]", "[0, 0]", "images"),
     CONV(3, "[1, 1, 1]", "[0, 0, 0]", "volumes"),

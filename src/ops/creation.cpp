@@ -436,7 +436,8 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
   return call<"aten::complex", Tensor>(mul(abs, cos(angle)), mul(abs, sin(angle)));
 }
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define OPTIONS_OF(dtype) "ScalarType? dtype=" dtype ", Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define OPTIONS OPTIONS_OF("None")
 #define FACTORY(schema_text, function, ...) \
   { .schema = schema_text, __VA_OPT__(.doc = __VA_ARGS__, ).all = kernel<&function>(), .differentiable = false }
 #define FILLS(schema_text, function) \
@@ -451,19 +452,19 @@ constexpr OpDef LIKE(OpDef def) {
 }
 
 constexpr OpDef defs[] = {
-    UNWRITTEN(FACTORY("empty.memory_format(int[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+    UNWRITTEN(FACTORY("empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
                       empty_kernel, "A tensor of the given sizes, its memory not set.")),
-    UNWRITTEN(
-        FILLS("empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", empty_out)),
-    UNWRITTEN(FACTORY("empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel,
+    UNWRITTEN(FILLS("empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+                    empty_out)),
+    UNWRITTEN(FACTORY("empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor", empty_strided_kernel,
                       "A tensor of the given sizes and strides, its memory not set.")),
-    FACTORY("full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel,
+    FACTORY("full(SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", full_kernel,
             "A tensor of the given sizes in which every element is the value."),
-    FILLS("full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", full_out),
-    FACTORY("zeros(int[] size, *, " OPTIONS ") -> Tensor", zeros_kernel, "A tensor of zeros."),
-    FILLS("zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", zeros_out),
-    FACTORY("ones(int[] size, *, " OPTIONS ") -> Tensor", ones_kernel, "A tensor of ones."),
-    FILLS("ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", ones_out),
+    FILLS("full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", full_out),
+    FACTORY("zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", zeros_kernel, "A tensor of zeros."),
+    FILLS("zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", zeros_out),
+    FACTORY("ones(SymInt[] size, *, " OPTIONS ") -> Tensor", ones_kernel, "A tensor of ones."),
+    FILLS("ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", ones_out),
     FACTORY("scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor", scalar_tensor,
             "A tensor without dimensions that holds a number."),
 
@@ -476,15 +477,15 @@ constexpr OpDef defs[] = {
                  zeros_like_kernel, "A tensor of zeros with the same sizes.")),
     LIKE(FACTORY("ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", ones_like_kernel,
                  "A tensor of ones with the same sizes.")),
-    UNWRITTEN(LIKE(FACTORY("new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_empty,
+    UNWRITTEN(LIKE(FACTORY("new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_empty,
                            "A tensor of the given sizes and this tensor's type and device, its memory not set."))),
-    UNWRITTEN(LIKE(FACTORY("new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor",
+    UNWRITTEN(LIKE(FACTORY("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
                            new_empty_strided, "new_empty with strides."))),
-    LIKE(FACTORY("new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_full,
+    LIKE(FACTORY("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_full,
                  "A tensor of the given sizes and this tensor's type and device, filled with the value.")),
-    LIKE(FACTORY("new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_zeros,
+    LIKE(FACTORY("new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_zeros,
                  "A tensor of zeros, of this tensor's type and device.")),
-    LIKE(FACTORY("new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor", new_ones,
+    LIKE(FACTORY("new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_ones,
                  "A tensor of ones, of this tensor's type and device.")),
 
     FACTORY("arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_end,
@@ -525,17 +526,17 @@ constexpr OpDef defs[] = {
     {.schema = "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
      .doc = "The matrix of the powers of a vector's elements, falling unless increasing.",
      .composite = kernel<&vander>()},
-    {.schema = "linalg_vander(Tensor x, *, int? N=None) -> Tensor",
+    {.schema = "linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor",
      .doc = "The rising powers of each element, in a new last dimension.",
      .composite = kernel<&linalg_vander>()},
-    FACTORY("eye(int n, *, " OPTIONS ") -> Tensor", eye, "A matrix with ones on the diagonal and zeros elsewhere."),
-    FACTORY("eye.m(int n, int m, *, " OPTIONS ") -> Tensor", eye_m),
-    FACTORY("eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", eye_out),
-    FACTORY("eye.m_out(int n, int m, *, Tensor(a!) out) -> Tensor(a!)", eye_m_out),
-    FACTORY("tril_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<true>,
+    FACTORY("eye(SymInt n, *, " OPTIONS ") -> Tensor", eye, "A matrix with ones on the diagonal and zeros elsewhere."),
+    FACTORY("eye.m(SymInt n, SymInt m, *, " OPTIONS ") -> Tensor", eye_m),
+    FACTORY("eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)", eye_out),
+    FACTORY("eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)", eye_m_out),
+    FACTORY("tril_indices(int row, int col, int offset=0, *, " OPTIONS_OF("long") ") -> Tensor", triangle_indices<true>,
             "The row and column indices of a lower triangle."),
-    FACTORY("triu_indices(int row, int col, int offset=0, *, " OPTIONS ") -> Tensor", triangle_indices<false>,
-            "The row and column indices of an upper triangle."),
+    FACTORY("triu_indices(int row, int col, int offset=0, *, " OPTIONS_OF("long") ") -> Tensor",
+            triangle_indices<false>, "The row and column indices of an upper triangle."),
 
     {.schema = "complex(Tensor real, Tensor imag) -> Tensor",
      .doc = "Complex numbers from real and imaginary parts.",

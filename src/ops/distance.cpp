@@ -133,7 +133,7 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::_pdist_backward", Tensor>(g.out(), self, g.arg(1).real(), r));
          },
      .hidden = true},
-    {.schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
+    {.schema = "_pdist_backward(Tensor grad_output, Tensor self, float p, Tensor pdist) -> Tensor",
      .meta = kernel<&pdist_backward_meta>(),
      .hidden = true},
 };

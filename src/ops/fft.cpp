@@ -432,9 +432,9 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   return self.dim() == 2 ? squeeze(y, 0) : y;
 }
 
-#define ONE "(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"
-#define TWO "(Tensor self, int[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"
-#define MANY "(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+#define ONE "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+#define TWO "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"
+#define MANY "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 #define FFT_ROW(name, args, what, f) \
   { .schema = "fft_" name args, .doc = what, .composite = kernel<&f>(), .out = true, .out_type = OutType::Castable }
@@ -444,7 +444,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   }
 
 constexpr OpDef defs[] = {
-    {.schema = "_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
+    {.schema = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
      .meta = kernel<&c2c_meta>(),
      .saves = "dim normalization forward",
      .grad = [](Grad& g) { g.set(0, c2c(g.out(), g.arg(1).ints(), norm_of(g), !g.arg(3).boolean())); },
@@ -454,7 +454,7 @@ constexpr OpDef defs[] = {
      .saves = "dim normalization onesided",
      .grad = r2c_grad,
      .hidden = true},
-    {.schema = "_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
+    {.schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
      .meta = kernel<&c2r_meta>(),
      .saves = "dim normalization last_dim_size",
      .grad = c2r_grad,

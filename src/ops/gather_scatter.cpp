@@ -453,7 +453,7 @@ constexpr OpDef defs[] = {
      .composite = kernel<&take_along_dim>(),
      .out = true,
      .writes = Writes::Apart},
-    {.schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
+    {.schema = "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
                "sparse=False) -> Tensor",
      .doc = "The rows of a table that the indices name.",
      .all = kernel<&embedding_kernel>(),
@@ -472,8 +472,8 @@ constexpr OpDef defs[] = {
                "scale_grad_by_freq) -> Tensor",
      .composite = kernel<&embedding_sparse_backward>(),
      .hidden = true},
-    {.schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool "
-               "scale_grad_by_freq) -> Tensor",
+    {.schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, "
+               "bool scale_grad_by_freq) -> Tensor",
      .all = kernel<&embedding_dense_backward>(),
      .saves = "indices padding_idx scale_grad_by_freq",
      .grad =

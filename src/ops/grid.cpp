@@ -90,7 +90,7 @@ constexpr OpDef defs[] = {
     {.schema = "grid_sampler_3d_backward(Tensor grad_output, " ARGS ", bool[2] output_mask) -> (Tensor, Tensor)",
      .meta = kernel<&sample_backward_meta<3>>(),
      .hidden = true},
-    {.schema = "affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
+    {.schema = "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
      .doc = "The grid of positions that affine maps take the elements of an image or volume to.",
      .composite = kernel<&affine_grid>()},
 };

@@ -416,12 +416,12 @@ Tensor rms_norm(const Tensor& input, IntSpan shape, const Tensor& weight, std::o
 // Backward: two to normalise again, one for the weight, three for two sums, four for the input's gradient, three for
 // the others.
 constexpr OpDef defs[] = {
-    {.schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+    {.schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
                "eps=1e-05, bool cudnn_enable=True) -> Tensor",
      .doc = "Normalises the last dimensions of each sample by their mean and variance.",
      .composite = kernel<&layer_norm>(),
      .autocast = Autocast::Float32},
-    {.schema = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
+    {.schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
                "(Tensor, Tensor, Tensor)",
      .doc = "layer_norm that also returns the means and the inverse deviations.",
      .meta = kernel<&layer_norm_meta>(),
@@ -430,9 +430,8 @@ constexpr OpDef defs[] = {
      .grad = layer_norm_grad,
      .differentiable_results = 1,
      .flops = element_flops<8>},
-    {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor "
-               "rstd, Tensor? weight, Tensor? bias, "
-               "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+               "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .doc = "The gradients of native_layer_norm.",
      .meta = kernel<&layer_norm_backward_meta>(),
      .decomposition = kernel<&layer_norm_backward_decomposition>(),
@@ -469,8 +468,8 @@ constexpr OpDef defs[] = {
      .doc = "Normalises groups of channels of each sample by their mean and variance.",
      .composite = kernel<&group_norm>(),
      .autocast = Autocast::Float32},
-    {.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float "
-               "eps) -> (Tensor, Tensor, Tensor)",
+    {.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
+               "group, float eps) -> (Tensor, Tensor, Tensor)",
      .doc = "group_norm that also returns the means and the inverse deviations.",
      .meta = kernel<&group_norm_meta>(),
      .decomposition = kernel<&group_norm_decomposition>(),
@@ -478,13 +477,12 @@ constexpr OpDef defs[] = {
      .grad = group_norm_grad,
      .flops = element_flops<8>},
     {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
-               "int N, int C, int HxW, int group, "
-               "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+               "SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .doc = "The gradients of native_group_norm.",
      .meta = kernel<&group_norm_backward_meta>(),
      .decomposition = kernel<&group_norm_backward_decomposition>(),
      .flops = element_flops<13>},
-    {.schema = "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+    {.schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
      .doc = "Divides the last dimensions of each sample by their root mean square.",
      .composite = kernel<&rms_norm>()},
     {.schema = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",

@@ -545,7 +545,7 @@ constexpr OpDef defs[] = {
      .doc = "The logarithm of the multivariate gamma function.",
      .composite = kernel<&mvlgamma>(),
      .out = true},
-    {.schema = "nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor",
+    {.schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
      .doc = "The first `size` rows of nonzero, filled up with fill_value.",
      .composite = kernel<&nonzero_static>(),
      .differentiable = false},

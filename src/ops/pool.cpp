@@ -367,7 +367,7 @@ void fractional_grad(Grad& g) {
     .grad = avg_pool_backward_grad<"aten::avg_pool" #N "d">, .hidden = true                                    \
   }
 #define ADAPTIVE_POOL(N)                                                                                              \
-  {.schema = "_adaptive_avg_pool" #N "d(Tensor self, int[" #N "] output_size) -> Tensor",                             \
+  {.schema = "_adaptive_avg_pool" #N "d(Tensor self, SymInt[" #N "] output_size) -> Tensor",                          \
    .meta = kernel<&adaptive_meta<"adaptive_avg_pool" #N "d", N>>(),                                                   \
    .decomposition = ADAPTIVE_DECOMPOSITION_##N,                                                                       \
    .saves = "self",                                                                                                   \
@@ -435,19 +435,20 @@ constexpr OpDef defs[] = {
      .composite = kernel<&avg_pool1d>()},
     ADAPTIVE_POOL(2),
     ADAPTIVE_POOL(3),
-    {.schema = "adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor",
+    {.schema = "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
      .composite = kernel<&adaptive_avg_pool3d>(),
      .hidden = true},
     {.schema = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
      .doc = "The largest elements of windows chosen so that the result has the given length, and where they stood.",
      .composite = kernel<&adaptive_max_pool1d>()},
-    {.schema = "max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor",
+    {.schema = "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
      .composite = kernel<&max_unpool2d>(),
      .hidden = true},
-    {.schema = "max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor",
+    {.schema =
+         "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor",
      .composite = kernel<&max_unpool3d>(),
      .hidden = true},
-    {.schema = "adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
+    {.schema = "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
      .doc = "Averages over windows chosen so that the result has the given height and width.",
      .composite = kernel<&adaptive_avg_pool2d>()},
     {.schema = "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
@@ -462,7 +463,7 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::col2im", Tensor>(g.out(), g.sizes(0).last(2), g.arg(1).ints(), g.arg(2).ints(),
                                                  g.arg(3).ints(), g.arg(4).ints()));
          }},
-    {.schema = "col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
+    {.schema = "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
                "stride) -> Tensor",
      .doc = "Sums columns of sliding blocks back into images: the inverse walk of im2col.",
      .all = kernel<&col2im>(),

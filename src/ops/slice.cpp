@@ -374,7 +374,7 @@ void join_grad(Grad& g, IntSpan sizes, int64_t dim) {
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)",
+    {.schema = "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
      .doc = "A view of one index along a dimension.",
      .all = kernel<&select_kernel>(),
      .saves = "dim index",
@@ -382,12 +382,13 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            g.set(0, call<"aten::select_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer()));
          }},
-    {.schema = "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
+    {.schema = "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
      .all = kernel<&select_backward>(),
      .saves = "dim index",
      .grad = [](Grad& g) { g.set(0, select(G, g.arg(2).integer(), g.arg(3).integer())); },
      .hidden = true},
-    {.schema = "slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
+    {.schema =
+         "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
      .all = kernel<&slice_kernel>(),
      .saves = "dim start end step",
      .grad =
@@ -399,7 +400,8 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::slice_backward", Tensor>(G, g.sizes(0), dim, start, end, g.arg(4).integer()));
          },
      .hidden = true},
-    {.schema = "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
+    {.schema = "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
+               "step) -> Tensor",
      .all = kernel<&slice_backward>(),
      .saves = "dim start end step",
      .grad =
@@ -407,10 +409,10 @@ constexpr OpDef defs[] = {
            g.set(0, slice(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer(), g.arg(5).integer()));
          },
      .hidden = true},
-    {.schema = "narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
+    {.schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
      .doc = "A view of length elements from start along a dimension.",
      .composite = kernel<&narrow_kernel>()},
-    {.schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
+    {.schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
      .composite = kernel<&narrow_at>()},
 
     {.schema = "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
@@ -425,7 +427,7 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::diagonal_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(),
                                                             g.arg(3).integer()));
          }},
-    {.schema = "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
+    {.schema = "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
      .all = kernel<&diagonal_backward>(),
      .saves = "offset dim1 dim2",
      .grad =
@@ -442,7 +444,7 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::unfold_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(),
                                                           g.arg(3).integer()));
          }},
-    {.schema = "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
+    {.schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
      .all = kernel<&unfold_backward>(),
      .saves = "dim size step",
      .grad =
@@ -450,7 +452,7 @@ constexpr OpDef defs[] = {
            g.set(0, call<"aten::unfold", Tensor>(G, g.arg(2).integer(), g.arg(3).integer(), g.arg(4).integer()));
          },
      .hidden = true},
-    {.schema = "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
+    {.schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
      .doc = "A view of the same storage with the given sizes, strides and offset.",
      .composite = kernel<&as_strided_public>()},
     {.schema = "_as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset, int[] self_stride, int "
@@ -459,12 +461,13 @@ constexpr OpDef defs[] = {
      .saves = "size stride storage_offset self_stride self_offset",
      .grad = as_strided_grad,
      .hidden = true},
-    {.schema = "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+    {.schema =
+         "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
      .all = kernel<&as_strided_in_place>(),
      .differentiable = false,
      .writes = Writes::Geometry},
 
-    {.schema = "split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]",
+    {.schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
      .doc = "The tensor cut into parts of the given sizes, as views.",
      .all = kernel<&split_kernel>(),
      .saves = "split_size dim",
@@ -473,20 +476,20 @@ constexpr OpDef defs[] = {
            int64_t dim = wrap_dim(g.arg(2).integer(), static_cast<int64_t>(g.sizes(0).size()));
            join_grad(g, equal_pieces(g.sizes(0)[static_cast<size_t>(dim)], g.arg(1).integer()), dim);
          }},
-    {.schema = "split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+    {.schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
      .doc = "The tensor cut into parts of the given sizes, as views.",
      .all = kernel<&split_with_sizes>(),
      .saves = "split_sizes dim",
      .grad = [](Grad& g) { join_grad(g, g.arg(1).ints(), g.arg(2).integer()); }},
-    {.schema = "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
+    {.schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
      .composite = kernel<&split_sizes>()},
     {.schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
      .doc = "The tensor cut into at most the given number of parts, as views.",
      .composite = kernel<&chunk>()},
-    {.schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]",
+    {.schema = "tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
      .doc = "The tensor cut into parts as equal as possible, or at the given indices, as views.",
      .composite = kernel<&split_sections>()},
-    {.schema = "tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]",
+    {.schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
      .composite = kernel<&split_at>()},
     {.schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
                "dim=0) -> Tensor(a)[]",

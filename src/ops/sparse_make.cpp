@@ -338,17 +338,17 @@ Tensor zero_kernel(const Tensor& self) {
   return self;
 }
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False"
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 constexpr OpDef defs[] = {
-    {.schema = "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, int[] size, *, " OPTIONS
+    {.schema = "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, " OPTIONS
                ", bool? is_coalesced=None) -> Tensor",
      .node = "SparseCooTensorWithDimsAndTensorsBackward0",
      .all = kernel<&make_coo>(),
      .saves = "indices",
      .grad = [](Grad& g) { g.set(1, call<"aten::_sparse_values_at", Tensor>(g.out(), g.in(0))); },
      .hidden = true},
-    {.schema = "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[] "
-               "size, *, " OPTIONS ") -> Tensor",
+    {.schema = "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
+               "SymInt[] size, *, " OPTIONS ") -> Tensor",
      .node = "SparseCompressedTensorBackward0",
      .all = kernel<&make_compressed>(),
      .saves = "compressed_indices plain_indices layout",

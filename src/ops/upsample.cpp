@@ -259,59 +259,60 @@ constexpr OpDef defs[] = {
      .saves = "dim index weight",
      .grad = [](Grad& g) { g.set(0, call<"facula::resample", Tensor>(g.out(), g.arg(1).integer(), g.in(2), g.in(3))); },
      .hidden = true},
-    {.schema = "upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor",
+    {.schema = "upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
      .doc = "Sequences resized by repeating the nearest element.",
      .composite = {run_nearest},
      .out = true},
-    {.schema = "upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> "
-               "Tensor",
+    {.schema =
+         "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
      .doc = "Images resized by repeating the nearest element.",
      .composite = {run_nearest},
      .out = true},
-    {.schema = "upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? "
-               "scales_w=None) -> Tensor",
+    {.schema = "upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, "
+               "float? scales_w=None) -> Tensor",
      .doc = "Volumes resized by repeating the nearest element.",
      .composite = {run_nearest},
      .out = true},
-    {.schema = "_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor",
+    {.schema = "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
      .composite = {run_nearest, &exactly},
      .hidden = true},
-    {.schema = "_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? "
+    {.schema = "_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? "
                "scales_w=None) -> Tensor",
      .composite = {run_nearest, &exactly},
      .hidden = true},
-    {.schema = "_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, "
-               "float? scales_w=None) -> Tensor",
+    {.schema = "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
+               "scales_h=None, float? scales_w=None) -> Tensor",
      .composite = {run_nearest, &exactly},
      .hidden = true},
-    {.schema = "upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor",
+    {.schema =
+         "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor",
      .doc = "Sequences resized by linear interpolation of two neighbours.",
      .composite = {run_mixed, &linearly},
      .out = true},
-    {.schema = "upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? "
-               "scales_w=None) -> Tensor",
+    {.schema = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
+               "float? scales_w=None) -> Tensor",
      .doc = "Images resized by linear interpolation of four neighbours.",
      .composite = {run_mixed, &linearly},
      .out = true},
-    {.schema = "upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? "
-               "scales_h=None, float? scales_w=None) -> Tensor",
+    {.schema = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, "
+               "float? scales_h=None, float? scales_w=None) -> Tensor",
      .doc = "Volumes resized by linear interpolation of eight neighbours.",
      .composite = {run_mixed, &linearly},
      .out = true},
-    {.schema = "upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? "
-               "scales_w=None) -> Tensor",
+    {.schema = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
+               "float? scales_w=None) -> Tensor",
      .doc = "Images resized by cubic convolution of four neighbours each way.",
      .composite = {run_mixed, &cubically},
      .out = true},
-    {.schema = "_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, "
+    {.schema = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
                "float? scales_w=None) -> Tensor",
      .composite = {run_mixed, &linearly_smooth},
      .hidden = true},
-    {.schema = "_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, "
+    {.schema = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
                "float? scales_w=None) -> Tensor",
      .composite = {run_mixed, &cubically_smooth},
      .hidden = true},
-    {.schema = "_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, "
+    {.schema = "_upsample_lanczos2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
                "float? scales_w=None) -> Tensor",
      .composite = {run_mixed, &lanczos_smooth},
      .hidden = true},

@@ -412,7 +412,7 @@ Tensor set_tensor(const Tensor& self, const Tensor& source) {
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "view(Tensor(a) self, int[] size) -> Tensor(a)",
+    {.schema = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
      .doc = "The same elements with other sizes or another type, without copying.",
      .all = kernel<&view_kernel>(),
      .grad = reshape_grad},
@@ -422,11 +422,11 @@ constexpr OpDef defs[] = {
     {.schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
      .doc = "A view with the sizes of another tensor.",
      .composite = kernel<&view_as>()},
-    {.schema = "_unsafe_view(Tensor self, int[] size) -> Tensor",
+    {.schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
      .all = kernel<&unsafe_view>(),
      .grad = reshape_grad,
      .hidden = true},
-    {.schema = "reshape(Tensor(a) self, int[] shape) -> Tensor(a)",
+    {.schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
      .doc = "The same elements with other sizes, a view where possible.",
      .composite = kernel<&reshape_kernel>()},
     {.schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
@@ -435,7 +435,7 @@ constexpr OpDef defs[] = {
     {.schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
      .doc = "The dimensions from start_dim to end_dim as one.",
      .composite = kernel<&flatten>()},
-    {.schema = "unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
+    {.schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
      .doc = "A view with one dimension cut into several.",
      .composite = kernel<&unflatten>()},
     {.schema = "ravel(Tensor(a) self) -> Tensor(a)",
@@ -469,14 +469,14 @@ constexpr OpDef defs[] = {
      .doc = "A view of the imaginary parts.",
      .composite = kernel<&imaginary_part>()},
 
-    {.schema = "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
+    {.schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
      .doc = "A view in which dimensions of size 1 repeat.",
      .all = kernel<&expand_kernel>(),
      .grad = same_grad},
     {.schema = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
      .doc = "A view expanded to the sizes of another tensor.",
      .composite = kernel<&expand_as>()},
-    {.schema = "broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)",
+    {.schema = "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
      .doc = "A view of the tensor expanded to a shape.",
      .composite = kernel<&broadcast_to>()},
 
@@ -579,7 +579,7 @@ constexpr OpDef defs[] = {
      .doc = "A view of the tensor that no gradient flows through.",
      .all = kernel<&alias_kernel>(),
      .differentiable = false},
-    {.schema = "resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    {.schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
      .doc = "Gives the tensor other sizes, with more storage if it needs it.",
      .all = kernel<&resize_kernel>(),
      .differentiable = false,
@@ -600,8 +600,8 @@ constexpr OpDef defs[] = {
      .all = kernel<&set_tensor>(),
      .differentiable = false,
      .writes = Writes::Geometry},
-    {.schema = "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, "
-               "int[] stride=[]) -> Tensor(a!)",
+    {.schema = "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] "
+               "size, SymInt[] stride=[]) -> Tensor(a!)",
      .all = kernel<&set_range>(),
      .differentiable = false,
      .writes = Writes::Geometry},

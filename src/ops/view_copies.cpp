@@ -54,7 +54,7 @@ Schema copy_schema(const Schema& view) {
   Schema s = view;
   s.name += "_copy";
   for (auto* list : {&s.parameters, &s.returns})
-    for (Parameter& p : *list) p.alias = {};
+    for (Parameter& p : *list) p.clear_alias();
   return s;
 }
 
@@ -86,18 +86,18 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntSpan size, I
 }
 
 constexpr OpDef defs[] = {
-    {.schema = "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
+    {.schema = "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
      .doc = "A copy of the tensor with src at one index along a dimension.",
      .composite = kernel<&select_scatter>()},
-    {.schema =
-         "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    {.schema = "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
+               "-> Tensor",
      .doc = "A copy of the tensor with src in a slice of a dimension.",
      .composite = kernel<&slice_scatter>()},
     {.schema = "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
      .doc = "A copy of the tensor with src on a diagonal.",
      .composite = kernel<&diagonal_scatter>()},
-    {.schema =
-         "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    {.schema = "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
+               "storage_offset=None) -> Tensor",
      .doc = "A copy of the tensor with src in the elements that as_strided would show.",
      .composite = kernel<&as_strided_scatter>()},
 };
