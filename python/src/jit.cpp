@@ -22,7 +22,12 @@ constexpr std::string_view names[] = {"Graph",
                                       "Type",
                                       "parse_ir",
                                       "SourceRange",
-                                      "parse_type_comment"};
+                                      "parse_type_comment",
+                                      "CompilationUnit",
+                                      "GraphFunction",
+                                      "ScriptFunction",
+                                      "JITException",
+                                      "_create_function_from_graph"};
 
 bool is_ours(std::string_view name) {
   return name.starts_with("_jit_") || std::ranges::find(names, name) != std::end(names);
@@ -81,6 +86,7 @@ void bind_jit_later(nb::module_& m) {
           bound = true;
           bind_graph(self);
           bind_passes(self);
+          bind_run(self);
           return nb::getattr(self, name);
         }
         PyErr_Format(PyExc_AttributeError, "module '%U' has no attribute '%S'", nb::str("facula._C").ptr(), name.ptr());

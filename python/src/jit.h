@@ -35,6 +35,7 @@ fc::Value to_value(nanobind::handle o);  // of any Python object that a constant
 
 void bind_graph(nanobind::module_& m);
 void bind_passes(nanobind::module_& m);
+void bind_run(nanobind::module_& m);
 void bind_jit_later(nanobind::module_& m);  // sets the module up to bind the rest when it is first asked for
 
 }  // namespace fc::jit

@@ -438,7 +438,7 @@ bool Schema::is_view() const {
 Schema parse_schema(std::string_view text) { return Parser(text).schema(); }
 
 std::string to_string(const Schema& s) {
-  std::string out = s.full_name() + "(";
+  std::string out = (s.space.empty() ? s.name : s.full_name()) + "(";  // of a graph's function: no namespace
   auto next = [&, first = out.size()](const std::string& text) {
     if (out.size() > first) out += ", ";
     out += text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/autograd.h"
+#include "core/containers.h"
 #include "core/error.h"
 #include "core/sparse.h"
 #include "jit/ir/graph.h"
@@ -51,8 +52,15 @@ TypeRef type_of(const fc::Value& v) {
     case Tag::BoolList: return list_type(simple_type(TypeKind::Bool));
     case Tag::ScalarList: return list_type(simple_type(TypeKind::Number));
     case Tag::TensorList: return list_type(tensor_type());
+    case Tag::Tuple: {
+      if (tuple_of(v).named) return tuple_of(v).named;
+      std::vector<TypeRef> items;
+      for (const fc::Value& item : tuple_of(v).items) items.push_back(type_of(item));
+      return tuple_type(std::move(items));
+    }
     case Tag::List: {
-      TypeRef item = nullptr;
+      TypeRef item = list_of(v).item;
+      if (item) return list_type(item);
       for (const fc::Value& i : v.arg().values()) {
         TypeRef t = type_of(i)->unshaped();
         item = item ? unify(item, t) : t;
@@ -60,13 +68,23 @@ TypeRef type_of(const fc::Value& v) {
       }
       return list_type(item ? item : tensor_type());
     }
-    default: return simple_type(TypeKind::Any);
+    default: return value_type(v);
   }
 }
 
 bool holds_constant(const fc::Value& v) {
   switch (v.tag()) {
-    case Tag::Object: return false;
+    case Tag::Object:
+    case Tag::Instance:
+    case Tag::Future: return false;
+    case Tag::Tuple:
+      for (const fc::Value& i : tuple_of(v).items)
+        if (!holds_constant(i)) return false;
+      return true;
+    case Tag::Dict:
+      for (size_t at = dict_of(v).next(0); at != SIZE_MAX; at = dict_of(v).next(at + 1))
+        if (!holds_constant(dict_of(v).key_at(at)) || !holds_constant(dict_of(v).value_at(at))) return false;
+      return true;
     case Tag::Tensor: return !autograd::requires_grad(v.tensor());
     case Tag::TensorList:
       for (const Tensor& t : v.arg().tensors())
@@ -81,25 +99,24 @@ bool holds_constant(const fc::Value& v) {
 }
 
 fc::Value make_list(std::vector<fc::Value> items, TypeRef item) {
-  auto all = [&](Tag tag) { return std::ranges::all_of(items, [&](const fc::Value& v) { return v.tag() == tag; }); };
-  using enum TypeKind;
-  if (item ? item->is(Int) : !items.empty() && all(Tag::Int)) {
-    Dims out;
-    for (const fc::Value& v : items) out.push_back(v.arg().integer());
-    return IntSpan(out);
+  if (!item) {
+    item = items.empty() ? tensor_type() : type_of(items[0])->unshaped();
+    for (const fc::Value& v : items) {
+      item = unify(item, type_of(v)->unshaped());
+      FC_CHECK_AS(TypeError, item, "a list of items of one type, not also a ", annotation_text(type_of(v)->unshaped()));
+    }
   }
-  if (item ? item->is(TypeKind::Tensor) : items.empty() || all(Tag::Tensor)) {
-    std::vector<fc::Tensor> out;
-    for (const fc::Value& v : items) out.push_back(v.tensor());
-    return out;
-  }
-  return items;
+  return list_value(item, std::move(items));
 }
 
-fc::Value make_tuple(std::vector<fc::Value>) { raise<TypeError>("no constant can be a tuple"); }
+fc::Value make_tuple(std::vector<fc::Value> items) { return tuple_value(std::move(items)); }
 
-fc::Value make_dict(std::vector<std::pair<fc::Value, fc::Value>>, TypeRef) {
-  raise<TypeError>("no constant can be a dict");
+fc::Value make_dict(std::vector<std::pair<fc::Value, fc::Value>> entries, TypeRef dict) {
+  FC_CHECK_AS(TypeError, dict || !entries.empty(), "an empty dict does not tell the types of its items");
+  fc::Value out = dict ? dict_value(dict->item(0), dict->item(1))
+                       : dict_value(type_of(entries[0].first)->unshaped(), type_of(entries[0].second)->unshaped());
+  for (auto& [key, value] : entries) dict_of(out).set(key, std::move(value));
+  return out;
 }
 
 Value* Graph::try_insert_constant(const fc::Value& v) {

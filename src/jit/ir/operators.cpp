@@ -8,31 +8,17 @@
 #include "jit/ir/graph.h"
 #include "jit/ir/operators.h"
 #include "jit/ir/print.h"
+#include "jit/ops/script_ops.h"
 
 namespace fc::jit {
 
-std::vector<Operator*> graph_overloads(Symbol kind) { return overloads(kind.text()); }
-
-TypeRef formal_type(const Parameter& p) {
-  using enum TypeKind;
-  constexpr TypeKind kinds[] = {
-      Tensor, Number, Int, Float, Bool, String, TypeKind::Device, Int, Int, Int, TypeKind::Generator, Any};
-  TypeRef t = simple_type(kinds[static_cast<size_t>(p.type.kind)]);
-  if (p.type.optional_item) t = optional_type(t);
-  if (p.type.list) t = list_type(t);
-  return p.type.optional ? optional_type(t) : t;
+std::vector<Operator*> graph_overloads(Symbol kind) {
+  define_script_operators();
+  return overloads(kind.text(), true);
 }
 
-AliasInfo marks_of(const Parameter& p) {
-  AliasInfo out;
-  if (!p.alias.set && !p.alias.all) return out;
-  AliasInfo own;
-  own.before = own.after = {p.alias.all ? "*" : std::string(1, p.alias.set)};
-  own.write = p.alias.write;
-  if (p.type.list) out.items.push_back(own);
-  else out = own;
-  return out;
-}
+TypeRef formal_type(const Parameter& p) { return p.whole_type->in_graph(); }
+AliasInfo marks_of(const Parameter& p) { return p.marks ? *p.marks : AliasInfo{}; }
 
 bool accepts(const Schema& s, std::span<Value* const> actual, std::string* why) {
   auto no = [&](auto&&... parts) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/containers.h"
 #include "core/device.h"
 #include "core/format.h"
 #include "core/type.h"
@@ -56,36 +57,6 @@ void append_tensor(std::string& out, const Tensor& t) {
 }
 
 }  // namespace
-
-void append_quoted(std::string& out, std::string_view text) {
-  out += '"';
-  for (char c : text) {
-    constexpr std::string_view special = "\\'\"\a\b\f\n\r\t\v", letters = "\\'\"abfnrtv";
-    if (size_t i = special.find(c); i != special.npos) {
-      out += '\\';
-      out += letters[i];
-    } else if (auto u = static_cast<unsigned char>(c); u >= 0x20 && u < 0x7f) {
-      out += c;
-    } else {
-      for (char digit : {'\\', static_cast<char>('0' + (u >> 6)), static_cast<char>('0' + (u >> 3 & 7)),
-                         static_cast<char>('0' + (u & 7))})
-        out += digit;
-    }
-  }
-  out += '"';
-}
-
-void append_number(std::string& out, double v) {
-  if ((std::isnormal(v) || v == 0) && std::fabs(v) < 1e10 && v == std::trunc(v)) {
-    if (v == 0 && std::signbit(v)) out += '-';
-    append_int(out, static_cast<int64_t>(v));
-    out += '.';
-    return;
-  }
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", v);
-  out += text;
-}
 
 namespace {
 
@@ -154,6 +125,23 @@ void append_value(std::string& out, const fc::Value& v) {
     case Tag::TensorList: out += "[<Tensors>]"; return;
     case Tag::List:
       return append_list(out, a.values(), list_item_type(v), [&](const fc::Value& i) { append_value(out, i); });
+    case Tag::Tuple: {
+      const auto& items = tuple_of(v).items;
+      append_items(out, items, "(", items.size() == 1 ? ",)" : ")", [&](const fc::Value& i) { append_value(out, i); });
+      return;
+    }
+    case Tag::Dict: {
+      DictBox& d = dict_of(v);
+      out += '{';
+      for (size_t at = d.next(0), first = at; at != SIZE_MAX; at = d.next(at + 1)) {
+        if (at != first) out += ", ";
+        append_value(out, d.key_at(at));
+        out += ": ";
+        append_value(out, d.value_at(at));
+      }
+      out += '}';
+      return;
+    }
     default: out += str("<", to_string(v.tag()), ">"); return;
   }
 }

@@ -15,7 +15,8 @@ namespace {
 using Values = std::vector<fc::Value>;
 
 // What a graph knows as int may be a dtype, layout or memory format to the operator.
-Arg argument(const Parameter& p, const fc::Value& v) {
+Arg argument(const Operator& op, const Parameter& p, const fc::Value& v) {
+  if (op.is_hidden() && v.tag() >= Tag::IntList) return Arg::whole(v);
   if (v.tag() == Tag::Int && !p.type.list) {
     const int64_t i = v.arg().integer();
     if (p.type.kind == Kind::DType) return static_cast<DType>(i);
@@ -36,7 +37,6 @@ std::optional<Values> evaluate_structure(const Node& n, const Values& in) {
     return Values{call<"aten::full", Tensor>(IntSpan(), s, dtype, std::optional<Layout>(), std::optional<Device>(),
                                              std::optional<bool>())};
   }
-  if (n.is(prim_TupleConstruct)) return Values{make_tuple(in)};
   return {};
 }
 
@@ -55,7 +55,7 @@ std::optional<Values> evaluate_constant_node(const Node& n) {
     const Operator* op = n.find_operator();
     if (!op || !op->has_kernel() || op->num_args() != in.size() || op->num_results() != n.num_outputs()) return {};
     std::vector<Arg> args;
-    for (size_t i = 0; i < in.size(); ++i) args.push_back(argument(op->schema().parameters[i], in[i]));
+    for (size_t i = 0; i < in.size(); ++i) args.push_back(argument(*op, op->schema().parameters[i], in[i]));
     Values out(op->num_results());
     op->call(args.data(), out.data());
     for (const fc::Value& v : out)

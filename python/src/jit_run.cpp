@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of graphs, called from Python.
+#include "casters.h"
+#include "core/containers.h"
+#include "core/future.h"
+#include "core/type.h"
+#include "jit.h"
+#include "jit/run/code.h"
+#include "jit/run/function.h"
+#include "jit/run/interpreter.h"
+#include "jit/run/nodes.h"
+
+namespace nb = nanobind;
+
+namespace fc::jit {
+namespace {
+
+struct FunctionHandle {
+  Ref<Function> function;
+};
+struct UnitHandle {
+  Ref<CompilationUnit> unit = make_ref<CompilationUnit>();
+};
+
+PyObject* script_error = nullptr;  // torch.jit.Error, kept for ever
+
+fc::Value from_python(nb::handle o, TypeRef t, int depth = 0);
+
+[[noreturn]] void cannot(nb::handle o, TypeRef t) {
+  raise<TypeError>("Unable to cast ", py::utf8(nb::repr(o).ptr()), " to ", annotation_text(t));
+}
+
+std::vector<fc::Value> items_of(nb::handle o, TypeRef list, auto&& type_of_item, int depth) {
+  nb::object fixed = nb::steal(PySequence_Tuple(o.ptr()));
+  if (!fixed.is_valid()) {
+    PyErr_Clear();
+    cannot(o, list);
+  }
+  std::vector<fc::Value> out;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fixed.ptr()); ++i)
+    out.push_back(from_python(PyTuple_GET_ITEM(fixed.ptr(), i), type_of_item(static_cast<size_t>(i)), depth + 1));
+  return out;
+}
+
+// What a graph's input of that type takes. Types are bounded in depth, so is this.
+fc::Value from_python(nb::handle o, TypeRef t, int depth) {
+  PyObject* p = o.ptr();
+  switch (t->kind()) {
+    case TypeKind::Optional: return p == Py_None ? fc::Value() : from_python(o, t->item(), depth);
+    case TypeKind::Tensor:
+      if (!py::is_tensor(p)) cannot(o, t);
+      return py::tensor_of(p);
+    case TypeKind::Bool:
+      if (!PyBool_Check(p)) cannot(o, t);
+      return p == Py_True;
+    case TypeKind::Int:
+      if (py::is_dtype(p) || py::is_layout(p) || py::is_memory_format(p)) return to_value(o);
+      if (!PyLong_Check(p) || PyBool_Check(p)) cannot(o, t);
+      return py::to_int(p);
+    case TypeKind::Float:
+      if (!PyFloat_Check(p) && (!PyLong_Check(p) || PyBool_Check(p))) cannot(o, t);
+      return PyFloat_Check(p) ? PyFloat_AS_DOUBLE(p) : static_cast<double>(py::to_int(p));
+    case TypeKind::String:
+      if (!PyUnicode_Check(p)) cannot(o, t);
+      return py::utf8(p);
+    case TypeKind::List:
+      if (!PyList_Check(p) && !PyTuple_Check(p)) cannot(o, t);
+      return list_value(t->item(), items_of(
+                                       o, t, [&](size_t) { return t->item(); }, depth));
+    case TypeKind::Tuple:
+      if (!PyTuple_Check(p) || PyTuple_GET_SIZE(p) != static_cast<Py_ssize_t>(t->items().size())) cannot(o, t);
+      return tuple_value(items_of(
+                             o, t, [&](size_t i) { return t->item(i); }, depth),
+                         t->name().empty() ? nullptr : t);
+    case TypeKind::Dict: {
+      if (!PyDict_Check(p)) cannot(o, t);
+      fc::Value out = dict_value(t->item(0), t->item(1));
+      nb::object fixed = nb::steal(PyDict_Copy(p));
+      PyObject *key, *value;
+      for (Py_ssize_t at = 0; PyDict_Next(fixed.ptr(), &at, &key, &value);)
+        dict_of(out).set(from_python(key, t->item(0), depth + 1), from_python(value, t->item(1), depth + 1));
+      return out;
+    }
+    case TypeKind::Union:
+      for (TypeRef i : t->items()) try {
+          return from_python(o, i, depth);
+        } catch (const TypeError&) {}
+      cannot(o, t);
+    default: {
+      fc::Value v = to_value(o);
+      if (!fits(v, t)) cannot(o, t);
+      return v;
+    }
+  }
+}
+
+nb::object to_python(const fc::Value& v, int depth = 0) {
+  FC_CHECK(depth < 200, "containers nested more than 200 deep have no Python form");
+  switch (v.tag()) {
+    case Tag::Tuple: {
+      const auto& items = tuple_of(v).items;
+      nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+      for (size_t i = 0; i < items.size(); ++i)
+        PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), to_python(items[i], depth + 1).release().ptr());
+      return out;
+    }
+    case Tag::IntList:
+    case Tag::DoubleList:
+    case Tag::BoolList:
+    case Tag::ScalarList:
+    case Tag::TensorList:
+    case Tag::List: {
+      nb::list out;
+      visit_list(v, [&](auto& items) {
+        for (size_t i = 0; i < items.size(); ++i) out.append(to_python(fc::Value(items[i]), depth + 1));
+      });
+      return out;
+    }
+    case Tag::Dict: {
+      nb::dict out;
+      DictBox& d = dict_of(v);
+      for (size_t at = d.next(0); at != SIZE_MAX; at = d.next(at + 1))
+        out[to_python(d.key_at(at), depth + 1)] = to_python(d.value_at(at), depth + 1);
+      return out;
+    }
+    case Tag::Enum: return to_python(static_cast<EnumBox*>(v.box())->value, depth + 1);
+    case Tag::Future: {
+      Future& f = future_of(v);
+      {
+        const py::ReleaseGil released;
+        while (!f.wait_for(50)) check_interrupt();
+      }
+      return to_python(f.value(), depth + 1);
+    }
+    default: return nb::steal(py::wrap(fc::Value(v)));
+  }
+}
+
+// By position and by name, as the schema has them.
+std::vector<fc::Value> bind_arguments(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
+  const Schema& s = f.schema();
+  const auto fail = [&](const auto&... parts) {
+    raise<Error>(f.name(), "() ", parts..., ". Declaration: ", to_string(s));
+  };
+  const size_t n = s.parameters.size();
+  if (args.size() > n) fail("expected at most ", n, " argument(s) but received ", args.size(), " argument(s)");
+  std::vector<fc::Value> out;
+  size_t named = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const Parameter& p = s.parameters[i];
+    nb::handle given;
+    if (i < args.size()) {
+      given = args[i];
+    } else if (kwargs.contains(p.name.c_str())) {
+      given = kwargs[p.name.c_str()];
+      ++named;
+    } else {
+      fail("is missing value for argument '", p.name, "'");
+    }
+    try {
+      out.push_back(from_python(given, p.whole_type->unshaped()));
+    } catch (const TypeError& e) {
+      raise<Error>(f.name(), "() Expected a value of type '", annotation_text(p.whole_type), "' for argument '", p.name,
+                   "' but instead found type '", Py_TYPE(given.ptr())->tp_name, "'.\nPosition: ", i,
+                   "\nValue: ", py::utf8(nb::repr(given).ptr()), "\nDeclaration: ", to_string(s),
+                   "\nCast error details: ", e.message());
+    }
+  }
+  if (named != kwargs.size())
+    for (auto [name, value] : kwargs)
+      if (const int at = s.find(nb::cast<std::string>(name)); at < 0 || static_cast<size_t>(at) < args.size())
+        fail(at < 0 ? "Unknown keyword argument '" : "got multiple values for argument '", nb::cast<std::string>(name),
+             "'");
+  return out;
+}
+
+nb::object call(const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
+  std::vector<fc::Value> arguments = bind_arguments(*f.function, args, kwargs);
+  fc::Value result;
+  try {
+    const py::ReleaseGil released;
+    result = (*f.function)(std::move(arguments));
+  } catch (const ScriptError& e) {
+    if (!e.raised) throw;
+    PyErr_SetString(script_error, e.message().c_str());
+    throw nb::python_error();
+  }
+  return to_python(result);
+}
+
+void look_for_interrupt() {
+  const py::TakeGil gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+void print_to_python(const std::string& line) {
+  const py::TakeGil gil;
+  PySys_FormatStdout("%s", line.c_str());
+}
+
+}  // namespace
+
+void bind_run(nb::module_& m) {
+  check_interrupt = look_for_interrupt;
+  print_hook = print_to_python;
+  script_error =
+      py::check(PyErr_NewExceptionWithDoc("torch.jit.Error", "What a graph raised.", PyExc_RuntimeError, nullptr));
+  m.attr("JITException") = nb::handle(script_error);
+  nb::class_<FunctionHandle>(m, "ScriptFunction", "A graph that can be called.")
+      .def("__call__", &call)
+      .def_prop_ro("name", [](const FunctionHandle& f) { return std::string(f.function->name()); })
+      .def_prop_ro("qualified_name", [](const FunctionHandle& f) { return f.function->qualified_name(); })
+      .def_prop_ro("graph", [](const FunctionHandle& f) { return GraphHandle{Ref<Graph>(&f.function->graph())}; })
+      .def_prop_ro(
+          "schema", [](const FunctionHandle& f) { return &f.function->schema(); }, nb::rv_policy::reference_internal)
+      .def("_debug_flush_compilation_cache", [](const FunctionHandle& f) { f.function->forget_code(); })
+      .def(
+          "_dump_code", [](const FunctionHandle& f) { return dump(*f.function->code()); },
+          "Its instructions, one a line: kind, registers, and the operator.")
+      .def("__repr__",
+           [](const FunctionHandle& f) { return "<torch.ScriptFunction " + f.function->qualified_name() + ">"; });
+  m.attr("GraphFunction") = m.attr("ScriptFunction");
+  nb::class_<UnitHandle>(m, "CompilationUnit", "Functions by their qualified names.")
+      .def(nb::init<>())
+      .def(
+          "create_function",
+          [](UnitHandle& u, const std::string& name, const GraphHandle& g, bool shadow) {
+            return FunctionHandle{u.unit->create_function(name, g.graph->copy(), shadow)};
+          },
+          nb::arg("qualified_name"), nb::arg("graph"), nb::arg("should_mangle") = false)
+      .def("find_function",
+           [](const UnitHandle& u, const std::string& name) -> nb::object {
+             Ref<Function> f = u.unit->find_function(name);
+             return f ? nb::cast(FunctionHandle{std::move(f)}) : nb::none();
+           })
+      .def("get_functions",
+           [](const UnitHandle& u) {
+             nb::list out;
+             for (const Ref<Function>& f : u.unit->functions()) out.append(nb::cast(FunctionHandle{f}));
+             return out;
+           })
+      .def("drop_all_functions", [](UnitHandle& u) { u.unit->drop_all_functions(); });
+  m.def("_create_function_from_graph", [](const std::string& name, const GraphHandle& g) {
+    return FunctionHandle{make_ref<Function>(name, g.graph->copy())};
+  });
+  m.def("_jit_interpret_graph", [](const GraphHandle& g, const nb::args& args) {
+    return call({make_ref<Function>("graph", g.graph->copy())}, args, nb::kwargs());
+  });
+}
+
+}  // namespace fc::jit

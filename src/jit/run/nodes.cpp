@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/run/nodes.h"
+
+#include <cstdio>
+
+#include "autograd/autograd.h"
+#include "core/class_type.h"
+#include "core/containers.h"
+#include "define/calls.h"
+#include "jit/ir/graph.h"
+#include "jit/run/interpreter.h"
+
+namespace fc::jit {
+namespace {
+
+using Registers = fc::Value*;
+
+std::vector<fc::Value> take_all(const NodeCall& c, Registers r) {
+  std::vector<fc::Value> out;
+  out.reserve(c.in.size());
+  for (const Operand& o : c.in) out.push_back(take(o, r));
+  return out;
+}
+void give(const NodeCall& c, Registers r, fc::Value v) {
+  if (!c.out.empty()) r[c.out[0]] = std::move(v);
+}
+
+void list_construct(const NodeCall& c, Registers r) { give(c, r, list_value(c.type->item(), take_all(c, r))); }
+void tuple_construct(const NodeCall& c, Registers r) {
+  give(c, r, tuple_value(take_all(c, r), c.type && !c.type->name().empty() ? c.type : nullptr));
+}
+void dict_construct(const NodeCall& c, Registers r) {
+  std::vector<fc::Value> v = take_all(c, r);
+  fc::Value dict = dict_value(c.type->item(0), c.type->item(1));
+  for (size_t i = 0; i + 1 < v.size(); i += 2) dict_of(dict).set(v[i], v[i + 1]);
+  give(c, r, std::move(dict));
+}
+void list_unpack(const NodeCall& c, Registers r) {
+  const fc::Value list = take(c.in[0], r);
+  visit_list(list, [&](auto& items) {
+    FC_CHECK(items.size() == c.out.size(), "Expected ", c.out.size(), " elements in a list but found ", items.size());
+    for (size_t i = 0; i < c.out.size(); ++i) r[c.out[i]] = fc::Value(items[i]);
+  });
+}
+const std::vector<fc::Value>& tuple_items(const fc::Value& v) {
+  FC_CHECK(v.tag() == Tag::Tuple, "Expected a tuple, got ", to_string(v.tag()));
+  return tuple_of(v).items;
+}
+void tuple_unpack(const NodeCall& c, Registers r) {
+  const fc::Value tuple = take(c.in[0], r);
+  const auto& items = tuple_items(tuple);
+  FC_CHECK(items.size() == c.out.size(), "Expected a tuple of ", c.out.size(), " elements, got ", items.size());
+  for (size_t i = 0; i < c.out.size(); ++i) r[c.out[i]] = items[i];
+}
+void tuple_index(const NodeCall& c, Registers r) {
+  const fc::Value tuple = take(c.in[0], r);
+  const auto& items = tuple_items(tuple);
+  const auto n = static_cast<int64_t>(items.size());
+  int64_t i = r[c.in[1].slot].arg().integer();
+  if (i < 0) i += n;
+  if (i < 0 || i >= n) raise<IndexError>("Tuple index out of range");
+  give(c, r, items[static_cast<size_t>(i)]);
+}
+void tuple_slice(const NodeCall& c, Registers r) {
+  const fc::Value tuple = take(c.in[0], r);
+  const auto& items = tuple_items(tuple);
+  const auto bound = [&](const fc::Value& v) {
+    const int64_t n = static_cast<int64_t>(items.size()), i = v.arg().integer();
+    return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n);
+  };
+  const int64_t from = bound(c.prepared_values[0]), to = bound(c.prepared_values[1]);
+  std::vector<fc::Value> part;
+  for (int64_t i = from; i < to; ++i) part.push_back(items[static_cast<size_t>(i)]);
+  give(c, r, tuple_value(std::move(part)));
+}
+void prepare_slice(const Node& n, NodeCall& c) {
+  for (const Symbol name : {Symbol::of("beg"), Symbol::of("end")}) {
+    const int64_t* v = n.get<int64_t>(name);
+    FC_CHECK(v, "prim::TupleSlice without ", name.text());
+    c.prepared_values.emplace_back(*v);
+  }
+}
+
+void cast(const NodeCall& c, Registers r) { give(c, r, take(c.in[0], r)); }
+void unwrap(const NodeCall& c, Registers r) {
+  fc::Value v = take(c.in[0], r);
+  FC_CHECK(!v.is_none(), "Unwrapping null optional");
+  give(c, r, std::move(v));
+}
+void nothing(const NodeCall& c, Registers r) { give(c, r, {}); }
+void is_instance(const NodeCall& c, Registers r) {
+  bool is = false;
+  for (TypeRef t : c.types) is = is || fits(r[c.in[0].slot], t);
+  give(c, r, is);
+}
+void prepare_isinstance(const Node& n, NodeCall& c) {
+  if (const auto* types = n.get<std::vector<TypeRef>>(Symbol::of("types"))) c.types = *types;
+}
+
+std::string printed(const fc::Value& v) { return v.tag() == Tag::String ? std::string(v.arg().text()) : to_string(v); }
+void print(const NodeCall& c, Registers r) {
+  std::string line;
+  for (const Operand& o : c.in) line += (line.empty() ? "" : " ") + printed(r[o.slot]);
+  print_line(line + "\n");
+}
+void raise_exception(const NodeCall& c, Registers r) {
+  std::string text = printed(r[c.in[0].slot]), kind;
+  if (c.in.size() > 1 && r[c.in[1].slot].tag() == Tag::String) kind = r[c.in[1].slot].arg().text();
+  throw ScriptError(text, text, kind, true);
+}
+void format(const NodeCall& c, Registers r) {
+  const fc::Value text = r[c.in[0].slot];
+  std::string out;
+  std::string_view rest = text.arg().text();
+  size_t next = 1;
+  for (size_t at; (at = rest.find("{}")) != rest.npos; rest.remove_prefix(at + 2)) {
+    out += rest.substr(0, at);
+    FC_CHECK(next < c.in.size(), "Too few arguments for format string: ", text.arg().text());
+    out += printed(r[c.in[next++].slot]);
+  }
+  give(c, r, std::string_view(out += rest));
+}
+
+Instance& instance(const fc::Value& v) {
+  FC_CHECK(v.tag() == Tag::Instance, "Expected an object, got ", to_string(v.tag()));
+  return *static_cast<Instance*>(v.box());
+}
+size_t attribute(const Instance& o, const std::string& name) {
+  const int i = o.type->class_info() ? o.type->class_info()->find_attribute(name) : -1;
+  FC_CHECK(i >= 0 && static_cast<size_t>(i) < o.slots.size(), o.type->name(), " has no attribute '", name, "'");
+  return static_cast<size_t>(i);
+}
+void get_attribute(const NodeCall& c, Registers r) {
+  Instance& o = instance(r[c.in[0].slot]);
+  give(c, r, o.slots[attribute(o, c.text)]);
+}
+void set_attribute(const NodeCall& c, Registers r) {
+  const fc::Value owner = r[c.in[0].slot];
+  Instance& o = instance(owner);
+  fc::Value v = take(c.in[1], r);
+  std::swap(o.slots[attribute(o, c.text)], v);
+}
+void create_object(const NodeCall& c, Registers r) {
+  FC_CHECK(c.type && c.type->class_info(), "prim::CreateObject of a class of which nothing is known");
+  give(c, r, fc::Value(Tag::Instance, make_ref<Instance>(c.type, c.type->class_info()->attributes.size())));
+}
+void prepare_name(const Node& n, NodeCall& c) {
+  if (const auto* name = n.get<std::string>(attr_name)) c.text = *name;
+}
+
+void constant_chunk(const NodeCall& c, Registers r) {
+  const fc::Value tensor = take(c.in[0], r);
+  const auto parts = call<"aten::chunk", std::vector<Tensor>>(tensor.tensor(), c.prepared_values[0].arg().integer(),
+                                                              c.prepared_values[1].arg().integer());
+  FC_CHECK(parts.size() == c.out.size(), "Expected chunk to return ", c.out.size(), " outputs, got ", parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) r[c.out[i]] = fc::Value(parts[i]);
+}
+void prepare_chunk(const Node& n, NodeCall& c) {
+  for (const Symbol name : {Symbol::of("chunks"), Symbol::of("dim")}) {
+    const int64_t* v = n.get<int64_t>(name);
+    FC_CHECK(v, "prim::ConstantChunk without ", name.text());
+    c.prepared_values.emplace_back(*v);
+  }
+}
+
+// --- gradients that may be absent
+size_t defined(const NodeCall& c, Registers r) {
+  size_t n = 0;
+  for (const Operand& o : c.in) {
+    const fc::Value& v = r[o.slot];
+    if (v.tag() == Tag::TensorList) {
+      bool any = false;
+      for (const Tensor& t : v.arg().tensors()) any = any || t.defined();
+      n += any;
+    } else {
+      n += !v.is_none();
+    }
+  }
+  return n;
+}
+void any_nonzero(const NodeCall& c, Registers r) { give(c, r, defined(c, r) > 0); }
+void all_nonzero(const NodeCall& c, Registers r) { give(c, r, defined(c, r) == c.in.size()); }
+void all_zero(const NodeCall& c, Registers r) { give(c, r, defined(c, r) == 0); }
+void autograd_zero(const NodeCall& c, Registers r) { give(c, r, fc::Value(Tensor())); }
+void autograd_add(const NodeCall& c, Registers r) {
+  const fc::Value a = take(c.in[0], r), b = take(c.in[1], r);
+  if (a.is_none() || b.is_none()) return give(c, r, a.is_none() ? b : a);
+  give(c, r, fc::Value(add(a.tensor(), b.tensor())));
+}
+
+constexpr NodeKind kinds[] = {
+    {prim_ListConstruct, list_construct},
+    {prim_TupleConstruct, tuple_construct},
+    {prim_DictConstruct, dict_construct},
+    {prim_ListUnpack, list_unpack},
+    {prim_TupleUnpack, tuple_unpack},
+    {prim_TupleIndex, tuple_index},
+    {prim_TupleSlice, tuple_slice, prepare_slice},
+    {prim_unchecked_cast, cast},
+    {prim_unchecked_unwrap_optional, unwrap},
+    {detail::qualified("aten::_unwrap_optional"), unwrap},
+    {prim_Uninitialized, nothing},
+    {prim_isinstance, is_instance, prepare_isinstance},
+    {prim_Print, print},
+    {prim_RaiseException, raise_exception},
+    {detail::qualified("aten::format"), format},
+    {prim_GetAttr, get_attribute, prepare_name},
+    {prim_SetAttr, set_attribute, prepare_name},
+    {prim_CreateObject, create_object},
+    {prim_ConstantChunk, constant_chunk, prepare_chunk},
+    {detail::qualified("prim::AutogradAnyNonZero"), any_nonzero},
+    {detail::qualified("prim::AutogradAllNonZero"), all_nonzero},
+    {detail::qualified("prim::AutogradAllZero"), all_zero},
+    {prim_AutogradZero, autograd_zero},
+    {detail::qualified("prim::AutogradAdd"), autograd_add},
+};
+
+void to_stdout(const std::string& line) { std::fwrite(line.data(), 1, line.size(), stdout); }
+
+}  // namespace
+
+void (*print_hook)(const std::string& line) = nullptr;
+void print_line(const std::string& line) { (print_hook ? print_hook : to_stdout)(line); }
+
+const NodeKind* find_node_kind(Symbol kind) {
+  for (const NodeKind& k : kinds)
+    if (k.kind.text == kind.text()) return &k;
+  return nullptr;
+}
+const NodeKind& node_kind(size_t i) { return kinds[i]; }
+size_t index_of(const NodeKind& k) { return static_cast<size_t>(&k - kinds); }
+
+}  // namespace fc::jit

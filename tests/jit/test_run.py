@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs that run from Python: arguments, results, errors, threads, Ctrl-C."""
+import _thread
+import threading
+
+import pytest
+
+import facula as torch
+
+LOOP = """graph(%x : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = prim::Loop(%n, %true, %x)
+    block0(%i : int, %s : Tensor):
+      %more : Tensor = aten::add(%s, %x, %one)
+      -> (%true, %more)
+  return (%y)
+"""
+
+
+def function(text, name="f"):
+    return torch._C._create_function_from_graph(name, torch._C.parse_ir(text))
+
+
+def test_arguments_and_results():
+    f = function(LOOP)
+    assert f(torch.ones(2), 3).tolist() == [4, 4] and f(n=1, x=torch.ones(1)).tolist() == [2]
+    assert (f.name, f.qualified_name, str(f.schema)) == ("f", "f", "f(Tensor x, int n) -> Tensor")
+    x = torch.ones(2, requires_grad=True)
+    f(x, 4).sum().backward()
+    assert x.grad.tolist() == [5, 5]
+    g = function("graph(%l : int[], %d : Dict(str, float), %t : (int, str)?):\n"
+                 "  %r : (int[], Dict(str, float), (int, str)?) = prim::TupleConstruct(%l, %d, %t)\n  return (%r)\n")
+    assert g([1, 2], {"a": 1.5}, (3, "b")) == ([1, 2], {"a": 1.5}, (3, "b"))
+    assert g([], {}, None) == ([], {}, None)
+
+
+def test_errors():
+    f = function(LOOP)
+    for arguments, text in [((), "f\\(\\) is missing value for argument 'x'"), ((1, 2), "Expected a value of type 'Tensor' for argument 'x'"),
+                            ((torch.ones(1), 1, 2), "expected at most 2 argument\\(s\\) but received 3"), ((torch.ones(1), 1.5), "argument 'n'")]:
+        with pytest.raises(RuntimeError, match=text):
+            f(*arguments)
+    with pytest.raises(RuntimeError, match="Unknown keyword argument 'z'"):
+        f(torch.ones(1), 1, z=2)
+    g = function('graph(%a : int):\n  %t : str = prim::Constant[value="boom"]()\n  %n : NoneType = prim::Constant()\n'
+                 "   = prim::RaiseException(%t, %n)\n  return (%a)\n")
+    with pytest.raises(torch._C.JITException, match="RuntimeError: boom"):
+        g(1)
+    h = function("graph(%a : Tensor, %b : Tensor):\n  %c : Tensor = aten::mm(%a, %b)\n  return (%c)\n")
+    with pytest.raises(RuntimeError, match="TorchScript interpreter") as error:
+        h(torch.ones(2), torch.ones(2))
+    assert "aten::mm(%a, %b)" in str(error.value) and "<--- HERE" in str(error.value)
+
+
+def test_units_own_functions():
+    unit = torch._C.CompilationUnit()
+    f = unit.create_function("a.b.f", torch._C.parse_ir(LOOP))
+    assert f.name == "f" and unit.find_function("a.b.f").qualified_name == "a.b.f" and unit.find_function("g") is None
+    with pytest.raises(RuntimeError, match="already defined"):
+        unit.create_function("a.b.f", torch._C.parse_ir(LOOP))
+    assert unit.create_function("a.b.f", torch._C.parse_ir(LOOP), True).qualified_name == "a.b.f.1"
+    assert len(unit.get_functions()) == 2
+    unit.drop_all_functions()
+    assert unit.get_functions() == []
+
+
+def test_the_dump_names_operators():
+    text = function(LOOP)._dump_code()
+    assert "LOOP" in text and "aten::add" in text and text.endswith("RET 0 0 0\n")
+
+
+def test_many_threads():
+    f = function(LOOP)
+    found = []
+    threads = [threading.Thread(target=lambda: found.extend(f(torch.ones(3), n).sum().item() for n in range(50))) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(found) == sorted(3.0 * (n + 1) for n in range(50) for _ in range(8))
+
+
+def test_ctrl_c_stops_a_loop():
+    f = function("graph(%n : int):\n  %true : bool = prim::Constant[value=1]()\n  %one : int = prim::Constant[value=1]()\n"
+                 "  %s : int = prim::Loop(%n, %true, %one)\n    block0(%i : int, %a : int):\n      %b : int = aten::add(%a, %one)\n"
+                 "      -> (%true, %b)\n  return (%s)\n")
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(2**62)
+    timer.join()
