@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "dispatch/infer.h"
 
 namespace fc::plugin {
 namespace {
@@ -119,47 +120,16 @@ Origin origin_of(const Operator& op, size_t r) {
   return !alias.set && !alias.all ? Origin::New : alias.write ? Origin::Argument : Origin::View;
 }
 
-Tensor shadow(const Tensor& t) {
-  if (!t.defined()) return {};
-  Tensor s = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), Device{Device::Meta, -1});
-  if (t.impl().is_wrapped_number()) s.impl().set_wrapped_number(true);
-  return s;
-}
-
-// Runs the rule; results are meta tensors then. False: there is none. Resizes what is written as the rule did.
-bool run_rule(const Operator& op, const Arg* args, Value* results, bool& resized) {
-  const size_t n = op.num_args();
-  std::vector<Arg> meta(args, args + n);
-  std::vector<Tensor> tensors(n);
-  std::vector<std::vector<Tensor>> lists(n);
-  for (size_t i = 0; i < n; ++i) {
-    if (args[i].is_tensor()) {
-      tensors[i] = shadow(args[i].tensor());
-      meta[i] = tensors[i];
-    } else if (args[i].is_tensor_list()) {
-      for (const Tensor& t : args[i].tensors()) lists[i].push_back(shadow(t));
-      meta[i] = lists[i];
-    } else if (args[i].tag() == Tag::Device) {
-      meta[i] = Device{Device::Meta, -1};
-    }
+// What is written gets the size that the rule gave it.
+struct ResizeArguments final : Resized {
+  explicit ResizeArguments(const Arg* args) : args(args) {}
+  const Arg* args;
+  bool any = false;
+  void argument(size_t i, IntSpan sizes) override {
+    resize_tensor(args[i].tensor(), sizes);
+    any = true;
   }
-  const Path path = thread_state().path;
-  try {
-    ExcludeLayers alone(layer::kAll);
-    op.run_kernel(meta.data(), results);
-  } catch (const NotImplementedError&) {
-    thread_state().path = path;
-    return false;
-  }
-  thread_state().path = path;
-  for (uint8_t i : op.written_args()) {
-    const Tensor &mine = tensors[i], &theirs = args[i].is_tensor() ? args[i].tensor() : mine;
-    if (!mine.defined() || Dims::same(mine.sizes(), theirs.sizes())) continue;
-    resize_tensor(theirs, mine.sizes());
-    resized = true;
-  }
-  return true;
-}
+};
 
 }  // namespace
 
@@ -204,13 +174,13 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
       return unmade;
     }
   }
-  bool resized = false;
+  ResizeArguments resized(args);
   Answer fresh;
   bool keep = entry && n <= kResults;
   bool asked = op.is_out;  // a rule says nothing of numbers, views and arguments that keep their size
   for (size_t r = 0; r < n; ++r)
     asked |= op.schema().returns[r].type.kind == Kind::Tensor && origin_of(op, r) == Origin::New;
-  if (asked && !run_rule(op, args, results, resized)) fresh.unknown = ~uint64_t{0};
+  if (asked && !infer_results(op, args, results, &resized)) fresh.unknown = ~uint64_t{0};
   auto note = [&](size_t r, const Tensor& t) {
     if (!keep || !t.defined()) return;
     if (t.sizes().size() > kRank) {
@@ -240,7 +210,7 @@ uint64_t prepare_results(const Operator& op, Device device, const Arg* args, Val
         results[r] = results[r].tensor().defined() ? Value(here(results[r].tensor())) : Value();
       },
       fresh.unknown);
-  if (keep && !resized) *entry = {key, op.kernel(Device::Meta).context, fresh};
+  if (keep && !resized.any) *entry = {key, op.kernel(Device::Meta).context, fresh};
   return unmade;
 }
 
