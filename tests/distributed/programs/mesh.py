@@ -27,5 +27,10 @@ for wrong, text in ((lambda: init_device_mesh("cpu", (3,)), "3 places for 4"), (
         assert text in str(e), str(e)
     else:
         raise AssertionError(text)
+from torch.distributed.tensor import Replicate, Shard  # noqa: E402
+from torch.distributed.tensor._utils import compute_local_shape_and_global_offset as part  # noqa: E402
+
+assert part((5, 4), mesh, [Shard(0), Replicate()]) == ((3 - rank // 2, 4), (3 * (rank // 2), 0))
+assert part((5, 4), mesh, [Shard(0), Shard(0)])[0][0] == [2, 1, 1, 1][rank] and part((1,), mesh, [Shard(0), Replicate()])[0] == (1 - rank // 2,)
 dist.destroy_process_group()
 print(f"rank {rank} passed")
