@@ -37,8 +37,9 @@ std::vector<EdgeLine> plan_edges(const char* op, IntSpan sizes, IntSpan pad, Pad
     FC_CHECK(before <= most && after <= most, op,
              ": Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ",
              after, ") at dimension ", dim, " of input ", sizes);
-    FC_CHECK(before >= -size && after >= -size && size + before + after >= 0, op, ": negative padding (", before, ", ",
-             after, ") removes more than dimension ", dim, " of input ", sizes, " has");
+    FC_CHECK(before >= -size && after >= -size && static_cast<__int128>(size) + before + after >= 0, op,
+             ": negative padding (", before, ", ", after, ") removes more than dimension ", dim, " of input ", sizes,
+             " has");
     EdgeLine line{dim,
                   size,
                   std::max<int64_t>(before, 0),

@@ -358,6 +358,7 @@ void for_blocks(const Tensor& grad_in, const Tensor& grad, int64_t spatial, bool
   using T = typename S::Stored;
   using N = typename S::Number;
   constexpr bool same = std::is_same_v<T, N>;
+  if (grad_in.numel() == 0) return;
   [[maybe_unused]] const CastFn to_stored = cast_fn(dtype_of<N>(), grad_in.dtype());
   const int64_t channels = grad.size(-spatial - 1), batch = grad.dim() == spatial + 2 ? grad.size(0) : 1,
                 in_size = plane_size(grad_in, spatial), out_size = plane_size(grad, spatial);
