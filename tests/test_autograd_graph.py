@@ -201,6 +201,7 @@ def test_callbacks_of_several_threads(torch):
 
 def test_what_a_node_shows(torch):
     """Type, identity, metadata and what is saved, as programs that draw or study a graph read them."""
+    assert torch._C.Node is not None  # TorchScript's, which is another
     x = torch.randn(2, 3, 4, requires_grad=True)
     y = x.exp()
     node = y.grad_fn

@@ -194,7 +194,7 @@ void py::push_saved_tensors_hooks(PyObject* pack, PyObject* unpack) {
 }
 
 void bind_nodes(nb::module_& m) {
-  nb::class_<PyNode>(m, "Node")
+  nb::class_<PyNode>(m, "_GradNode")  // torch._C.Node is TorchScript's
       .def("name", [](const PyNode& n) { return n.edge.node->name(); })
       .def("__repr__",
            [](const PyNode& n) {

@@ -29,7 +29,7 @@ class Node(abc.ABC):  # noqa: B024 -- isinstance is all that it is for
             return NotImplemented
         from facula.autograd.function import FunctionCtx
 
-        return issubclass(other, (_C.Node, FunctionCtx))
+        return issubclass(other, (_C._GradNode, FunctionCtx))
 
 
 class GradientEdge(namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"], defaults=[None])):
