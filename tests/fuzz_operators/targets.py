@@ -71,7 +71,7 @@ def operators(torch):
         yield Target(
             name, text, parameters,
             function=f"torch.{base}" if space == "aten" and base in _C._functions and hasattr(torch, base) else "",
-            method=base if space == "aten" and base in _C._methods else "",
+            method=base if space == "aten" and base in _C._methods and hasattr(torch.Tensor, base) else "",
             view=op.is_view, random=is_random(base) or any(p.type.startswith("Generator") for p in parameters),
         )  # fmt: skip
 
