@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages where a function has the name of the module it stands in: importing the module leaves the function."""
+import os
 import pathlib
 import subprocess
 import sys
@@ -32,5 +33,5 @@ def test_import_of_the_module_leaves_the_function(facula_only, name):
     package, _, function = name.rpartition(".")
     home = pathlib.Path(facula.__file__).parent.parent
     program = PROGRAM.format(name=name, package=package, function=function)
-    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(home)}, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(home)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
