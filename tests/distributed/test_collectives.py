@@ -122,7 +122,7 @@ def test_ctrl_c_leaves_nothing(tmp_path):
     import time
 
     program = tmp_path / "wait.py"
-    program.write_text("import os, torch, torch.distributed as dist\ndist.init_process_group('gloo')\nprint('pid', os.getpid(), flush=True)\n"
+    program.write_text("import os, torch, torch.distributed as dist\ndist.init_process_group('gloo')\nos.write(1, f'pid {os.getpid()}\\n'.encode())\n"
                        "if dist.get_rank() == 0: dist.barrier()\nelse: dist.recv(torch.ones(1), 0)\n")  # fmt: skip
     run = subprocess.Popen([sys.executable, "-m", "facula.distributed.run", "--nproc-per-node=2", str(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     pids = [int(run.stdout.readline().split()[1]) for _ in range(2)]

@@ -8,7 +8,10 @@ import sys
 
 import pytest
 
-SHOW = "import os\nprint(*(os.environ.get(k) for k in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'GROUP_RANK')), flush=True)\n"
+# Ranks write into one pipe without buffers, so a line is one string.
+SHOW = """import os
+print(' '.join(os.environ[k] for k in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'GROUP_RANK')) + '\\n', end='', flush=True)
+"""
 
 
 def test_variables_of_one_machine(ranks):
@@ -31,7 +34,7 @@ def test_underscores_module_and_program(tmp_path):
 
 def test_restarts_and_who_was_first(ranks):
     program = SHOW + "import sys, time\nfrom torch.distributed.elastic.multiprocessing.errors import record\n@record\ndef main():\n" \
-        "    n = int(os.environ['TORCHELASTIC_RESTART_COUNT'])\n    if os.environ['RANK'] == '1' and n < 2: raise KeyError(f'try {n}')\n    time.sleep(.1)\n    print('done', n)\nmain()\n"  # fmt: skip
+        "    n = int(os.environ['TORCHELASTIC_RESTART_COUNT'])\n    if os.environ['RANK'] == '1' and n < 2: raise KeyError(f'try {n}')\n    time.sleep(.1)\n    print(f'done {n}\\n', end='')\nmain()\n"  # fmt: skip
     out = ranks(2, program, options=["--max-restarts=3"])
     assert out.count("done 2") == 2 and out.count("rank 1 (local rank 1") == 2 and "KeyError: 'try 0'" in out, out
     out = ranks(2, program, options=["--max-restarts=1"], status=1)
@@ -52,7 +55,7 @@ def test_logs(ranks, tmp_path):
 def test_two_machines(tmp_path):
     """Two launchers that share nothing but an address."""
     (tmp_path / "prog.py").write_text(
-        SHOW + "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\nx = torch.ones(1)\ndist.all_reduce(x)\nprint('sum', int(x), flush=True)\n"
+        SHOW + "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\nx = torch.ones(1)\ndist.all_reduce(x)\nprint(f'sum {int(x)}\\n', end='', flush=True)\n"
     )
     import socket
 
@@ -94,7 +97,7 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.exe
 
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed")
 def test_mpirun(tmp_path):
-    (tmp_path / "prog.py").write_text("import torch, torch.distributed as dist\ndist.init_process_group('gloo')\nx = torch.ones(1)\ndist.all_reduce(x)\nprint('sum', int(x), dist.get_node_local_rank())\n")
+    (tmp_path / "prog.py").write_text("import torch, torch.distributed as dist\ndist.init_process_group('gloo')\nx = torch.ones(1)\ndist.all_reduce(x)\nprint(f'sum {int(x)} {dist.get_node_local_rank()}\\n', end='')\n")
     out = subprocess.run([*MPIRUN, "prog.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert sorted(out.stdout.split("\n"))[1:] == ["sum 2 0", "sum 2 1"], out
 
