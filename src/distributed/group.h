@@ -116,7 +116,7 @@ class ProcessGroup : public RefCounted {
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   std::string failure_;  // why the group is broken; empty: it is not
-  bool closing_ = false, running_ = false, shut_ = false;
+  bool closing_ = false, shut_ = false;
   int transfers_ = 0;
   std::thread thread_;
 };
