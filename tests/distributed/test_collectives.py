@@ -125,11 +125,14 @@ def test_ctrl_c_leaves_nothing(tmp_path):
     program.write_text("import os, torch, torch.distributed as dist\ndist.init_process_group('gloo')\nos.write(1, f'pid {os.getpid()}\\n'.encode())\n"
                        "if dist.get_rank() == 0: dist.barrier()\nelse: dist.recv(torch.ones(1), 0)\n")  # fmt: skip
     run = subprocess.Popen([sys.executable, "-m", "facula.distributed.run", "--nproc-per-node=2", str(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    pids = [int(run.stdout.readline().split()[1]) for _ in range(2)]
-    time.sleep(0.3)
-    begin = time.monotonic()
-    run.send_signal(signal.SIGINT)
-    assert run.wait(10) == 130 and time.monotonic() - begin < 4
+    try:
+        pids = [int(run.stdout.readline().split()[1]) for _ in range(2)]
+        time.sleep(0.3)
+        begin = time.monotonic()
+        run.send_signal(signal.SIGINT)
+        assert run.wait(10) == 130 and time.monotonic() - begin < 4
+    finally:
+        run.kill()  # its processes die with it
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             __import__("os").kill(pid, 0)
