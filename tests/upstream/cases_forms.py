@@ -87,12 +87,15 @@ def circles_left_by_loading(t):
 
     m = t.nn.Sequential(t.nn.Linear(2, 2), t.nn.BatchNorm1d(2))
     state = m.state_dict()
-    m.load_state_dict(state)
-    gc.collect()
-    gc.disable()
-    try:
+
+    def circles():
         m.load_state_dict(state)
         return gc.collect()
+
+    circles()
+    gc.disable()
+    try:
+        return min(circles() for _ in range(3))  # a thread of another test may leave some meanwhile
     finally:
         gc.enable()
 

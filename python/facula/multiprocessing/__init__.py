@@ -3,6 +3,7 @@
 
 import multiprocessing as _python
 from multiprocessing import *  # noqa: F403
+from multiprocessing import resource_tracker
 
 from facula import _missing
 from facula.multiprocessing import reductions as _reductions
@@ -34,6 +35,9 @@ def set_sharing_strategy(new_strategy):
     global _strategy
     if new_strategy not in _strategies:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_strategies}")
+    if new_strategy == "file_system":
+        # Children inherit this tracker: one of a child's own would take away what it sent as soon as the child ends.
+        resource_tracker.ensure_running()
     _strategy = new_strategy
 
 
