@@ -98,6 +98,7 @@ typedef struct fc_launch { /* something that the device ran */
   uint64_t device_ns;  /* how long the device worked, simulated or real; 0: it cannot tell */
   uint64_t start_ns;   /* when it began, by the device's clock; 0: it cannot tell */
   uint64_t bytes;      /* read and written */
+  uint64_t waited_ns;  /* how long the caller waited for it before it reports it; 0: it was only queued */
 } fc_launch;
 typedef struct fc_host {
   uint32_t size;

@@ -104,9 +104,9 @@ class Backend {
   }
   static bool observed(const fc_context& context) { return context.flags & FC_CONTEXT_OBSERVED; }
   void report_launch(fc_context& context, const char* name, uint64_t device_ns, uint64_t bytes = 0,
-                     uint64_t start_ns = 0, const char* text = nullptr) {
+                     uint64_t start_ns = 0, const char* text = nullptr, uint64_t waited_ns = 0) {
     if (!observed(context)) return;
-    const fc_launch launch{sizeof launch, 0, name, text, device_ns, start_ns, bytes};
+    const fc_launch launch{sizeof launch, 0, name, text, device_ns, start_ns, bytes, waited_ns};
     host.report_launch(&context, &launch);
   }
   // Sets a function's result to a text, which lives until this thread's next one.

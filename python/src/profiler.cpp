@@ -187,8 +187,8 @@ nb::list rows(const Recorder& r) {
   return out;
 }
 
-// Calls and ranges in the order in which they began, thread by thread. What Python sees of one is made when it is asked
-// for: programs look at few of a million.
+// Calls, ranges and what devices ran in the order in which they began, thread by thread. What Python sees of one is
+// made when it is asked for: programs look at few of a million.
 class Events {
  public:
   explicit Events(Ref<Recorder> r);
@@ -203,6 +203,7 @@ class Events {
     const Row* row;
     int64_t parent = -1;
   };
+  static bool is_call(const Row& r) { return r.kind == EventKind::Call || r.kind == EventKind::Range; }
   Ref<Recorder> recorder_;  // owns the rows
   std::vector<Item> items_;
   std::vector<size_t> first_child_, children_;  // those of i are children_[first_child_[i] ... first_child_[i + 1] - 1]
@@ -212,16 +213,17 @@ class Events {
 Events::Events(Ref<Recorder> r) : recorder_(std::move(r)) {
   for (auto& log : recorder_->logs())
     for (size_t i = 0; i < log->rows.size(); ++i)
-      if (const Row& row = log->rows[i]; row.kind == EventKind::Call || row.kind == EventKind::Range)
-        items_.push_back({log.get(), &row});
+      if (const Row& row = log->rows[i]; is_call(row) || row.is_device_work()) items_.push_back({log.get(), &row});
   std::ranges::stable_sort(items_, {}, [](const Item& e) {
     return std::tuple(e.log->thread, e.row->start, ~e.row->end);  // the outer one of two that begin at once
   });
   std::unordered_map<uint64_t, size_t> by_id;
   by_id.reserve(items_.size());
-  for (size_t i = 0; i < items_.size(); ++i) by_id[items_[i].row->id] = i;
+  for (size_t i = 0; i < items_.size(); ++i)
+    if (is_call(*items_[i].row)) by_id[items_[i].row->id] = i;
   first_child_.resize(items_.size() + 1);
   for (size_t i = 0; i < items_.size(); ++i) {
+    if (!is_call(*items_[i].row)) continue;  // what a device ran is nobody's child here
     const auto it = by_id.find(items_[i].row->parent);
     if (it == by_id.end() || it->second == i || items_[it->second].log != items_[i].log) continue;
     items_[i].parent = static_cast<int64_t>(it->second);
@@ -247,7 +249,8 @@ nb::object Events::attribute(size_t i, std::string_view name) {
       {"overload_name", [](Events& s, const Item& e) { return s.texts_.overload(*e.row); }},
       {"kind", [](Events& s, const Item& e) { return s.texts_.of(to_string(e.row->kind)); }},
       {"path", [](Events& s, const Item& e) { return s.texts_.of(to_string(e.row->path)); }},
-      {"device", [](Events& s, const Item& e) { return s.texts_.of(e.row->where); }},
+      {"device",
+       [](Events& s, const Item& e) { return s.texts_.of(is_call(*e.row) ? e.row->where : e.row->device()); }},
       {"text", [](Events& s, const Item& e) { return s.texts_.of(e.row->text); }},
       {"thread", [](Events&, const Item& e) { return nb::cast(e.log->thread); }},
       {"id", [](Events&, const Item& e) { return nb::cast(e.row->id); }},
@@ -261,10 +264,10 @@ nb::object Events::attribute(size_t i, std::string_view name) {
       {"self_device_memory_usage", [](Events&, const Item& e) { return nb::cast(e.row->self_device_memory); }},
       {"flops", [](Events&, const Item& e) { return e.row->flops ? nb::cast(e.row->flops) : nb::none(); }},
       {"bytes", [](Events&, const Item& e) { return nb::cast(e.row->bytes); }},
-      {"cpu_time_total", [](Events&, const Item& e) { return micro(e.row->end - e.row->start); }},
-      {"self_cpu_time_total", [](Events&, const Item& e) { return micro(e.row->self); }},
-      {"device_time_total", [](Events&, const Item& e) { return micro(e.row->device_ns); }},
-      {"self_device_time_total", [](Events&, const Item& e) { return micro(e.row->self_device_ns); }},
+      {"cpu_time_total", [](Events&, const Item& e) { return micro(is_call(*e.row) ? e.row->end - e.row->start : 0); }},
+      {"self_cpu_time_total", [](Events&, const Item& e) { return micro(is_call(*e.row) ? e.row->self : 0); }},
+      {"device_time_total", [](Events&, const Item& e) { return micro(e.row->device_time()); }},
+      {"self_device_time_total", [](Events&, const Item& e) { return micro(e.row->self_device_time()); }},
       {"_start", [](Events& s, const Item& e) { return micro(e.row->start - s.recorder_->started()); }},
       {"_end", [](Events& s, const Item& e) { return micro(e.row->end - s.recorder_->started()); }},
       {"_shapes",  // as the text of a list

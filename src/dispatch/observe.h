@@ -50,11 +50,13 @@ struct Event {
   Phase phase = Begin;
   Path path = Path::Layer;  // at End of Call and Kernel; at Begin of Kernel what is tried first
   bool failed = false;      // at End: an exception passed
+  bool reported = false;    // of a Launch: by a backend, of what it runs for the call, family or copy around it
   uint64_t call_id = 0;     // of the call, or of the innermost one around the event; 0: none
   uint64_t parent_id = 0;
   uint64_t forward_id = 0;  // 0 outside backward
   uint64_t device_ns = 0;   // at End: what the device says it took; 0: it cannot tell
   uint64_t start_ns = 0;    // of a Launch that a backend reports: when it began, by the device's clock; 0: not told
+  uint64_t waited_ns = 0;   // of one that it reports when it is done: how long it took by this machine's clock
 
   // Call, Kernel. Valid while the event is told.
   const Operator* op = nullptr;

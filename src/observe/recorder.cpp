@@ -279,6 +279,7 @@ void Recorder::begin(Log& log, const Event& e, uint32_t stack) {
   r.from = e.from;
   r.bytes = e.bytes;
   r.stack = stack;
+  r.reported = e.reported;
   if (!e.op) {
     r.name = intern(e.text.empty() || e.kind == EventKind::Range || e.kind == EventKind::Library
                         ? e.name
@@ -291,6 +292,8 @@ void Recorder::begin(Log& log, const Event& e, uint32_t stack) {
     if (options_.flops) r.flops = e.op->count_flops(e.args);
   }
   r.start = now_ns();  // the time that this took is the caller's
+  if (e.waited_ns && log.open.size() > 1)
+    r.start -= std::min(e.waited_ns, r.start - log.open[log.open.size() - 2].start);  // inside what is around it
 }
 
 void Recorder::end(Log& log, const Event& e, uint64_t now) {
@@ -306,10 +309,27 @@ void Recorder::end(Log& log, const Event& e, uint64_t now) {
   finish(log, now);
 }
 
+void Recorder::note_kernel(Log& log, Row& r) {
+  const uint64_t waited = r.device_ns ? 0 : r.end - r.start;
+  r.waited_ns = r.self_waited_ns = waited;
+  bool direct = true;  // in the innermost call or range
+  for (size_t i = log.open.size(); i-- > 0;) {
+    Row& outer = log.open[i];
+    outer.waited_ns += waited;
+    if (counts(outer.kind)) {
+      if (direct) outer.self_waited_ns += waited;
+      direct = false;
+    } else if (!outer.device().is_cpu()) {
+      outer.covers = true;
+    }
+  }
+}
+
 void Recorder::finish(Log& log, uint64_t now) {
   Row r = log.open.back();
   log.open.pop_back();
   r.end = now;
+  if (r.reported) note_kernel(log, r);
   r.self += r.end - r.start;  // less what its children took off before
   r.self_device_ns += r.device_ns;
   r.memory += r.self_memory;
@@ -359,7 +379,8 @@ std::vector<Average> averages(const Recorder& r, const AverageKey& key, uint32_t
   for (auto& log : r.logs())
     for (size_t i = 0; i < log->rows.size(); ++i) {
       const Row& row = log->rows[i];
-      if (!counts(row.kind)) continue;
+      const bool counted = counts(row.kind);
+      if (!counted && !row.is_device_work()) continue;
       const std::string*& op_name = names[row.op];
       if (row.op && !op_name) op_name = intern(row.shown_name());
       const std::string* name = row.op ? op_name : row.name;
@@ -375,22 +396,21 @@ std::vector<Average> averages(const Recorder& r, const AverageKey& key, uint32_t
         a.name = name;
         a.stack = stack;
         a.kind = row.kind;
-        a.where = row.where;
+        a.where = counted ? row.where : row.device();
         a.shapes = group.substr(fixed);
         if (key.by_overload && row.op) a.overload = row.op->schema().overload;
       }
       Average& a = out[it->second];
       ++a.count;
-      a.total += row.end - row.start;
-      a.self += row.self;
+      if (counted) a.total += row.end - row.start, a.self += row.self;
       a.memory += row.memory;
       a.self_memory += row.self_memory;
       a.device_memory += row.device_memory;
       a.self_device_memory += row.self_device_memory;
       a.flops += row.flops;
       a.bytes += row.bytes;
-      a.device_total += row.device_ns;
-      a.device_self += row.self_device_ns;
+      a.device_total += row.device_time();
+      a.device_self += row.self_device_time();
     }
   return out;
 }

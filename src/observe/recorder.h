@@ -34,12 +34,25 @@ struct Row {
   uint64_t bytes = 0;  // moved by a launch or copy; of a call: what its tensors hold, without views
   int64_t flops = 0;
   uint64_t device_ns = 0, self_device_ns = 0;
-  uint32_t detail = 0;  // where the arguments begin in Log::details, plus one; 0: not kept
-  uint32_t stack = 0;   // a number of the stack source's; 0: none
+  uint64_t waited_ns = 0, self_waited_ns = 0;  // for kernels of devices that tell no time of their own
+  uint32_t detail = 0;                         // where the arguments begin in Log::details, plus one; 0: not kept
+  uint32_t stack = 0;                          // a number of the stack source's; 0: none
   EventKind kind{};
   Path path{};
   bool failed = false;
+  bool reported = false;  // a launch that its backend told of
+  bool covers = false;    // around such a one: what the backend was asked for
   Device where{}, from{};
+
+  Device device() const { return where.is_cpu() ? from : where; }
+  // What a device ran, once: a launch, copy or fill there.
+  bool is_device_work() const {
+    return kind != EventKind::Call && kind != EventKind::Range && kind != EventKind::Library && !covers &&
+           !device().is_cpu();
+  }
+  // Of the device: what it tells, or how long its kernels were waited for.
+  uint64_t device_time() const { return device_ns + waited_ns; }
+  uint64_t self_device_time() const { return self_device_ns + self_waited_ns; }
 
   std::string_view shown_name() const;  // "aten::add", a range's, "map add"
 };
@@ -95,6 +108,7 @@ class Recorder final : public Observer {
   void begin(Log& log, const Event& e, uint32_t stack);
   void end(Log& log, const Event& e, uint64_t now);
   void finish(Log& log, uint64_t now);  // the innermost open row
+  void note_kernel(Log& log, Row& r);   // that a backend reported: to what is open around it
   void note_memory(Log& log, const Event& e, uint64_t now);
 
   RecorderOptions options_;
@@ -129,7 +143,8 @@ struct Average {
   Device where{};
   EventKind kind{};
 };
-// Calls and ranges, by name; `top_of(stack, depth)` gives stacks that agree in their top the same number.
+// Calls, ranges and what devices ran, by name; `top_of(stack, depth)` gives stacks that agree in their top the same
+// number.
 std::vector<Average> averages(const Recorder& r, const AverageKey& key,
                               uint32_t (*top_of)(uint32_t stack, int depth) = nullptr);
 

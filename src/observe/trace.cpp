@@ -118,9 +118,8 @@ class Trace {
     uint64_t thread, start;
   };
 
-  static Device device_of(const Row& r) { return r.where.is_cpu() ? r.from : r.where; }
   static bool on_device(const Row& r) {
-    return r.kind != EventKind::Call && r.kind != EventKind::Range && !device_of(r).is_cpu();
+    return r.kind != EventKind::Call && r.kind != EventKind::Range && !r.device().is_cpu();
   }
 
   // Work of a device is shown when it can have run at the earliest: after it was asked for, and after what came before
@@ -129,11 +128,11 @@ class Trace {
     std::vector<std::pair<const Log*, const Row*>> work;
     for (auto& log : r_.logs())
       for (size_t i = 0; i < log->rows.size(); ++i)
-        if (on_device(log->rows[i])) work.emplace_back(log.get(), &log->rows[i]);
+        if (on_device(log->rows[i]) && !log->rows[i].covers) work.emplace_back(log.get(), &log->rows[i]);
     std::ranges::stable_sort(work, {}, [](const auto& w) { return w.second->start; });
     std::map<int64_t, uint64_t> free;  // by process: from when on
     for (auto& [log, r] : work) {
-      const int64_t process = process_of(device_of(*r));
+      const int64_t process = process_of(r->device());
       const uint64_t start = std::max(r->start, free[process]), took = r->device_ns ? r->device_ns : r->end - r->start;
       row(*log, *r, process, 0, start, took);
       free[process] = start + took;

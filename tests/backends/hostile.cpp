@@ -109,7 +109,7 @@ class Hostile final : public fb::Backend {
     if (how_ == "result_list_out_of_order") { return give(host.make_view(&c, 0, 2, 0, 0, 0, 1, one, strides)); }
     if (how_ == "result_context_kept") {  // uses the context of an earlier call, which is over
       static fc_context* kept = nullptr;
-      const fc_launch launch{sizeof launch, 0, "late", nullptr, 1, 1, 1};
+      const fc_launch launch{sizeof launch, 0, "late", nullptr, 1, 1, 1, 0};
       if (kept) {
         host.report_launch(kept, &launch);
         if (kept != &c && (host.workspace(kept, 64) || host.make_result(kept, 0, 0, FC_INT64, 2, one, &made) == FC_OK))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends written in Python."""
+import time
 import traceback
 import warnings
 
@@ -203,6 +204,40 @@ class Named(torch.backends.Backend):
 
     def wrong(self):
         return object()
+
+
+class Waits(torch.backends.Backend):
+    """A device without a clock: it reports how long its kernels were waited for."""
+
+    name = "waits_in_python"
+    operators = ["aten::neg", "aten::exp"]
+
+    def run_operator(self, call):
+        call.results[0].numpy()[...] = 0
+        if call.name == "aten::neg":
+            time.sleep(0.02)
+        self.report_launch(call, "spin", waited_ns=15_000_000 if call.name == "aten::neg" else 10**15)
+
+
+def test_kernels_have_rows_and_the_time_that_was_waited_for_them():
+    x = torch.ones(3, device=torch.backends.register(Waits()))
+    with torch.profiler.profile() as p:
+        torch.neg(x)
+    rows = {e.key: e for e in p.key_averages()}
+    kernel, op = rows["spin"], rows["aten::neg"]
+    assert kernel.kind == "launch" and kernel.count == 1 and kernel.cpu_time_total == kernel.self_cpu_time_total == 0
+    assert kernel.device == x.device.type + ":0" and kernel.device_type is torch.profiler.DeviceType.PrivateUse1
+    assert 15_000 <= kernel.device_time_total == kernel.self_device_time_total == op.device_time_total == op.self_device_time_total < op.cpu_time_total
+    table = p.key_averages().table()
+    assert "spin" in table and table.count(rows["spin"].device_time_total_str) == 7 and "Device time total: " in table  # counted once
+    events = {e.name: e for e in p.events()}
+    spin, neg = events["spin"], events["aten::neg"]
+    assert neg.time_range.start <= spin.time_range.start < spin.time_range.end <= neg.time_range.end and neg.cpu_children == []
+    with torch.profiler.profile() as p, torch.hammerblade.profiler.region():
+        torch.exp(x)  # which claims to have waited for eleven days
+    rows = {e.key: e for e in p.key_averages()}
+    assert rows["spin"].device_time_total <= rows["aten::exp"].cpu_time_total
+    assert "@OFFLOAD_KERNEL@__spin : " in torch.hammerblade.profiler.stats(key=["ExecTime-Raw"])
 
 
 def test_operators_and_functions_by_name():

@@ -169,7 +169,7 @@ class Versatile final : public fb::Backend {
         const int64_t n = 1;
         fc_tensor made;
         status = host.make_result(&c, 0, 0, FC_FLOAT32, 1, &n, &made);
-        const fc_launch launch{sizeof launch, 0, "nowhere", nullptr, 1, 1, 1};
+        const fc_launch launch{sizeof launch, 0, "nowhere", nullptr, 1, 1, 1, 0};
         host.report_launch(&c, &launch);
       }).join();
       result.tag = FC_TAG_BOOL;

@@ -2,6 +2,7 @@
 """The names of the PyTorch port: devices, moves, printing, profiler, kernel logger, route, fallback."""
 
 import json
+import re
 
 import pytest
 
@@ -93,6 +94,14 @@ def test_profiler_and_fallback(torch):
     assert "aten::add" in profiler.stats(key=["ExecTime"])
     raw = profiler.stats(key=["ExecTime-Raw"])
     assert "@OFFLOAD_KERNEL@__tensorlib_add" in raw, raw
+    m = torch.ones(384, 384).hammerblade()
+    with torch.profiler.profile() as p, profiler.region():
+        m @ m
+    rows = {e.key: e for e in p.key_averages()}
+    kernel = rows["tensorlib_matmul"]  # 113 million operations are not done in 100 microseconds
+    assert 100 < kernel.device_time_total == rows["aten::mm"].device_time_total < rows["aten::mm"].cpu_time_total
+    raw = profiler.stats(key=["ExecTime-Raw"])
+    assert float(re.search(r"Node\(@OFFLOAD_KERNEL@__tensorlib_matmul : ([0-9.]+)\)", raw).group(1)) > 100, raw
     profiler.fallback.enable()
     assert profiler.fallback.is_enabled()
     assert torch.equal((x.double() * 2).cpu(), torch.full((8,), 2.0, dtype=torch.float64))

@@ -89,7 +89,7 @@ class _Content(c.Union):
 _Value = _struct("fc_value", ("tag", c.c_int32), ("n", c.c_int32), ("u", _Content))
 NONE, TENSOR, BOOL, INT, DOUBLE, NUMBER, STRING, DTYPE, INTS, DOUBLES, TENSORS, OTHER, UNMADE = range(13)
 _Launch = _struct("fc_launch", ("size", c.c_uint32), ("reserved", c.c_uint32), ("name", c.c_char_p), ("text", c.c_char_p),
-                  ("device_ns", c.c_uint64), ("start_ns", c.c_uint64), ("bytes", c.c_uint64))  # fmt: skip
+                  ("device_ns", c.c_uint64), ("start_ns", c.c_uint64), ("bytes", c.c_uint64), ("waited_ns", c.c_uint64))  # fmt: skip
 _Host = _struct("fc_host", ("size", c.c_uint32), ("abi_version", c.c_int32), ("version", c.c_char_p), ("log", c.c_void_p), ("workspace", c.c_void_p),
                 ("report_launch", c.CFUNCTYPE(None, _ContextP, c.POINTER(_Launch))),
                 ("make_result", c.CFUNCTYPE(c.c_int, _ContextP, c.c_int32, c.c_int32, c.c_int32, c.c_int32, _I64P, c.POINTER(_Tensor))),
@@ -335,9 +335,9 @@ class Backend:
         assert self.name
         _host().claims_changed(self.name.encode())
 
-    def report_launch(self, call, name: str, device_ns: int = 0, bytes: int = 0, text: str = "") -> None:
-        """Tells observers that the device ran something, under the call at hand."""
-        launch = _Launch(size=c.sizeof(_Launch), name=name.encode(), text=text.encode(), device_ns=device_ns, bytes=bytes)
+    def report_launch(self, call, name: str, device_ns: int = 0, bytes: int = 0, text: str = "", waited_ns: int = 0) -> None:
+        """Tells observers that the device ran something, under the call at hand. waited_ns: how long the caller has waited for it."""
+        launch = _Launch(size=c.sizeof(_Launch), name=name.encode(), text=text.encode(), device_ns=device_ns, bytes=bytes, waited_ns=waited_ns)
         _host().report_launch(c.byref(call._context), c.byref(launch))
 
     def report_error(self, device: int, error: Exception) -> None:

@@ -52,7 +52,12 @@ class _Times:
     device_time_str = property(lambda self: _format_time(self.device_time))
     device_time_total_str = property(lambda self: _format_time(self.device_time_total))
     self_device_time_total_str = property(lambda self: _format_time(self.self_device_time_total))
-    device_type = property(lambda self: DeviceType.CPU)
+
+    @property
+    def device_type(self):
+        if self.kind in ("call", "range"):
+            return DeviceType.CPU
+        return DeviceType.CUDA if self.device.partition(":")[0] == "cuda" else DeviceType.PrivateUse1
 
 
 class Interval:
@@ -66,7 +71,7 @@ class Interval:
 
 
 class FunctionEvent(_Times):
-    """One call or range: number `index` of what was recorded. What is asked of it is made then, as programs look at few of a million."""
+    """One call or range, or what a device ran: number `index` of what was recorded. What is asked of it is made then, as programs look at few of a million."""
 
     __slots__ = ("_recorded", "_index", "_events", "__dict__")
 
@@ -196,7 +201,7 @@ class EventList(list):
         if not events:
             return ""
         total = (self if self._part_of is None else self._part_of).self_cpu_time_total
-        device_total = sum(e.self_device_time_total for e in self)
+        device_total = sum(e.self_device_time_total for e in self if e.device_type is DeviceType.CPU)  # kernels' are the calls' that launch them
         share = lambda part, whole: f"{100 * part / whole if whole else 0:.2f}%"  # noqa: E731
         shortened = lambda text, width: text if width is None or len(text) <= width else text[: width - 3] + "..."  # noqa: E731
         columns = [("Name", lambda e: shortened(e.key, max_name_column_width)), ("Self CPU %", lambda e: share(e.self_cpu_time_total, total)),

@@ -235,14 +235,14 @@ class profile:
         return self._done
 
     def events(self):
-        """Every call and range, in the order in which they began."""
+        """Every call and range, and what devices ran, in the order in which they began."""
         recorded = self._recorded().events()
         events = EventList(profile=self)
         events.extend(FunctionEvent(recorded, i, events) for i in range(len(recorded)))
         return events
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        """Calls added up by name, and by shapes or the top of the stack where asked."""
+        """Calls, and what devices ran, added up by name, and by shapes or the top of the stack where asked."""
         out = EventList(map(FunctionEventAvg, self._recorded().averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)), profile=self)
         out._by_stack, out._by_overload = group_by_stack_n > 0, group_by_overload_name
         return out

@@ -40,6 +40,7 @@ def page(profile, rows, title, most=200_000):
     events = profile.events()
     names, numbers, spans = [], {}, []
     threads = {}
+    events = [e for e in events if e.kind in ("call", "range")]  # of threads: what devices ran is in the tables
     shown = sorted(events, key=lambda e: -e.cpu_time_total)[:most]
     depth = {}
     for e in sorted(shown, key=lambda e: (e.thread, e.time_range.start, -e.time_range.end)):

@@ -2,6 +2,7 @@
 #include "plugin.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
 #include "backends/hammerblade/runtime/error.h"
@@ -127,9 +128,12 @@ const Kernel* HammerBlade::scatter_kernel(int opcode, int dtype) const {
 }
 
 void HammerBlade::launch(fc_context& c, const Kernel& kernel, const Packet& packet, uint64_t bytes) {
+  const auto began = std::chrono::steady_clock::now();
   const fc::hb::Device::Time time = device().offload_kernel(kernel.name, packet, kernel.program);
+  const auto waited = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began);
   // What the machine's clock says; the emulator has none.
-  report_launch(c, kernel.name.c_str(), time.cycles ? time.nanoseconds : 0, bytes);
+  report_launch(c, kernel.name.c_str(), time.cycles ? time.nanoseconds : 0, bytes, 0, nullptr,
+                static_cast<uint64_t>(waited.count()));
 }
 
 void HammerBlade::check_fault() {

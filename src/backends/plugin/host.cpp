@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host gives backends: workspace, results, reports; and the scope of one call.
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 
@@ -26,13 +27,16 @@ void* host_workspace(fc_context* context, size_t bytes) {
 
 void host_report_launch(fc_context* context, const fc_launch* launch) {
   CallScope* scope = CallScope::find(context);
-  if (!scope || !launch || launch->size < sizeof(fc_launch)) return;
+  constexpr size_t without_waited = offsetof(fc_launch, waited_ns);  // as the struct was at first
+  if (!scope || !launch || launch->size < without_waited) return;
   EventScope told(EventKind::Launch, [&](Event& e) {
     e.name = launch->name ? launch->name : "";
     e.text = launch->text ? launch->text : "";
     e.where = scope->device();
     e.bytes = launch->bytes;
     e.start_ns = launch->start_ns;
+    e.reported = true;
+    if (launch->size >= sizeof(fc_launch)) e.waited_ns = launch->waited_ns;
   });
   thread_state().device_ns += launch->device_ns;
 }
