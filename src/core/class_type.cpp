@@ -30,6 +30,39 @@ const ClassInfo::Signature* ClassInfo::find_method(std::string_view name) const 
   return nullptr;
 }
 
+const Value* ClassInfo::find_constant(std::string_view name) const {
+  for (const auto& [own, value] : constants)
+    if (own == name) return &value;
+  return nullptr;
+}
+
+const ClassInfo::Property* ClassInfo::find_property(std::string_view name) const {
+  for (const Property& p : properties)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+size_t ClassInfo::add_attribute(std::string_view name, TypeRef type, Role role) {
+  if (const int at = find_attribute(name); at >= 0) {
+    const Attribute& own = attributes[static_cast<size_t>(at)];
+    FC_CHECK_AS(TypeError, own.type == type && own.role == role, "attribute '", name, "' is a ",
+                annotation_text(own.type), " already, it cannot be a ", annotation_text(type));
+    return static_cast<size_t>(at);
+  }
+  attributes.push_back({std::string(name), type, role});
+  return attributes.size() - 1;
+}
+
+static TypeRef new_type(TypeKind kind, std::string_view name, bool is_module) {
+  auto* info = new ClassInfo;  // for ever, as the type
+  info->is_module = is_module;
+  return make_class_type(kind, name, info);
+}
+TypeRef new_class_type(std::string_view name, bool is_module) { return new_type(TypeKind::Class, name, is_module); }
+TypeRef new_interface_type(std::string_view name, bool is_module) {
+  return new_type(TypeKind::Interface, name, is_module);
+}
+
 bool provides(TypeRef type, TypeRef interface, std::string* why_not) {
   auto no = [&](const auto&... parts) {
     if (why_not) *why_not += str(parts...);

@@ -59,10 +59,29 @@ def test_units_own_functions():
     assert f.name == "f" and unit.find_function("a.b.f").qualified_name == "a.b.f" and unit.find_function("g") is None
     with pytest.raises(RuntimeError, match="already defined"):
         unit.create_function("a.b.f", torch._C.parse_ir(LOOP))
-    assert unit.create_function("a.b.f", torch._C.parse_ir(LOOP), True).qualified_name == "a.b.f.1"
+    assert unit.create_function("a.b.f", torch._C.parse_ir(LOOP), True).qualified_name == "a.b.___torch_mangle_0.f"
     assert len(unit.get_functions()) == 2
     unit.drop_all_functions()
     assert unit.get_functions() == []
+
+
+def test_functions_call_others_by_name():
+    unit = torch._C.CompilationUnit()
+    unit.create_function("twice", torch._C.parse_ir("graph(%x : Tensor):\n  %y : Tensor = aten::mul(%x, %x)\n  return (%y)\n"))
+    f = unit.create_function(
+        "f",
+        torch._C.parse_ir("""graph(%x : Tensor):
+  %g : Function = prim::Constant[name="twice"]()
+  %y : Tensor = prim::CallFunction(%g, %x)
+  return (%y)"""),
+    )
+    assert f(torch.tensor(3.0)).item() == 9
+    graph = f.graph.copy()
+    torch._C._jit_pass_inline(graph)
+    torch.testing.FileCheck().check("aten::mul").check_not("CallFunction").run(graph)
+    alone = torch._C.parse_ir(str(f.graph))
+    with pytest.raises(RuntimeError, match="no function of that name"):
+        torch._C._create_function_from_graph("f", alone)(torch.ones(1))
 
 
 def test_the_dump_names_operators():

@@ -75,6 +75,7 @@ TypeRef type_of(const fc::Value& v) {
 bool holds_constant(const fc::Value& v) {
   switch (v.tag()) {
     case Tag::Object:
+    case Tag::Function:  // create_function_constant
     case Tag::Instance:
     case Tag::Future: return false;
     case Tag::Tuple:
@@ -166,6 +167,7 @@ std::optional<fc::Value> constant_of(const Value* v) {
   using enum TypeKind;
   TypeRef t = v->type();
   const Attribute* a = n.find(attr_value);
+  if (!a && t->is(Function)) return n.attached() ? std::optional(fc::Value(Tag::Function, n.attached())) : std::nullopt;
   if (!a) {
     if (t->is(None) || n.attributes().empty()) return fc::Value();
     return {};

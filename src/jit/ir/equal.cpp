@@ -48,6 +48,7 @@ bool equal_nodes(const Node& a, const Node& b) {
   if (&a == &b) return true;
   if (a.kind() != b.kind() || a.num_inputs() != b.num_inputs() || a.num_outputs() != b.num_outputs()) return false;
   if (!a.blocks().empty() || !b.blocks().empty() || a.attributes().size() != b.attributes().size()) return false;
+  if (a.attached() != b.attached()) return false;
   for (size_t i = 0; i < a.num_inputs(); ++i)
     if (a.input(i) != b.input(i)) return false;
   for (size_t i = 0; i < a.num_outputs(); ++i)

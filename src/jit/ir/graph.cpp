@@ -367,7 +367,7 @@ void Node::destroy() {
   range_ = {};
   scope_ = nullptr;
   call_site_ = {};
-  python_ = {};
+  attached_ = {};
   block_ = nullptr;
   forget_operator();
   serial_ = 0;
@@ -563,7 +563,7 @@ static Node* clone_alone(Graph& g, const Node* n, const Graph::ValueMap& map) {
   for (const Value* o : n->outputs()) r->add_output()->copy_metadata(*o);
   r->copy_attributes(*n);
   r->copy_metadata(*n);
-  r->set_python(n->python());
+  r->set_attached(n->attached());
   for (size_t i = 0; i < n->num_inputs(); ++i) {
     auto found = map.find(n->input(i));
     r->add_input(found != map.end() ? found->second : &n->graph() == &g ? n->input(i) : mapped(map, n->input(i)));

@@ -124,13 +124,12 @@ class Value {
   std::string own_name_;
 };
 
-// How calls that were inlined led to a node, innermost first; for error texts.
+// How calls that were inlined led to a node: the outermost call, then what it called. For error texts.
 class CallSite final : public RefCounted {
  public:
-  std::string function;  // qualified name
-  SourceRange range;     // of the call
-  std::string instance;  // of a module: "SELF", "layer1.conv(Conv2d)"
-  Ref<CallSite> callee;
+  std::string function;  // what was called
+  SourceRange range;     // of the call, in the function before
+  Ref<CallSite> callee;  // the call within it; null: the node is the function's own
 };
 
 class Node {
@@ -221,9 +220,9 @@ class Node {
   bool has_side_effects() const;
   bool must_be_none() const;  // a constant None, or an AutogradZero …
 
-  // Of a PythonOp: what the bindings know of it.
-  const Ref<RefCounted>& python() const { return python_; }
-  void set_python(Ref<RefCounted> p) { python_ = std::move(p); }
+  // What its text only names: of a PythonOp what the bindings call, of a constant function the Function.
+  const Ref<RefCounted>& attached() const { return attached_; }
+  void set_attached(Ref<RefCounted> p) { attached_ = std::move(p); }
 
   std::string dump() const;
 
@@ -257,7 +256,7 @@ class Node {
   SourceRange range_;
   const std::string* scope_ = nullptr;  // kept by the graph
   Ref<CallSite> call_site_;
-  Ref<RefCounted> python_;
+  Ref<RefCounted> attached_;
 };
 
 class Block {

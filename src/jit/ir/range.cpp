@@ -27,14 +27,15 @@ SourceRange::Place SourceRange::place() const {
   return {source->file(), source->first_line() + line + 1, begin - source->line_begin(line)};
 }
 
-std::string SourceRange::highlight() const {
+std::string SourceRange::highlight(std::string_view function) const {
   constexpr size_t context = 3;
   if (!source) return {};
   const Source& s = *source;
   size_t first = s.line_of(std::min(begin, s.text().size()));
   size_t last = s.line_of(std::min(end > begin ? end - 1 : begin, s.text().size()));
   std::string out;
-  if (known()) out = str("  File \"", s.file(), "\", line ", place().line, "\n");
+  if (known())
+    out = str("  File \"", s.file(), "\", line ", place().line, function.empty() ? "" : ", in ", function, "\n");
   auto show = [&](size_t line) {
     out += s.line(line);
     out += '\n';

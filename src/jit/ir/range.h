@@ -36,8 +36,9 @@ struct SourceRange {
     size_t line, column;  // line from 1, column from 0
   };
   bool known() const { return source && !source->file().empty(); }
-  Place place() const;            // only if known()
-  std::string highlight() const;  // the lines around, `~~~ <--- HERE` under the range; as PyTorch shows it
+  Place place() const;  // only if known()
+  // The lines around, `~~~ <--- HERE` under the range, and the file's line; as PyTorch shows it.
+  std::string highlight(std::string_view function = {}) const;
 };
 
 }  // namespace fc::jit

@@ -16,6 +16,7 @@
 #include "jit/passes/erase_number_types.h"
 #include "jit/passes/erase_shape_information.h"
 #include "jit/passes/inline_fork_wait.h"
+#include "jit/passes/inliner.h"
 #include "jit/passes/inplace_check.h"
 #include "jit/passes/lint.h"
 #include "jit/passes/loop_unrolling.h"
@@ -68,7 +69,8 @@ constexpr Pass table[] = {
   {"UnrollConstantLoops", "loop_unrolling", "_jit_pass_constant_loop_unrolling", unroll_constant_loops},
   {"RemoveListMutation", "remove_mutation", nullptr, remove_list_mutation},
   {"RemoveTensorMutation", "remove_mutation", nullptr, remove_tensor_mutation},
-    {"RemoveMutation", "remove_mutation", "_jit_pass_remove_mutation", remove_mutation},
+  {"RemoveMutation", "remove_mutation", "_jit_pass_remove_mutation", remove_mutation},
+  {"Inline", "inliner", "_jit_pass_inline", inline_calls, "Before Inlining: ", "After Inlining: "},
   {"InlineForkWait", "inline_fork_wait", "_jit_pass_inline_fork_wait", inline_fork_wait, nullptr,
    "After InlineForkWait: "},
   {"SpecializeAutogradZero", "specialize_autogradzero", "_jit_pass_specialize_autogradzero", specialize_autogradzero},
@@ -105,10 +107,18 @@ constexpr const Pass* profiling_insensitive[] = {
     row("CheckInplace"),
 };
 
+constexpr const Pass* inlining[] = {
+    row("Inline"),
+    row("PeepholeOptimize"),
+    row("ConstantPropagationImmutableTypes"),
+    row("ConstantPooling"),
+};
+
 }  // namespace
 
 std::span<const Pass> pass_table() { return table; }
 
 std::span<const Pass* const> profiling_insensitive_pipeline() { return profiling_insensitive; }
+std::span<const Pass* const> inlining_pipeline() { return inlining; }
 
 }  // namespace fc::jit

@@ -11,5 +11,7 @@ std::span<const Pass> pass_table();
 
 // runProfilingInsensitiveOptimizations: what every function goes through before it runs the first time.
 std::span<const Pass* const> profiling_insensitive_pipeline();
+// What makes a function's optimized_graph; run with shapes off.
+std::span<const Pass* const> inlining_pipeline();
 
 }  // namespace fc::jit

@@ -29,7 +29,7 @@ struct Instruction {
 static_assert(sizeof(Instruction) == 16);
 
 // How a register becomes an operator's argument.
-enum class Pass : uint8_t {
+enum class PassAs : uint8_t {
   Any,    // as it is
   DType,  // a graph's int
   Layout,
@@ -39,11 +39,11 @@ enum class Pass : uint8_t {
 
 struct Operand {
   int32_t slot;
-  Pass pass = Pass::Any;
+  PassAs pass = PassAs::Any;
   bool last = false;      // moved
   uint16_t argument = 0;  // of CALL_OP: which
 };
-Arg pass(const fc::Value& v, Pass how);
+Arg pass(const fc::Value& v, PassAs how);
 
 // A node that takes more than three registers, or something beside them.
 struct NodeCall {
@@ -56,8 +56,10 @@ struct NodeCall {
   TypeRef type = nullptr;                  // of the result
   std::vector<TypeRef> types;              // of isinstance
   std::vector<fc::Value> prepared_values;  // numbers that a node kind takes from its attributes
+  int32_t slot = -1;                       // of an attribute, in objects of `type`
   std::string text;                        // name of an attribute, function or method
-  Ref<Function> function;                  // of CALL, FORK
+  Ref<Function> function;                  // of CALL, ENTER, EXIT, FORK; null: `text` is a method of the first operand,
+                                           // or without text the first operand is the function
 };
 
 struct Code final : RefCounted {
@@ -67,6 +69,7 @@ struct Code final : RefCounted {
   std::vector<NodeCall> calls;
   std::vector<fc::Value> constants;  // of the first registers
   std::vector<SourceRange> ranges;   // of the instructions
+  std::vector<Ref<CallSite>> sites;  // of instructions that were inlined, else null
   int32_t registers = 0;
   std::vector<int32_t> parameters, results;  // registers
   std::vector<bool> result_moves;            // the register ends with the result

@@ -92,12 +92,12 @@ bool is_plain(TypeRef t) {  // nothing to let go of
   return t->is_number() || t->is(TypeKind::Bool) || t->is(TypeKind::None) || t->is(TypeKind::Device);
 }
 
-Pass pass_of(const FlatType& t) {
+PassAs pass_of(const FlatType& t) {
   switch (t.kind) {
-    case Kind::DType: return Pass::DType;
-    case Kind::Layout: return Pass::Layout;
-    case Kind::MemoryFormat: return Pass::MemoryFormat;
-    default: return Pass::Any;
+    case Kind::DType: return PassAs::DType;
+    case Kind::Layout: return PassAs::Layout;
+    case Kind::MemoryFormat: return PassAs::MemoryFormat;
+    default: return PassAs::Any;
   }
 }
 
@@ -127,8 +127,11 @@ class Compiler final : public Visitor {
 
   bool enter(Node* n) override {
     range_ = n->range();
+    site_ = n->call_site();
     if (n->is(prim_Constant)) {
-      if (!lives_[n->output()].constant) fail(n, "a constant that the interpreter cannot make");
+      if (!lives_[n->output()].constant)
+        fail(n, n->output()->type()->is(TypeKind::Function) ? "no function of that name is known"
+                                                            : "a constant that the interpreter cannot make");
       return false;
     }
     if (n->is(prim_If)) {
@@ -140,7 +143,7 @@ class Compiler final : public Visitor {
       open_.push_back({});
       return true;
     }
-    if (n->is(prim_CallFunction) || n->is(prim_fork)) {
+    if (is_any(n->kind(), prim_CallFunction, prim_CallMethod, prim_Enter, prim_Exit, prim_fork)) {
       function(n);
       end(n);
       return false;
@@ -210,6 +213,7 @@ class Compiler final : public Visitor {
   size_t emit(Op op, int32_t a = 0, int32_t b = 0, int32_t c = 0) {
     code_.instructions.push_back({op, a, b, c});
     code_.ranges.push_back(range_);
+    code_.sites.push_back(site_);
     return code_.instructions.size() - 1;
   }
   int32_t slot(const Value* v) const { return slots_.at(v); }
@@ -314,7 +318,7 @@ class Compiler final : public Visitor {
       const std::vector<Value*> inputs = n->inputs();
       for (size_t i = 0; i < inputs.size(); ++i) {
         const bool last = moves(inputs[i], n, inputs, i);
-        call.in.push_back({slot(inputs[i]), Pass::Any, last});
+        call.in.push_back({slot(inputs[i]), PassAs::Any, last});
         if (last) dropped_.insert({slot(inputs[i]), true});
       }
       if (n->num_outputs() == 1) call.type = n->output()->type();
@@ -329,24 +333,42 @@ class Compiler final : public Visitor {
     else emit(Op::CALL_OP, index);
   }
 
+  // A call, which opens a frame. What is called is known here, or, of an interface's method, by its name.
   void function(Node* n) {
     NodeCall call;
     const std::vector<Value*> inputs = n->inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const bool last = moves(inputs[i], n, inputs, i);
-      call.in.push_back({slot(inputs[i]), Pass::Any, last});
-      if (last) dropped_.insert({slot(inputs[i]), true});
-    }
+    Op op = Op::CALL;
+    size_t first = 0;
     if (n->is(prim_fork)) {
       const auto* subgraph = n->get<Ref<Graph>>(attr_Subgraph);
       if (!subgraph) fail(n, "a fork without a Subgraph");
       call.function = make_ref<Function>("forked", (*subgraph)->copy());
       call.text = "forked";
+      op = Op::FORK;
+    } else {
+      if (inputs.empty()) fail(n, "no operand");
+      call.type = inputs[0]->type();
+      if (n->is(prim_CallMethod)) {
+        if (const auto* name = n->get<std::string>(attr_name)) call.text = *name;
+      } else if (!n->is(prim_CallFunction)) {
+        op = n->is(prim_Enter) ? Op::ENTER : Op::EXIT;
+        call.text = n->is(prim_Enter) ? "__enter__" : "__exit__";
+      }
+      call.function = Ref<Function>(op == Op::CALL ? callee_of(*n) : find_method(call.type, call.text));
+      if (n->is(prim_CallFunction)) {
+        if (call.function) call.text = call.function->name();
+        first = call.function ? 1 : 0;
+      }
+    }
+    for (size_t i = first; i < inputs.size(); ++i) {
+      const bool last = moves(inputs[i], n, inputs, i);
+      call.in.push_back({slot(inputs[i]), PassAs::Any, last});
+      if (last) dropped_.insert({slot(inputs[i]), true});
     }
     for (const Value* v : n->outputs()) call.out.push_back(define(v));
-    if (call.out.size() != 1) fail(n, "another number of results than one");
+    if (call.out.size() > 1) fail(n, "more results than one");
     code_.calls.push_back(std::move(call));
-    emit(n->is(prim_fork) ? Op::FORK : Op::CALL, static_cast<int32_t>(code_.calls.size() - 1));
+    emit(op, static_cast<int32_t>(code_.calls.size() - 1));
   }
 
   void operands(const Node* n, const Operator& op, NodeCall& call) {
@@ -354,11 +376,11 @@ class Compiler final : public Visitor {
     call.prepared.resize(n->num_inputs());
     for (size_t i = 0; i < n->num_inputs(); ++i) {
       const Value* v = n->input(i);
-      Operand o{slot(v), op.is_hidden() ? Pass::Whole : pass_of(op.schema().parameters[i].type)};
+      Operand o{slot(v), op.is_hidden() ? PassAs::Whole : pass_of(op.schema().parameters[i].type)};
       call.in.push_back(o);
     }
     for (const Parameter& r : op.schema().returns)
-      if (pass_of(r.type) != Pass::Any) call.plain_results = false;
+      if (pass_of(r.type) != PassAs::Any) call.plain_results = false;
     if (auto found = ending_.find(n); found != ending_.end())
       for (const Value* v : found->second)
         if (!is_plain(v->type())) {
@@ -392,6 +414,7 @@ class Compiler final : public Visitor {
   std::vector<int32_t> free_;
   std::vector<Open> open_;
   SourceRange range_;
+  Ref<CallSite> site_;
   int32_t zero_ = 0;
 };
 
@@ -412,14 +435,14 @@ void prepare(Code& code) {
 
 }  // namespace
 
-Arg pass(const fc::Value& v, Pass how) {
+Arg pass(const fc::Value& v, PassAs how) {
   if (v.tag() == Tag::Int) switch (how) {
-      case Pass::DType: return static_cast<DType>(v.raw_int());
-      case Pass::Layout: return static_cast<Layout>(v.raw_int());
-      case Pass::MemoryFormat: return static_cast<MemoryFormat>(v.raw_int());
+      case PassAs::DType: return static_cast<DType>(v.raw_int());
+      case PassAs::Layout: return static_cast<Layout>(v.raw_int());
+      case PassAs::MemoryFormat: return static_cast<MemoryFormat>(v.raw_int());
       default: return v.raw_int();
     }
-  if (how == Pass::Whole && v.tag() >= Tag::IntList) return Arg::whole(v);
+  if (how == PassAs::Whole && v.tag() >= Tag::IntList) return Arg::whole(v);
   return v.arg();
 }
 
@@ -452,7 +475,8 @@ std::string dump(const Code& code) {
   for (size_t i = 0; i < code.instructions.size(); ++i) {
     const Instruction& in = code.instructions[i];
     out += str(i, ' ', to_string(in.op), ' ', in.a, ' ', in.b, ' ', in.c);
-    if (in.op == Op::CALL_OP || in.op == Op::NODE || in.op == Op::CALL || in.op == Op::FORK) {
+    if (in.op == Op::CALL_OP || in.op == Op::NODE || in.op == Op::CALL || in.op == Op::FORK || in.op == Op::ENTER ||
+        in.op == Op::EXIT) {
       const NodeCall& call = code.calls[static_cast<size_t>(in.a)];
       out += str(" # ",
                  call.op             ? std::string_view(call.op->name())

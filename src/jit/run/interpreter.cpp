@@ -59,12 +59,15 @@ class Run final : public RefCounted {
   }
   void leave();
   void call_operator(const NodeCall& call, fc::Value* r);
-  void call_function(const NodeCall& call);
+  Function& callee(const NodeCall& call, const fc::Value* r) const;
+  void call_function(const NodeCall& call, size_t more = 0);
+  void leave_entered() noexcept;
   Future* loop(bool may_leave);
   [[noreturn]] void rethrow_located();
 
   std::vector<fc::Value> registers_;
   std::vector<Frame> frames_;
+  std::vector<fc::Value> entered_;  // objects of `with`, the innermost last
 };
 
 void Run::call_operator(const NodeCall& call, fc::Value* r) {
@@ -100,18 +103,46 @@ void Run::call_operator(const NodeCall& call, fc::Value* r) {
   for (const int32_t d : call.drop) r[d] = fc::Value();
 }
 
-void Run::call_function(const NodeCall& call) {
+Function& Run::callee(const NodeCall& call, const fc::Value* r) const {
+  if (call.function) return *call.function;
+  FC_CHECK(!call.in.empty(), "a call of nothing");
+  const fc::Value& first = r[call.in[0].slot];
+  if (call.text.empty()) {
+    FC_CHECK(first.tag() == Tag::Function, "a call of what is no function");
+    return *static_cast<Function*>(first.box());
+  }
+  FC_CHECK(first.tag() == Tag::Instance, "a call of method '", call.text, "' of a ", to_string(first.tag()));
+  const TypeRef type = static_cast<const Instance*>(first.box())->type;
+  Function* f = find_method(type, call.text);
+  FC_CHECK(f, type->name(), " has no method '", call.text, "'");
+  return *f;
+}
+
+// `more`: arguments behind the operands, as __exit__ has them.
+void Run::call_function(const NodeCall& call, size_t more) {
   const size_t base = frames_.back().base;
-  const fc::Value callee = registers_[base + static_cast<size_t>(call.in[0].slot)];
-  FC_CHECK(callee.tag() == Tag::Function, "a call of what is no function");
-  Ref<const Code> code = static_cast<const Function*>(callee.box())->code();
-  FC_CHECK(call.in.size() - 1 == code->parameters.size(), code->name, "() takes ", code->parameters.size(),
-           " arguments, not ", call.in.size() - 1);
+  const Function& f = callee(call, registers_.data() + base);
+  const size_t first = !call.function && call.text.empty() ? 1 : 0;  // the function itself is no argument
+  Ref<const Code> code = f.code();
+  FC_CHECK(call.in.size() - first + more == code->parameters.size(), code->name, "() takes ", code->parameters.size(),
+           " arguments, not ", call.in.size() - first + more);
   const Code& into = *code;
-  enter(std::move(code), call.out[0]);
+  enter(std::move(code), call.out.empty() ? -1 : call.out[0]);
   const size_t there = frames_.back().base;
-  for (size_t i = 1; i < call.in.size(); ++i)
-    registers_[there + static_cast<size_t>(into.parameters[i - 1])] = take(call.in[i], registers_.data() + base);
+  for (size_t i = first; i < call.in.size(); ++i)
+    registers_[there + static_cast<size_t>(into.parameters[i - first])] = take(call.in[i], registers_.data() + base);
+}
+
+// What was entered is left, the innermost first; what that throws is lost beside what was thrown already.
+void Run::leave_entered() noexcept {
+  while (!entered_.empty()) {
+    const fc::Value object = std::move(entered_.back());
+    entered_.pop_back();
+    try {
+      if (const Function* f = find_method(static_cast<const Instance*>(object.box())->type, "__exit__"))
+        run(*f->code(), {object, {}, {}, {}});
+    } catch (...) {}
+  }
 }
 
 // Results to the caller's register, or out. Several are a tuple.
@@ -122,12 +153,13 @@ void Run::leave() {
   fc::Value* r = registers_.data() + frame.base;
   std::vector<fc::Value> out;
   for (size_t i = 0; i < code.results.size(); ++i)
-    out.push_back(take({code.results[i], Pass::Any, code.result_moves[i]}, r));
+    out.push_back(take({code.results[i], PassAs::Any, code.result_moves[i]}, r));
   registers_.resize(frame.base);
   if (frames_.empty()) {
     results = std::move(out);
     return;
   }
+  if (frame.result < 0) return;
   fc::Value& to = registers_[frames_.back().base + static_cast<size_t>(frame.result)];
   to = out.size() == 1 ? std::move(out[0]) : tuple_value(std::move(out));
 }
@@ -202,6 +234,18 @@ Future* Run::loop(bool may_leave) {
         call_function(calls[a]);
         reload();
         break;
+      case Op::ENTER:
+        FC_CHECK(r[calls[a].in[0].slot].tag() == Tag::Instance, "a with of what is no object");
+        entered_.push_back(r[calls[a].in[0].slot]);
+        call_function(calls[a]);
+        reload();
+        break;
+      case Op::EXIT:
+        FC_CHECK(!entered_.empty(), "the end of a with that did not begin");
+        call_function(calls[a], 3);
+        entered_.pop_back();
+        reload();
+        break;
       case Op::FORK: {
         const NodeCall& call = calls[a];
         std::vector<fc::Value> arguments;
@@ -271,7 +315,15 @@ void Run::rethrow_located() {
   std::string text =
       "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call "
       "last):\n";
-  for (const Frame& f : frames_) text += f.code->ranges[f.next].highlight();
+  for (const Frame& f : frames_) {
+    std::string_view name = f.code->name;
+    name.remove_prefix(name.rfind('.') + 1);
+    for (const CallSite* s = f.code->sites[f.next].get(); s; s = s->callee.get()) {
+      text += s->range.highlight(name);
+      name = s->function;
+    }
+    text += f.code->ranges[f.next].highlight(name);
+  }
   try {
     throw;
   } catch (const ScriptError& e) {
@@ -283,7 +335,13 @@ Future* Run::go(bool may_leave) {
   const UseScope use;
   try {
     return loop(may_leave);
-  } catch (const Error&) { rethrow_located(); }  // Ctrl-C and what Python raised go on as they are
+  } catch (const Error&) {
+    leave_entered();
+    rethrow_located();
+  } catch (...) {  // Ctrl-C and what Python raised go on as they are
+    leave_entered();
+    throw;
+  }
 }
 
 // --- the inter-op pool: as many threads as it was told, that begin when there is work

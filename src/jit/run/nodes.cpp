@@ -125,20 +125,24 @@ Instance& instance(const fc::Value& v) {
   FC_CHECK(v.tag() == Tag::Instance, "Expected an object, got ", to_string(v.tag()));
   return *static_cast<Instance*>(v.box());
 }
-size_t attribute(const Instance& o, const std::string& name) {
+// Where the attribute is: known when the code was made if the object is of the class that the graph says.
+size_t attribute(const Instance& o, const NodeCall& c) {
+  if (o.type == c.type && c.slot >= 0 && static_cast<size_t>(c.slot) < o.slots.size())
+    return static_cast<size_t>(c.slot);
+  const std::string& name = c.text;
   const int i = o.type->class_info() ? o.type->class_info()->find_attribute(name) : -1;
   FC_CHECK(i >= 0 && static_cast<size_t>(i) < o.slots.size(), o.type->name(), " has no attribute '", name, "'");
   return static_cast<size_t>(i);
 }
 void get_attribute(const NodeCall& c, Registers r) {
   Instance& o = instance(r[c.in[0].slot]);
-  give(c, r, o.slots[attribute(o, c.text)]);
+  give(c, r, o.slots[attribute(o, c)]);
 }
 void set_attribute(const NodeCall& c, Registers r) {
   const fc::Value owner = r[c.in[0].slot];
   Instance& o = instance(owner);
   fc::Value v = take(c.in[1], r);
-  std::swap(o.slots[attribute(o, c.text)], v);
+  std::swap(o.slots[attribute(o, c)], v);
 }
 void create_object(const NodeCall& c, Registers r) {
   FC_CHECK(c.type && c.type->class_info(), "prim::CreateObject of a class of which nothing is known");
@@ -146,6 +150,9 @@ void create_object(const NodeCall& c, Registers r) {
 }
 void prepare_name(const Node& n, NodeCall& c) {
   if (const auto* name = n.get<std::string>(attr_name)) c.text = *name;
+  if (n.num_inputs() == 0) return;
+  c.type = n.input(0)->type();
+  if (c.type->class_info()) c.slot = c.type->class_info()->find_attribute(c.text);
 }
 
 void constant_chunk(const NodeCall& c, Registers r) {
