@@ -258,7 +258,7 @@ class Accesses:
 
 @contextlib.contextmanager
 def accesses() -> Iterator[Accesses]:
-    """`with accesses() as seen:` counts what kernels written with facula_hb/kernel.h load and store in check mode."""
+    """`with accesses() as seen:` counts what kernels load from and store to device memory, in check mode."""
     seen = Accesses()
     _call("accesses", True)
     try:

@@ -2,17 +2,21 @@
 // What programs call by name (torch.hammerblade stands on it): launches, kernel files, the machine, the mode, prints.
 #include <atomic>
 
-#include "backends/hammerblade/runtime/observe.h"
+#include "backends/hammerblade/runtime/watch.h"
 #include "plugin.h"
 
 namespace hammerblade {
 namespace {
 
-// Accesses of kernels in check mode, counted while somebody asks for it.
+// Accesses of kernels, counted while somebody asks for it.
 std::atomic<uint64_t> loads{0}, stores{0};
+std::atomic<long> counting{0};
 
-void count_access(const volatile void*, uint32_t, bool is_store, const void*) {
-  (is_store ? stores : loads).fetch_add(1, std::memory_order_relaxed);
+void count_accesses(void*, const facula_hb_access_t* all, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (all[i].kind != FACULA_HB_STORE) loads.fetch_add(1, std::memory_order_relaxed);
+    if (all[i].kind != FACULA_HB_LOAD) stores.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 struct Arguments {
@@ -86,7 +90,8 @@ const char* const* HammerBlade::functions() {
       "cycle(): the simulated clock, and what the last kernel took by it",
       "printed(): what the tiles of the last launch printed, '(x,y) text' a line",
       "echo(on): whether device prints go to standard error",
-      "accesses(on): counts loads and stores of kernels in check mode from now on, or no longer; returns 'loads "
+      "accesses(on): counts what kernels load and store (modes check and sim) from now on, or no longer; returns "
+      "'loads "
       "stores'",
       "watchdog(seconds): how long a launch may stand still; 0: for ever",
       nullptr};
@@ -179,9 +184,15 @@ void HammerBlade::call(fc_context& c, const char* function, const fc_value* args
   if (f == "accesses") {
     a.count(1, 1);
     const bool on = a.integer(0) != 0;
-    fc::hb::observe_accesses(on ? count_access : nullptr);
+    if (const long before = counting.exchange(0)) facula_hb_unwatch(before);
     const std::string text = std::to_string(loads) + " " + std::to_string(stores);
-    if (on) loads = stores = 0;
+    if (on) {
+      loads = stores = 0;
+      facula_hb_watcher_t watcher{};
+      watcher.size = sizeof watcher;
+      watcher.accesses = count_accesses;
+      counting = facula_hb_watch(&watcher);
+    }
     return give_text(result, text);
   }
   if (f == "watchdog") {

@@ -42,6 +42,7 @@ void Checker::begin_launch(const Emulator::Options& options) {
   checked_window.base = memory().base();
   checked_window.span = memory().span();
   checked_window.valid = memory().valid();
+  checked_window.watched = options.watched;
   random_ = options.seed * 0x9e3779b97f4a7c15ull + 1;
   if (++launch_ > stamp::most_launches) {  // stamps begin anew
     launch_ = 1;
@@ -58,6 +59,9 @@ void Checker::begin_wave(Wave& wave) {
     tile->check->fence.assign(count, 0);
     tile->check->inbox.assign(count, 0);
     tile->check->tile = tile;
+    tile->check->told.stores.clear();
+    tile->check->told.tile =
+        static_cast<uint32_t>(tile->block->group_id) * tile->group->size + static_cast<uint32_t>(tile->block->id);
     const uintptr_t variables = wave.library->variable_bytes();
     tile->check->room = options_.scratchpad_bytes - std::min<uintptr_t>(variables, options_.scratchpad_bytes);
     tile->check->stack = reinterpret_cast<uintptr_t>(tile->block) - tile->check->room;

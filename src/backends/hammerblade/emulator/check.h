@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/hammerblade/emulator/emulator.h"
+#include "backends/hammerblade/include/host/facula_hb.h"
 
 namespace fc::hb {
 
@@ -37,8 +38,20 @@ constexpr uint32_t clock(uint64_t s) { return static_cast<uint32_t>(s); }
 
 using Clock = std::vector<uint32_t>;  // by tile of the wave
 
+// What a tile tells watchers: loads at once, a store when its value lies there.
+struct Told {
+  uint32_t tile = 0;                       // its number in the launch
+  std::vector<facula_hb_access_t> stores;  // those that are being made
+
+  void load(uintptr_t address, size_t size, uintptr_t pc) noexcept;
+  void store_begins(uintptr_t address, size_t size, uintptr_t pc) noexcept;
+  void settle() noexcept;
+  void atomic(uintptr_t address, uint32_t size, uint64_t before, facula_hb_access_kind, uintptr_t pc) noexcept;
+};
+
 struct CheckTile {
   Tile* tile = nullptr;
+  Told told;
   uintptr_t library = 0;          // where the kernel library begins
   uintptr_t stack = 0, room = 0;  // the lowest address of its stack that the scratchpad has, and the bytes from there
   uint64_t now = 0;               // its stamp, without bytes
@@ -58,6 +71,7 @@ struct Window {
   uint64_t span = 0;
   const uint8_t* valid = nullptr;
   Cell* cells = nullptr;
+  bool watched = false;  // accesses are told
 };
 extern Window checked_window;
 

@@ -210,12 +210,16 @@ HB_EXPORT int hb_emul_amo(int what, volatile int* word, int value, int order) {
   uintptr_t pc = HB_PC;
   tile.in_runtime = true;
   fc::hb::Checker& checker = *engine.checker();
+  const bool watched = fc::hb::checked_window.watched;
+  if (watched) tile.check->told.settle();
   uint64_t writes = tile.check->writes;
   checker.atomic_access(tile, reinterpret_cast<uintptr_t>(word), 4, pc);
   int old = *word;
   *word = what == 's'   ? value
           : what == '|' ? old | value
                         : static_cast<int>(static_cast<unsigned>(old) + static_cast<unsigned>(value));
+  if (watched)
+    tile.check->told.atomic(reinterpret_cast<uintptr_t>(word), 4, static_cast<uint32_t>(old), FACULA_HB_ATOMIC, pc);
   // A branch on the old value waits for it, so an amo without .aq acquires too; release needs .rl or a fence before.
   checker.synchronise(tile, reinterpret_cast<uintptr_t>(word), true, order & 2);
   if (what != '+' && old == *word) {  // somebody else's lock

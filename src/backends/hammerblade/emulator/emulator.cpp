@@ -17,7 +17,9 @@
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
 #include "backends/hammerblade/runtime/compile.h"
 #include "backends/hammerblade/runtime/memory.h"
+#include "backends/hammerblade/runtime/lines.h"
 #include "backends/hammerblade/runtime/scratch.h"
+#include "backends/hammerblade/runtime/watch.h"
 
 extern "C" [[noreturn]] void hb_emul_finish(void);  // device_calls.cpp
 
@@ -201,7 +203,9 @@ void Emulator::release(std::unique_ptr<Image> image) {
 Outcome Emulator::run(const Launch& launch) {
   if (current()) throw Error(HB_MC_INVALID, "a kernel cannot launch a kernel");
   std::lock_guard lock(running_);
-  options_ = {launch.mode == Mode::Check, launch.seed, launch.watchdog_seconds, scratchpad_bytes_};
+  const bool check = launch.mode == Mode::Check;
+  options_ = {check, launch.seed, launch.watchdog_seconds, scratchpad_bytes_,
+              check && Watchers::get().accesses_wanted()};
   Outcome outcome;
   const int64_t began = now_ns();
   run_launch(launch, outcome);
@@ -344,10 +348,16 @@ void Emulator::resume(Worker& worker, Tile& tile) {
   if (options_.check) checked_tile = tile.check.get();
   switch_to(&worker.context, &tile.context);
   checked_tile = nullptr;
+  if (options_.watched) {  // its last store is made
+    tile.check->told.settle();
+    Watchers::get().flush();
+  }
   worker.current.store(nullptr, std::memory_order_relaxed);
   if (tile.used_up) report_used_up(tile);
   if (variables) library.fetch(copy);
 }
+
+std::string Emulator::line_of(uint64_t site) const { return locate({static_cast<uintptr_t>(site)}); }
 
 void Emulator::need_room(Tile& tile, uintptr_t pc) {
   if (reinterpret_cast<uint8_t*>(__builtin_frame_address(0)) - tile.base >= ptrdiff_t{stack_offset + runtimes_room})

@@ -116,6 +116,7 @@ class Emulator final : public Engine {
   std::unique_ptr<Image> prepare(const std::string& program, Mode) override;  // a Library
   void release(std::unique_ptr<Image>) override;
   Outcome run(const Launch&) override;
+  std::string line_of(uint64_t site) const override;
   [[noreturn]] void set(const std::string& name, const std::string& value) override;
 
   Dimension mesh() const { return mesh_; }
@@ -124,6 +125,7 @@ class Emulator final : public Engine {
     uint32_t seed = 1;
     double watchdog_seconds = 60;
     size_t scratchpad_bytes = 4096;
+    bool watched = false;  // accesses are told (runtime/watch.h)
   };
 
   // ---- called on a tile's stack -----------------------------------------------------------------------------------

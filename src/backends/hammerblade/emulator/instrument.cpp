@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that a compiler puts before every access under -fsanitize=thread,
-// answered for kernels of check mode. Code that does not run on a tile's stack (the host's, start-up) is let through.
+// answered for kernels of check mode; where somebody watches (told.cpp), with the values. Code that does not run on a
+// tile's stack (the host's, start-up) is let through.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,12 +48,17 @@ bool is_plain_word(CheckTile& c, uintptr_t address, uintptr_t pc) {
   return true;
 }
 
-template <uint32_t size, bool write>
+enum Kind { Read, Write, ReadWrite };
+
+template <uint32_t size, Kind kind>
 void access(const volatile void* p, uintptr_t pc) {
+  constexpr bool write = kind != Read;
   CheckTile* c = checked_tile;
   if (!c) return;
   auto address = reinterpret_cast<uintptr_t>(p);
-  if (size == 4 && is_plain_word<write>(*c, address, pc)) {
+  const bool watched = checked_window.watched;
+  if (watched) c->told.settle();
+  if (size == 4 && !watched && is_plain_word<write>(*c, address, pc)) {
     if (--c->budget) return;
     c->budget = 1;
   }
@@ -61,6 +67,10 @@ void access(const volatile void* p, uintptr_t pc) {
   c->tile->in_runtime = true;
   checker.access(*c->tile, address, size, write, pc);
   checker.turn(*c->tile);
+  if (watched) {  // another tile may have had its turn: now it happens
+    if (kind != Write) c->told.load(address, size, pc);
+    if (write) c->told.store_begins(address, size, pc);
+  }
   c->tile->in_runtime = false;
 }
 
@@ -68,6 +78,7 @@ void access(const volatile void* p, uintptr_t pc) {
 void range(const volatile void* address, size_t size, bool write, uintptr_t pc) {
   if (!checked_tile) return;
   Tile* tile = checked_tile->tile;
+  if (checked_window.watched) checked_tile->told.settle();
   Checker& checker = *Emulator::get().checker();
   Emulator::get().need_room(*tile, pc);
   tile->in_runtime = true;
@@ -81,14 +92,35 @@ void range(const volatile void* address, size_t size, bool write, uintptr_t pc) 
   tile->in_runtime = false;
 }
 
+void looked_at(const volatile void* p, size_t n, uintptr_t pc) {
+  range(p, n, false, pc);
+  if (checked_tile && checked_window.watched) checked_tile->told.load(reinterpret_cast<uintptr_t>(p), n, pc);
+}
+
+// What memcpy and its kin do, told with values where somebody watches.
+template <class F>
+void moved(void* to, const void* from, size_t n, uintptr_t pc, const F& move) {
+  if (from) range(from, n, false, pc);
+  range(to, n, true, pc);
+  CheckTile* c = checked_tile;
+  if (!c || !checked_window.watched) return move();
+  c->tile->in_runtime = true;
+  if (from) c->told.load(reinterpret_cast<uintptr_t>(from), n, pc);
+  c->told.store_begins(reinterpret_cast<uintptr_t>(to), n, pc);
+  move();
+  c->told.settle();
+  c->tile->in_runtime = false;
+}
+
 // Orders as compilers number them: relaxed, consume, acquire, release, acq_rel, seq_cst.
 bool acquires(int order) { return order == 1 || order == 2 || order >= 4; }
 bool releases(int order) { return order >= 3; }
 
 template <class T, class F>
-T atomic(volatile T* word, int order, uintptr_t pc, F operation) {
+T atomic(volatile T* word, int order, uintptr_t pc, F operation, facula_hb_access_kind kind = FACULA_HB_ATOMIC) {
   if (!checked_tile) return operation(word);
   Tile* tile = checked_tile->tile;
+  if (checked_window.watched) checked_tile->told.settle();
   Checker& checker = *Emulator::get().checker();
   Emulator::get().need_room(*tile, pc);
   tile->in_runtime = true;
@@ -97,6 +129,7 @@ T atomic(volatile T* word, int order, uintptr_t pc, F operation) {
   if (in_dram) checker.atomic_access(*tile, address, sizeof(T), pc);
   T old = operation(word);
   if (in_dram) checker.synchronise(*tile, address, acquires(order), releases(order));
+  if (checked_window.watched) tile->check->told.atomic(address, sizeof(T), static_cast<uint64_t>(old), kind, pc);
   checker.turn(*tile);
   tile->in_runtime = false;
   return old;
@@ -127,47 +160,49 @@ HB_EXPORT void __tsan_func_exit(void*) {
   if (checked_tile) Emulator::get().checker()->left(*checked_tile->tile);
 }
 
-#define HB_ACCESS(size)                                                                  \
-  HB_EXPORT void __tsan_read##size(void* p) { access<size, false>(p, HB_PC); }           \
-  HB_EXPORT void __tsan_write##size(void* p) { access<size, true>(p, HB_PC); }           \
-  HB_EXPORT void __tsan_volatile_read##size(void* p) { access<size, false>(p, HB_PC); }  \
-  HB_EXPORT void __tsan_volatile_write##size(void* p) { access<size, true>(p, HB_PC); }  \
-  HB_EXPORT void __tsan_unaligned_read##size(void* p) { access<size, false>(p, HB_PC); } \
-  HB_EXPORT void __tsan_unaligned_write##size(void* p) { access<size, true>(p, HB_PC); } \
-  HB_EXPORT void __tsan_read_write##size(void* p) { access<size, true>(p, HB_PC); }      \
-  HB_EXPORT void __tsan_unaligned_read_write##size(void* p) { access<size, true>(p, HB_PC); }
+#define HB_ACCESS(size)                                                                   \
+  HB_EXPORT void __tsan_read##size(void* p) { access<size, Read>(p, HB_PC); }             \
+  HB_EXPORT void __tsan_write##size(void* p) { access<size, Write>(p, HB_PC); }           \
+  HB_EXPORT void __tsan_volatile_read##size(void* p) { access<size, Read>(p, HB_PC); }    \
+  HB_EXPORT void __tsan_volatile_write##size(void* p) { access<size, Write>(p, HB_PC); }  \
+  HB_EXPORT void __tsan_unaligned_read##size(void* p) { access<size, Read>(p, HB_PC); }   \
+  HB_EXPORT void __tsan_unaligned_write##size(void* p) { access<size, Write>(p, HB_PC); } \
+  HB_EXPORT void __tsan_read_write##size(void* p) { access<size, ReadWrite>(p, HB_PC); }  \
+  HB_EXPORT void __tsan_unaligned_read_write##size(void* p) { access<size, ReadWrite>(p, HB_PC); }
 HB_ACCESS(1)
 HB_ACCESS(2)
 HB_ACCESS(4)
 HB_ACCESS(8)
 HB_ACCESS(16)
 
-HB_EXPORT void __tsan_read_range(void* p, size_t n) { range(p, n, false, HB_PC); }
-HB_EXPORT void __tsan_write_range(void* p, size_t n) { range(p, n, true, HB_PC); }
-HB_EXPORT void __tsan_vptr_update(void** p, void*) { access<8, true>(p, HB_PC); }
-HB_EXPORT void __tsan_vptr_read(void** p) { access<8, false>(p, HB_PC); }
+HB_EXPORT void __tsan_read_range(void* p, size_t n) { looked_at(p, n, HB_PC); }
+HB_EXPORT void __tsan_write_range(void* p, size_t n) {
+  range(p, n, true, HB_PC);
+  if (checked_tile && checked_window.watched) checked_tile->told.store_begins(reinterpret_cast<uintptr_t>(p), n, HB_PC);
+}
+HB_EXPORT void __tsan_vptr_update(void** p, void*) { access<8, Write>(p, HB_PC); }
+HB_EXPORT void __tsan_vptr_read(void** p) { access<8, Read>(p, HB_PC); }
 
 static void* copied(void* to, const void* from, size_t n, uintptr_t pc) {
-  range(from, n, false, pc);
-  range(to, n, true, pc);
-  return memmove(to, from, n);
+  moved(to, from, n, pc, [&] { memmove(to, from, n); });
+  return to;
 }
 static void* filled(void* to, int value, size_t n, uintptr_t pc) {
-  range(to, n, true, pc);
-  return memset(to, value, n);
+  moved(to, nullptr, n, pc, [&] { memset(to, value, n); });
+  return to;
 }
 HB_EXPORT void* __wrap_memcpy(void* to, const void* from, size_t n) { return copied(to, from, n, HB_PC); }
 HB_EXPORT void* __wrap_memmove(void* to, const void* from, size_t n) { return copied(to, from, n, HB_PC); }
 HB_EXPORT void* __wrap_memset(void* to, int value, size_t n) { return filled(to, value, n, HB_PC); }
 static int compared(const void* a, const void* b, size_t n, uintptr_t pc) {
-  range(a, n, false, pc);
-  range(b, n, false, pc);
+  looked_at(a, n, pc);
+  looked_at(b, n, pc);
   return memcmp(a, b, n);
 }
 HB_EXPORT int __wrap_memcmp(const void* a, const void* b, size_t n) { return compared(a, b, n, HB_PC); }
 HB_EXPORT size_t __wrap_strlen(const char* text) {
   for (size_t n = 0;; ++n) {
-    range(text + n, 1, false, HB_PC);
+    looked_at(text + n, 1, HB_PC);
     if (!text[n]) return n;
   }
 }
@@ -178,10 +213,11 @@ HB_EXPORT void* __tsan_memset(void* to, int value, size_t n) { return filled(to,
 // clang-format off
 #define HB_ATOMIC(bits, T)                                                                                     \
   HB_EXPORT T __tsan_atomic##bits##_load(const volatile T* p, int o) {                                         \
-    return atomic(const_cast<volatile T*>(p), o, HB_PC, [](auto* w) { return __atomic_load_n(w, __ATOMIC_SEQ_CST); }); \
+    return atomic(const_cast<volatile T*>(p), o, HB_PC, [](auto* w) { return __atomic_load_n(w, __ATOMIC_SEQ_CST); },   \
+                  FACULA_HB_LOAD);                                                                             \
   }                                                                                                            \
   HB_EXPORT void __tsan_atomic##bits##_store(volatile T* p, T v, int o) {                                      \
-    atomic(p, o, HB_PC, [v](auto* w) { return __atomic_exchange_n(w, v, __ATOMIC_SEQ_CST); });                 \
+    atomic(p, o, HB_PC, [v](auto* w) { return __atomic_exchange_n(w, v, __ATOMIC_SEQ_CST); }, FACULA_HB_STORE); \
   }                                                                                                            \
   HB_EXPORT T __tsan_atomic##bits##_exchange(volatile T* p, T v, int o) {                                      \
     return atomic(p, o, HB_PC, [v](auto* w) { return __atomic_exchange_n(w, v, __ATOMIC_SEQ_CST); });          \

@@ -16,6 +16,7 @@
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/places.h"
 #include "backends/hammerblade/runtime/scratch.h"
+#include "backends/hammerblade/runtime/watch.h"
 
 using fc::hb::Device;
 using fc::hb::Error;
@@ -350,6 +351,20 @@ HB_EXPORT void facula_hb_counters(facula_hb_counters_t* out) {
     fc::hb::Counters c = Device::get().counters();
     *out = {c.launches,    c.tiles, c.packet_bytes,    c.copies,    c.copied_bytes,
             c.allocations, c.frees, c.allocated_bytes, c.peak_bytes};
+  });
+}
+HB_EXPORT long facula_hb_watch(const facula_hb_watcher_t* watcher) {
+  long number = 0;
+  const int status = status_of([&] {
+    if (!watcher) throw Error(HB_MC_INVALID, "the watcher is a null pointer");
+    number = fc::hb::Watchers::get().add(*watcher);
+  });
+  return status ? status : number;
+}
+HB_EXPORT void facula_hb_unwatch(long number) { fc::hb::Watchers::get().remove(number); }
+HB_EXPORT long facula_hb_site(uint64_t site, char* out, size_t size) {
+  return text_of(out, size, [&] {
+    return fc::hb::engine_for(site & fc::hb::kSimulatedSite ? fc::hb::Mode::Sim : fc::hb::Mode::Check).line_of(site);
   });
 }
 HB_EXPORT long facula_hb_printed(char* out, size_t size) {

@@ -12,6 +12,7 @@
 
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
 #include "backends/hammerblade/runtime/library.h"
+#include "backends/hammerblade/runtime/watch.h"
 
 namespace fc::hb {
 
@@ -40,6 +41,13 @@ Mode mode_from_environment() {
   return Mode::Sim;
 }
 
+void tell_memory(const facula_hb_memory_t& event) {
+  Watchers& watchers = Watchers::get();
+  if (!watchers.any()) return;
+  const auto telling = watchers.telling();
+  watchers.memory(event);
+}
+
 }  // namespace
 
 class Device::Program {
@@ -59,6 +67,7 @@ Device& Device::get() {
 }
 
 Device::Device() {
+  Watchers::get().load_from_environment();
   const char* machine = getenv("FACULA_HB_MACHINE");
   machine_ = read_machine(machine && *machine ? machine : Machine().name);
   mode_ = mode_from_environment();
@@ -177,14 +186,23 @@ void Device::set_echo(bool on) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-Eva Device::device_malloc(size_t bytes) { return memory().allocate(bytes); }
+Eva Device::device_malloc(size_t bytes) {
+  const Eva address = memory().allocate(bytes);
+  tell_memory({FACULA_HB_ALLOCATED, 1, address, 0, bytes, nullptr});
+  return address;
+}
 
-void Device::device_free(Eva address) { memory().release(address); }
+void Device::device_free(Eva address) {
+  tell_memory({FACULA_HB_FREED, 1, address, 0, 0, nullptr});
+  memory().release(address);
+}
 
 void Device::memcpy_host_to_device(Eva to, const void* from, size_t bytes) {
   memory().require(to, bytes, "a copy to the device");
   std::lock_guard lock(mutex_);
+  tell_memory({FACULA_HB_TO_DEVICE, 0, to, 0, bytes, from});
   if (bytes) memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(to)), from, bytes);
+  tell_memory({FACULA_HB_TO_DEVICE, 1, to, 0, bytes, from});
   ++counters_.copies;
   counters_.copied_bytes += bytes;
 }
@@ -192,7 +210,9 @@ void Device::memcpy_host_to_device(Eva to, const void* from, size_t bytes) {
 void Device::memcpy_device_to_host(void* to, Eva from, size_t bytes) {
   memory().require(from, bytes, "a copy from the device");
   std::lock_guard lock(mutex_);
+  tell_memory({FACULA_HB_TO_HOST, 0, from, 0, bytes, to});
   if (bytes) memcpy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(from)), bytes);
+  tell_memory({FACULA_HB_TO_HOST, 1, from, 0, bytes, to});
   ++counters_.copies;
   counters_.copied_bytes += bytes;
 }
@@ -200,7 +220,9 @@ void Device::memcpy_device_to_host(void* to, Eva from, size_t bytes) {
 void Device::memset_device(Eva to, uint8_t value, size_t bytes) {
   memory().require(to, bytes, "a fill");
   std::lock_guard lock(mutex_);
+  tell_memory({FACULA_HB_FILLED, 0, to, value, bytes, nullptr});
   if (bytes) memset(reinterpret_cast<void*>(static_cast<uintptr_t>(to)), value, bytes);
+  tell_memory({FACULA_HB_FILLED, 1, to, value, bytes, nullptr});
 }
 
 // ---- programs -------------------------------------------------------------------------------------------------------
@@ -357,7 +379,7 @@ Device::Time Device::run(const std::string& name, const Packet& packet, Dimensio
   }
   Outcome outcome;
   try {
-    outcome = engine_->run(launch);
+    outcome = run_told(launch);
   } catch (...) {
     if (check) memory().release(launch.argv);
     throw;
@@ -369,6 +391,31 @@ Device::Time Device::run(const std::string& name, const Packet& packet, Dimensio
   if (!outcome.finding.empty()) throw Error(outcome.status, outcome.finding);
   last_time_ = {outcome.nanoseconds, outcome.cycles};
   return last_time_;
+}
+
+Outcome Device::run_told(const Launch& launch) {
+  Watchers& watchers = Watchers::get();
+  if (!watchers.any()) return engine_->run(launch);
+  const auto telling = watchers.telling();
+  facula_hb_launch_t told{};
+  told.number = counters_.launches;
+  told.kernel = launch.kernel;
+  told.mode = name_of(launch.mode);
+  told.told = watchers.accesses_wanted() && launch.mode != Mode::Fast;
+  told.tiles = launch.grid.area() * launch.group.area();
+  told.argc = launch.argc;
+  told.argv = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(launch.argv));
+  watchers.launch_begins(told, launch.argv, launch.packet_bytes);
+  told.ended = -1;
+  try {
+    Outcome outcome = engine_->run(launch);
+    if (outcome.finding.empty()) told.ended = 1;
+    watchers.launch_ended(told);
+    return outcome;
+  } catch (...) {
+    watchers.launch_ended(told);
+    throw;
+  }
 }
 
 Device::Time Device::last_time() {

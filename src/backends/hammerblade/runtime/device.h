@@ -90,6 +90,7 @@ class FC_HB_API Device {
   Device();
   void open_mesh(Dimension);
   Time run(const std::string& name, const Packet&, Dimension grid, Dimension group, Program* of = nullptr);
+  Outcome run_told(const Launch&);
   const Image& image_of(Program&, Mode);
   const Library& table_of(Program&);
   // The program that a kernel is launched from, newest first; null: there is none. Throws Error when that program

@@ -82,6 +82,9 @@ class Engine {
   // To its end. What goes wrong in kernels is the outcome's finding; Error is for what cannot be started.
   virtual Outcome run(const Launch&) = 0;
 
+  // The line of a place in a kernel that it told a watcher (watch.h); empty: it knows none.
+  virtual std::string line_of(uint64_t /*site*/) const { return {}; }
+
   // The machine's clock since the engine was made; 0: it has none.
   virtual uint64_t cycle() const { return 0; }
 

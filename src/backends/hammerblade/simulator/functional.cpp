@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "backends/hammerblade/runtime/observe.h"
-
 namespace fc::hb::sim {
 
 namespace {

@@ -61,7 +61,6 @@ int bsg_printf(const char* form, ...) __attribute__((format(printf, 1, 2)));
 #ifdef HB_EMUL_CHECK
 int hb_emul_amo(int what, volatile int* word, int value, int order);  // what: 's', '|', '+'; order: 1 acquire, 2 release
 void hb_emul_fence(void);
-void hb_emul_observe(const volatile void* address, uint32_t bytes, int is_store, const void* value);  // kernel.h's accesses
 #endif
 
 // The linker gathers the records of a library; a function of the library tells where they lie.

@@ -14,8 +14,7 @@
 // barrier are supplied here. A row of table.h goes with each name, so nothing else has to know of a kernel.
 //
 // Everything runs on every tile (SPMD): hb::tile() of hb::tiles(). Arrays on the stack lie in the tile's scratchpad,
-// tensors in device memory. Memory is reached through load and store, which check mode's build reports
-// (hb_emul_observe).
+// tensors in device memory.
 #pragma once
 #include <stdint.h>
 
@@ -32,21 +31,12 @@
 
 namespace hb {
 
-// ---- observed accesses ---------------------------------------------------------------------------------------------
-#if defined(HB_EMUL_CHECK)
-#define HB_OBSERVE(p, is_store, value) hb_emul_observe((p), sizeof(value), (is_store), &(value))
-#else
-#define HB_OBSERVE(p, is_store, value) ((void)0)
-#endif
 template <class T>
 HB_INLINE T load(const T* p) {
-  T value = *p;
-  HB_OBSERVE(p, false, value);
-  return value;
+  return *p;
 }
 template <class T>
 HB_INLINE void store(T* p, T value) {
-  HB_OBSERVE(p, true, value);
   *p = value;
 }
 
