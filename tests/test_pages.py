@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages that tools write, in a headless browser: `make test-pages` installs one; without it the tests are skipped."""
 
-import base64
-import fcntl
 import functools
 import html
 import http.server
@@ -12,7 +10,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -21,96 +18,11 @@ import urllib.parse
 
 import facula as torch
 import pytest
+from browser import Browser, browse, needs_browser
 from facula.library_profile import model, page
 from facula.library_profile.record import Calls, Place, Product, Samples
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(not BROWSER, reason="no chromium: make test-pages installs it")
-
-
-def command(tmp_path, *options):
-    """It asks for no network, no display and no sandbox, which containers do not allow."""
-    return [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", f"--user-data-dir={tmp_path}/browser", *options]
-
-
-def browse(path, *options, tmp_path):
-    """What chromium prints."""
-    return subprocess.run([*command(tmp_path, *options), path], capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": str(tmp_path)}).stdout
-
-
-class Browser:
-    """A page, with a mouse and a keyboard: messages of the DevTools protocol over two pipes, each ended by a zero."""
-
-    def __init__(self, tmp_path):
-        theirs_in, self._to = os.pipe()
-        self._from, theirs_out = os.pipe()
-        # The browser reads from its descriptor 3 and writes to 4.
-        above = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (theirs_in, theirs_out)]
-        actions = [(os.POSIX_SPAWN_DUP2, above[0], 3), (os.POSIX_SPAWN_DUP2, above[1], 4), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
-        arguments = command(tmp_path, "--window-size=1200,900", "--remote-debugging-pipe")
-        self._pid = os.posix_spawn(BROWSER, arguments, {**os.environ, "HOME": str(tmp_path)}, file_actions=actions)
-        for fd in (theirs_in, theirs_out, *above):
-            os.close(fd)
-        self._timer = threading.Timer(120, os.kill, (self._pid, signal.SIGKILL))  # whoever waits for an answer then meets the end of the pipe
-        self._timer.start()
-        self._sent, self._read, self._session, self.told = 0, b"", None, []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-
-    def _message(self):
-        while b"\0" not in self._read:
-            more = os.read(self._from, 1 << 16)
-            assert more, "the browser ended"
-            self._read += more
-        text, self._read = self._read.split(b"\0", 1)
-        return json.loads(text)
-
-    def call(self, method, **params):
-        self._sent += 1
-        message = {"id": self._sent, "method": method, "params": params, **({"sessionId": self._session} if self._session else {})}
-        os.write(self._to, json.dumps(message).encode() + b"\0")
-        while (answer := self._message()).get("id") != self._sent:
-            self.told.append(answer)
-        assert "error" not in answer, answer
-        return answer["result"]
-
-    def open(self, path):
-        self.call("Page.navigate", url=path if "://" in str(path) else f"file://{path}")
-        while not any(m.get("method") == "Page.loadEventFired" for m in self.told):
-            self.told.append(self._message())
-
-    def complaints(self):
-        return [m["params"] for m in self.told if m.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
-
-    def value(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
-
-    def corner(self, selector):
-        return self.value(f"(r => [r.left, r.top, r.width, r.height])(document.querySelector('{selector}').getBoundingClientRect())")
-
-    def mouse(self, kind, x, y, **more):
-        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
-
-    def click(self, x, y, times=1):
-        for n in range(1, times + 1):
-            self.mouse("mousePressed", x, y, button="left", clickCount=n)
-            self.mouse("mouseReleased", x, y, button="left", clickCount=n)
-
-    def type(self, text):
-        self.call("Input.insertText", text=text)
-
-    def picture(self, path):
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]))
-
-    def close(self):
-        self._timer.cancel()
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
-        os.close(self._to), os.close(self._from)
+pytestmark = needs_browser
 
 
 def profile():
@@ -210,9 +122,7 @@ def test_the_report_is_drawn(report):
         assert report.value(f"(c => new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size)(document.getElementById('{canvas}'))") > 3
     titles = report.value("[...document.querySelectorAll('th')].map(t => t.textContent)")
     assert titles[:2] == ["Name", "Self CPU ▾"] and "FLOP" in titles and "Device" not in titles  # no device worked
-    picture = pathlib.Path(os.environ.get("FACULA_TEST_PICTURES", "/nonexistent"))
-    if picture.is_dir():
-        report.picture(picture / "report.png")
+    report.keep("report.png")
 
 
 def test_the_timeline_zooms_moves_and_tells(report):
@@ -348,6 +258,7 @@ def test_the_page_of_values(values_page):
     assert page.value("document.querySelectorAll('.finding').length") == page.value("data.findings.length") >= 3
     page.value("[...document.querySelectorAll('.finding')].find(f => f.textContent.startsWith('redundant')).click()")
     assert "x.zero_()  # wasted </script><b>" in page.value("document.querySelector('#detail pre b').textContent")  # its source
+    page.keep("values.png")
     page.value("(s => { s.value = 'redundant'; s.oninput(); })(document.getElementById('search'))")
     assert page.value("document.querySelectorAll('.node.found').length") == 1
     before = page.value("document.getElementById('graph').getAttribute('viewBox')")
