@@ -123,6 +123,43 @@ def test_data_beside_use(torch, sizes):
     """)
 
 
+@pytest.mark.parametrize("n", [100, 5000])
+def test_geometry_beside_use(torch, n):
+    """Operators that put another storage, sizes or strides in a tensor's place; the last line may find one of another thread's."""
+    program(torch, f"""
+        x = torch.ones({n})
+        other = torch.ones(2 * {n})
+        def lend():
+            x.set_()
+            x.set_(other[:{n}])
+            x.data = torch.ones({n})
+        def turn():
+            x.resize_(40, {n} // 10)
+            x.t_()
+            x.unsqueeze_(0)
+            x.squeeze_()
+            x.resize_as_(other)
+        def lenient(work):
+            def run():
+                try: work()
+                except (IndexError, RuntimeError): pass  # of sizes that another thread has changed
+            return run
+        together(lenient(lend), lenient(turn), lambda: x.sum(), lambda: x + 1, seconds=1.0)
+    """)
+
+
+def test_a_change_of_geometry_may_call_back(torch):
+    """An observer computes, while a change lets no other use begin."""
+    program(torch, """
+        x, big = torch.ones(5000), torch.ones(5000)
+        seen = []
+        with torch.dispatch.observe(lambda e: seen.append(big.sum().item())):
+            x.resize_(9000)
+            x.set_()
+        assert set(seen) == {5000.0}
+    """)
+
+
 def test_history_beside_use(torch):
     program(torch, """
         x, t, base = leaf(5000), torch.ones(5000), torch.ones(5000) * 1

@@ -480,8 +480,9 @@ PyObject* results_of(FunctionObject* f, const Operator& op, Value* results, cons
 
 PyObject* run_into(Value* results, FunctionObject* f, const Operator& op, Scratch& s, const LayerSet* layers) {
   {
-    ReleaseGil release(s.big, ReleaseGil::Kernels);
-    UseScope use(s.big);
+    const bool unlocked = s.big && op.writes != Writes::Geometry;  // which waits for uses of others (core/use.h)
+    ReleaseGil release(unlocked, ReleaseGil::Kernels);
+    UseScope use(unlocked);
     // A layer may have gone on with tensors of another device than it was given.
     if (layers)
       redispatch(op, *layers | (op.argument_layers(s.args) & (layer::Devices | layer::Sparse)), s.args, results);

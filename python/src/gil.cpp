@@ -2,7 +2,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "bind.h"
@@ -35,6 +37,7 @@ bool set_computing(bool on) {
   if (on != computes) computing.fetch_add(on ? 1 : -1, std::memory_order_acq_rel);
   return std::exchange(computes, on);
 }
+constexpr size_t kRoom = 512 << 10;  // of a stack, for what runs until the next check_stack
 constexpr int kPatience = 20000;  // times 100 us
 void wait_for_computing() {
   for (int i = 0; i < kPatience && computing.load(std::memory_order_acquire) > 0; ++i) usleep(100);
@@ -57,6 +60,16 @@ void drop_what_waits() {
       last->release();
     }
   }
+}
+
+void wait_for_turn() {
+  if (begin_change()) return;
+  const bool locked = PyGILState_Check();  // a device's worker has no lock to let go of
+  WaitForUses uses;
+  do {  // the lock is back before the next try
+    ReleaseGil let_others(locked);
+    uses.wait();
+  } while (!begin_change());
 }
 
 }  // namespace
@@ -83,6 +96,7 @@ PyHolder::~PyHolder() {
 
 void add_gil_hooks() {
   after_use = drop_what_waits;
+  wait_to_change = wait_for_turn;
   Py_AtExit(wait_for_computing);
   pthread_atfork(nullptr, nullptr, [] { computing = 0; });  // a child has no other threads
   static char any;
@@ -122,16 +136,30 @@ TakeGil::~TakeGil() {
   set_computing(computes_);
 }
 
-ChangeAlone::ChangeAlone() {
-  if (begin_change()) return;
-  WaitForUses uses;
-  do {  // the lock is back before the next try
-    ReleaseGil let_others;
-    uses.wait();
-  } while (!begin_change());
+ChangeAlone::ChangeAlone() { wait_for_turn(); }
+
+bool stack_left() {
+  static constinit thread_local uintptr_t lowest [[gnu::tls_model("initial-exec")]] = 0;  // address that is still fine
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (!lowest) {
+    lowest = 1;
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      void* end = nullptr;
+      size_t bytes = 0;
+      if (pthread_attr_getstack(&attributes, &end, &bytes) == 0)
+        lowest = reinterpret_cast<uintptr_t>(end) + std::min(bytes / 4, kRoom);
+      pthread_attr_destroy(&attributes);
+    }
+  }
+  if (here > lowest) [[likely]]
+    return true;
+  PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the stack of this thread is used up");
+  return false;
 }
 
 nanobind::object call_python(nanobind::handle f, const nanobind::tuple& args, const nanobind::dict& kwargs) {
+  if (!stack_left()) throw nanobind::python_error();
   PyObject* r = in_interpreter([&] { return PyObject_Call(f.ptr(), args.ptr(), kwargs.ptr()); });
   if (!r) throw nanobind::python_error();
   return nanobind::steal(r);

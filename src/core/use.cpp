@@ -23,6 +23,7 @@ constinit std::atomic<uint32_t> next_stripe{0};
 struct Here {
   uint32_t stripe = UINT32_MAX;
   bool open = false;
+  bool changes = false;  // inside of a ChangeScope
 };
 constinit thread_local Here here [[gnu::tls_model("initial-exec")]];
 
@@ -40,7 +41,7 @@ void open_here() {
     open.fetch_add(1);
     // The one who waits may in turn wait for this thread, so courtesy ends after ten milliseconds.
     const bool polite = waiting.load() > 0 && naps < 200;
-    if (!changing.load() && !polite) [[likely]]
+    if ((!changing.load() && !polite) || h.changes) [[likely]]
       break;
     open.fetch_sub(1, std::memory_order_release);
     nap();
@@ -82,6 +83,7 @@ void after_fork_in_child() {
 }  // namespace
 
 void (*after_use)() = nullptr;
+void (*wait_to_change)() = nullptr;
 bool in_use() { return here.open; }
 
 bool UseScope::open() {
@@ -105,6 +107,17 @@ bool begin_change() {
   return false;
 }
 void end_change() { changing.store(false); }
+
+ChangeScope::ChangeScope() : opened_(wait_to_change && !here.open && !here.changes) {
+  if (!opened_) return;
+  wait_to_change();
+  here.changes = true;
+}
+ChangeScope::~ChangeScope() {
+  if (!opened_) return;
+  here.changes = false;
+  end_change();
+}
 
 WaitForUses::WaitForUses() { waiting.fetch_add(1); }
 WaitForUses::~WaitForUses() { waiting.fetch_sub(1); }

@@ -46,6 +46,20 @@ extern void (*after_use)();
 // what others may need, waits, and tries again.
 bool begin_change();
 void end_change();
+// Around a kernel that puts another geometry or storage in a tensor's place (Writes::Geometry). Inside of a use it
+// opens nothing: what C++ changes there is its own. Uses that its thread opens inside of it do not wait.
+class ChangeScope {
+ public:
+  ChangeScope();
+  ~ChangeScope();
+  ChangeScope(const ChangeScope&) = delete;
+  ChangeScope& operator=(const ChangeScope&) = delete;
+
+ private:
+  bool opened_;
+};
+// Hook of the Python front: begins a change, and lets go of the interpreter's lock while it waits. Null: there is none.
+extern void (*wait_to_change)();
 class WaitForUses {  // while it is open, new uses stand back for a moment
  public:
   WaitForUses();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "define/row.h"
 
+#include "core/use.h"
 #include "define/calls.h"
 #include "dispatch/checks.h"
 
@@ -95,11 +96,22 @@ void attach_memory_facts(Operator& op, const OpDef& def) {
   op.random = def.random;
 }
 
+// Other threads may be reading the sizes and the storage that such a kernel changes.
+void run_alone(void* context, const Operator& op, const Arg* args, Value* results) {
+  const ChangeScope alone;
+  const auto& kernel = *static_cast<const Kernel*>(context);
+  kernel.fn(kernel.context, op, args, results);
+}
+Kernel alone(const Kernel& kernel, const OpDef& def) {
+  if (!kernel || def.writes != Writes::Geometry) return kernel;
+  return {run_alone, new Kernel(kernel), kernel.signature};  // lives as long as the operator: for ever
+}
+
 void attach(Operator& op, const OpDef& def) {
   if (def.composite) op.set_composite(def.composite);
-  if (def.all) op.set_all_devices(def.all);
-  if (def.cpu) op.set_kernel(Device::CPU, def.cpu);
-  if (def.meta) op.set_kernel(Device::Meta, def.meta);
+  if (def.all) op.set_all_devices(alone(def.all, def));
+  if (def.cpu) op.set_kernel(Device::CPU, alone(def.cpu, def));
+  if (def.meta) op.set_kernel(Device::Meta, alone(def.meta, def));
   if (def.decomposition) op.set_decomposition(def.decomposition);
   op.differentiable = def.differentiable;
   op.differentiable_results = def.differentiable_results;
