@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subclasses and modes: __torch_function__ and __torch_dispatch__, as in PyTorch."""
+import os
+import subprocess
+import sys
+
 import pytest
 
 
@@ -161,3 +165,91 @@ def test_names_of_functions(torch):
     found = [name(f) for f in (tensor.to, tensor.add, torch.add, tensor.grad.__get__, tensor.grad_fn.__get__, tensor.__deepcopy__, torch.nn.functional.relu)]
     assert found == ["torch.Tensor.to", "torch.Tensor.add", "torch.add", "torch.Tensor.grad.__get__", "torch.Tensor.grad_fn.__get__", "torch.Tensor.__deepcopy__",
                      "torch.nn.functional.relu"]  # fmt: skip
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer's frames are too large to come near any limit")
+@pytest.mark.parametrize("thread", [False, True])
+def test_endless_recursion_ends(torch, thread):
+    """By way of C++, whatever the program allows: the stack is what ends first."""
+    program = f"""
+import sys, threading
+import {torch.__name__} as torch
+from {torch.__name__}.utils._python_dispatch import TorchDispatchMode
+sys.setrecursionlimit(10 ** 6)
+
+class T(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, f, types, args=(), kwargs=None):
+        return torch.add(*args)
+
+class M(TorchDispatchMode):
+    def __torch_dispatch__(self, f, types, args=(), kwargs=None):
+        with self:
+            return f(*args)
+
+@torch.library.custom_op("recursion::f", mutates_args=())
+def f(x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.recursion.f(x)
+
+class N(torch.nn.Module):
+    def forward(self, x):
+        return self(x)
+
+def with_mode():
+    with M():
+        torch.add(torch.ones(3), 1)
+
+def run():
+    x = torch.ones(3).as_subclass(T)
+    for endless in (lambda: torch.add(x, x), with_mode, lambda: f(torch.ones(3)), lambda: N()(1)):
+        try:
+            endless()
+        except RecursionError:
+            print("ended")
+    print(torch.ones(3).sum().item())
+
+if {thread}:
+    t = threading.Thread(target=run)
+    t.start()
+    t.join()
+else:
+    run()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "ended\n" * 4 + "3.0\n"), done.stderr[-2000:]
+
+
+def test_beside_another_torch(torch):
+    """PyTorch in the same process: its functions and tensors hand each call back. What stands for it here does so, too."""
+    program = f"""
+import sys, types
+import {torch.__name__} as facula
+torch = types.ModuleType("torch")
+sys.modules["torch"] = torch
+
+class TensorBase: pass
+TensorBase.__module__ = "torch._C"
+
+class Tensor(TensorBase):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {{}}))
+
+def add(a, b):
+    for x in (a, b):
+        if type(x) is not Tensor and (r := type(x).__torch_function__(add, (type(x),), (a, b))) is not NotImplemented:
+            return r
+    raise TypeError("nobody adds these")
+
+ours, theirs = facula.ones(3), Tensor()
+for call in (lambda: facula.add(ours, theirs), lambda: facula.cat([ours, theirs]), lambda: add(theirs, ours), lambda: facula.nn.Linear(3, 3)(theirs)):
+    try:
+        call()
+    except TypeError as e:
+        print("refused")
+
+class Mine(facula.Tensor): pass
+print(type(facula.add(ours.as_subclass(Mine), 1)).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "refused\n" * 4 + "Mine\n"), done.stderr[-2000:]

@@ -10,6 +10,19 @@ from facula import _C
 from facula._only import FUNCTIONS
 
 
+_facula = sys.modules["facula"]
+
+
+def _comes_first(func):
+    """Whether no frame below runs func for us already. PyTorch itself may be in the process, and would hand each call on
+    tensors that are none of its own back to the function that called it, for ever."""
+    frame, code = sys._getframe(1), sys._getframe(1).f_code
+    while (frame := frame.f_back) is not None:
+        if frame.f_code is code:
+            return frame.f_locals["func"] is not func
+    return True
+
+
 class Tensor(_C.TensorBase):
     """A multi-dimensional array of one element type, with strides, views and gradients."""
 
@@ -19,6 +32,8 @@ class Tensor(_C.TensorBase):
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """What a subclass inherits: run func as for plain tensors, results are of this class."""
         if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        if sys.modules.get("torch", _facula) is not _facula and not _comes_first(func):
             return NotImplemented
         with _C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))

@@ -93,6 +93,18 @@ def _from_type(function, cls, args, state):
     return _tensor._rebuild_from_type_v2(function, cls, args, state)
 
 
+def _from_parts(function):
+    """A file may name anything as the parts of what it holds."""
+
+    def make(*parts):
+        try:
+            return function(*parts)
+        except (AttributeError, TypeError, KeyError, IndexError) as e:
+            raise UnpicklingError(f"the parts that the file gives to {function.__name__} do not make one: {e}") from e
+
+    return make
+
+
 _REBUILD = {
     f"torch._utils.{name}": getattr(_utils, name)
     for name in (
@@ -134,8 +146,8 @@ _CALLS = {
         (bytearray, _bytearray),
         (complex, _complex),
         (codecs.encode, _encode),
-        (_tensor._rebuild_from_type_v2, _from_type),
-        *((f, f) for f in (_C.Size, _C.device, serialization._get_layout, *_REBUILD.values())),
+        (_tensor._rebuild_from_type_v2, _from_parts(_from_type)),
+        *((f, _from_parts(f)) for f in (_C.Size, _C.device, serialization._get_layout, *_REBUILD.values())),
     )
 }
 

@@ -38,7 +38,7 @@ bool set_computing(bool on) {
   return std::exchange(computes, on);
 }
 constexpr size_t kRoom = 512 << 10;  // of a stack, for what runs until the next check_stack
-constexpr int kPatience = 20000;  // times 100 us
+constexpr int kPatience = 20000;     // times 100 us
 void wait_for_computing() {
   for (int i = 0; i < kPatience && computing.load(std::memory_order_acquire) > 0; ++i) usleep(100);
 }

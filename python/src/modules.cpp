@@ -47,6 +47,7 @@ bool has_hooks(PyObject* state) {  // or something else that Module.__call__ sho
 
 PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   static PyObject* const forward = PyUnicode_InternFromString("forward");
+  if (!stack_left()) return nullptr;
   const Own state(PyObject_GenericGetDict(self, nullptr));
   if (!state || has_hooks(state.get())) {
     PyErr_Clear();

@@ -3,6 +3,8 @@
 // asking is PyTorch's: the innermost mode first, then arguments from left to right, subclasses before their bases.
 #include "py.h"
 
+#include <string_view>
+
 #include "call.h"
 
 namespace fc::py {
@@ -16,11 +18,24 @@ constinit thread_local int subclasses_disabled FC_TLS = 0;     // of DisableTorc
 constinit thread_local PyObject* mode_stack FC_TLS = nullptr;  // list of TorchFunctionMode objects, or null
 #undef FC_TLS
 
+// PyTorch itself may be in the process. Its tensors would hand every call back to the function that was called.
+bool is_of_another_framework(PyTypeObject* type) {
+  if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(tensor_base)) || !type->tp_mro) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(type->tp_mro, i);
+    if (!std::string_view(reinterpret_cast<PyTypeObject*>(base)->tp_name).ends_with("TensorBase")) continue;
+    Own module(PyObject_GetAttrString(base, "__module__"));
+    if (module && PyUnicode_Check(module.get()) && utf8(module.get()) == "torch._C") return true;
+    PyErr_Clear();
+  }
+  return false;
+}
+
 bool overridden(PyObject* o) {
   if (disabled || subclasses_disabled || Py_TYPE(o) == tensor_class) return false;
   // Looked up on the type, as Python does with special methods.
   PyObject* f = _PyType_Lookup(Py_TYPE(o), name_torch_function);
-  if (!f || f == disabled_implementation) return false;
+  if (!f || f == disabled_implementation || is_of_another_framework(Py_TYPE(o))) return false;
   Own attribute(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), name_torch_function));
   if (!attribute) {
     PyErr_Clear();
@@ -45,6 +60,7 @@ void collect(PyObject* o, std::vector<Own>& found) {
 }
 
 PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
+  if (!stack_left()) throw PythonError{};
   Own method(check(PyObject_GetAttr(who, name_torch_function)));
   return check(in_interpreter(
       [&] { return PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr); }));

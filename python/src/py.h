@@ -67,6 +67,9 @@ __attribute__((no_sanitize("null"))) auto in_interpreter(F&& f) -> decltype(f())
   } catch (const abi::__forced_unwind&) { sleep_until_exit(); }
 }
 bool shutting_down();  // the interpreter is, or is gone
+// Before Python code runs below frames of C++: false, with RecursionError set, while the thread's stack still has room
+// for that. What sys.setrecursionlimit allows may be more than a stack holds.
+bool stack_left();
 
 class ReleaseGil {
  public:

@@ -171,6 +171,18 @@ def test_memory_error(snake):
         torch.ones(3, device=backends.register(Full()))
 
 
+@pytest.mark.parametrize("address", [-1, -64, 3, None])
+def test_an_address_that_is_none(snake, address):
+    class Nowhere(backends.Backend):
+        name = f"nowhere_{'none' if address is None else address + 64}"
+
+        def alloc(self, device, nbytes):
+            return address
+
+    with pytest.raises(RuntimeError, match="returned address .* no multiple of 64|returned no memory"):
+        torch.ones(3, device=backends.register(Nowhere()))
+
+
 class Named(torch.backends.Backend):
     """Operators and functions by name."""
 

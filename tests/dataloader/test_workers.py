@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worker processes: their errors, deaths and ends, and what they leave behind."""
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -376,6 +377,36 @@ def test_what_cannot_be_sent_to_a_worker_says_how_to_start_it():
     from multiprocessing import resource_tracker
 
     resource_tracker._resource_tracker._stop()
+
+
+@pytest.mark.parametrize("end", ["exit", "stop"])
+def test_a_worker_ends_within_a_message(tmp_path, end):
+    """Its child holds the pipe open, so that the rest of the message is neither there nor can it be said to be missing."""
+    child = tmp_path / "pid"
+    loader = DataLoader([0], num_workers=1, collate_fn=lambda b: bytes(1 << 22), timeout=0 if end == "exit" else 1)
+
+    def leave(_):
+        worker = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(0.3)  # until the pipe is full
+            os.kill(worker, signal.SIGKILL if end == "exit" else signal.SIGSTOP)
+            time.sleep(60)
+            os._exit(0)
+        child.write_text(f"{pid} {worker}")
+
+    loader.worker_init_fn = leave
+    begin = time.monotonic()
+    try:
+        it = iter(loader)
+        time.sleep(0.6)  # the message has begun, nobody has read of it
+        with pytest.raises(RuntimeError, match="killed by signal" if end == "exit" else "timed out after 1 seconds"):
+            next(it)
+    finally:
+        for pid in child.read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+    assert time.monotonic() - begin < 20
 
 
 def test_a_dead_worker_is_not_waited_for_by_way_of_its_children(tmp_path):

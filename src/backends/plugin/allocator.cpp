@@ -55,6 +55,8 @@ DeviceBlock* CachingAllocator::from_cache(const Key& key) {
   return block;
 }
 
+constexpr uintptr_t kDeviceAlignment = 64;  // as the contract asks for
+
 DeviceBlock* CachingAllocator::from_backend(const Key& key) {
   auto block = std::make_unique<DeviceBlock>(DeviceBlock{.backend = backend_, .key = key, .data = nullptr});
   const std::string what = str("alloc of ", key.bytes, " bytes");
@@ -66,6 +68,9 @@ DeviceBlock* CachingAllocator::from_backend(const Key& key) {
   }
   s.check(status, what);
   if (!block->data) s.fail(FC_OUT_OF_MEMORY, what + ", which returned no memory");
+  const auto address = reinterpret_cast<uintptr_t>(block->data);
+  if (address % kDeviceAlignment != 0 || address > UINTPTR_MAX - key.bytes)
+    s.fail(FC_ERROR, what + str(", which returned address ", address, ", no multiple of ", kDeviceAlignment));
   return block.release();
 }
 

@@ -328,6 +328,7 @@ class _Worker:
             pass
 
     end = None  # a descriptor that is ready when the process has ended, whoever else holds the worker's pipes
+    gone = False  # it has ended
 
     def close(self):
         self.sender.close()
@@ -430,24 +431,42 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._sent += 1
                 return
 
+    def _timed_out(self):
+        return RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+
+    def _wait_for(self, peers, until):
+        """One of the workers, whose pipe can be read: there is something in it, or the worker has ended."""
+        while True:
+            if gone := next((w for w in peers if w.gone), None):
+                return gone
+            ends = {w.end: w for w in peers if w.end is not None}
+            left = None if until is None else max(until - time.monotonic(), 0)
+            there = multiprocessing.connection.wait([w.receiver for w in peers] + list(ends), left)
+            for end in ends.keys() & there:  # what it has sent can be read, but nobody waits for more
+                os.set_blocking(ends[end].receiver.fileno(), False)
+                ends[end].forget_end()
+                ends[end].gone = True
+                there.remove(end)
+            if there:
+                return next(w for w in peers if w.receiver is there[0])
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError
+
     def _receive(self):
         """The next result of any worker."""
         end = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
             open_peers = [w for w in self._peers if not w.receiver.closed]
-            ends = {w.end: w for w in open_peers if w.end is not None}
-            there = multiprocessing.connection.wait([w.receiver for w in open_peers] + list(ends), self._timeout or None)
-            for end in ends.keys() & there:  # what it has sent can be read, but nobody waits for more
-                os.set_blocking(ends[end].receiver.fileno(), False)
-                ends[end].forget_end()
-                there = [r for r in there if r != end] or [ends[end].receiver]
-            if not there:
-                if end is not None and time.monotonic() < end:
-                    continue
-                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
-            w = next(w for w in self._peers if w.receiver is there[0])
             try:
-                return w, worker.receive(w.receiver)
+                w = self._wait_for(open_peers, end)
+            except TimeoutError:
+                raise self._timed_out() from None
+            try:
+                return w, worker.receive(w.receiver, lambda w=w: self._wait_for([w], end))
+            except TimeoutError:  # in the middle of a message, the rest of which nobody could tell from the next one
+                w.receiver.close()
+                w.active = False
+                raise self._timed_out() from None
             except (EOFError, OSError, RuntimeError) as e:
                 if getattr(e, "errno", None) == errno.EMFILE or "ancdata" in str(e):
                     raise RuntimeError(

@@ -105,15 +105,32 @@ def send(connection, message):
                 reduction.sendfds(s, descriptors[i : i + _FDS_PER_MESSAGE])
 
 
-def receive(connection):
-    """The next object. EOFError: the other side has ended."""
-    data = memoryview(connection.recv_bytes())
+def _exactly(connection, n, ready):
+    data = memoryview(bytearray(n))
+    at = 0
+    while at < n:
+        ready()
+        got = os.readv(connection.fileno(), [data[at:]])
+        if got == 0:
+            raise EOFError
+        at += got
+    return data
+
+
+def receive(connection, ready):
+    """The next object. ready() is called before each read, which may be in the middle of a message: it comes back when there is
+    something to read, and raises what is to be raised otherwise. EOFError: the other side has ended."""
+    n = int.from_bytes(_exactly(connection, 4, ready), "big", signed=True)  # as Connection.send_bytes writes it
+    if n < 0:
+        n = int.from_bytes(_exactly(connection, 8, ready), "big")
+    data = _exactly(connection, n, ready)
     count = int.from_bytes(data[:4], "little")
     descriptors = []
     try:
         if count:
             with socket.socket(fileno=os.dup(connection.fileno())) as s:
                 while len(descriptors) < count:
+                    ready()
                     descriptors += reduction.recvfds(s, min(count - len(descriptors), _FDS_PER_MESSAGE))
         _arriving.descriptors, _arriving.storages = descriptors, {}
         return pickle.loads(data[4:])
