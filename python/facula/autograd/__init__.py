@@ -54,7 +54,12 @@ def _as_list(x):
     return [] if x is None else [x] if isinstance(x, (Tensor, graph.GradientEdge)) else list(x)
 
 
+_with_parts = None  # (class, function) of tensors whose parts have the history: set when torch.distributed.tensor is imported
+
+
 def _run_backward(roots, grads, inputs, *options):
+    if _with_parts is not None and any(isinstance(x, _with_parts[0]) for x in (*roots, *inputs)):
+        return _with_parts[1](_run_backward, roots, grads, inputs, *options)
     edges = any(isinstance(x, graph.GradientEdge) for x in (*roots, *inputs))
     return (_C._run_backward_edges if edges else _C._run_backward)(roots, grads, inputs, *options)
 

@@ -56,6 +56,20 @@ class Partial(Placement):
 
 @dataclass(frozen=True)
 class _StridedShard(Shard):
-    """Cut in a dimension that an outer dimension of the mesh cuts later: an annotation that packages ask about."""
+    """Cut after the later dimensions of the mesh have cut the same dimension: how parameters lie that are first shared out
+    for tensor parallelism, and then by fully_shard over an outer dimension of the mesh."""
 
     split_factor: int = 1
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
+
+@dataclass(frozen=True)
+class _NormPartial(Partial):
+    """The norms of parts: the norm of them is the tensor."""
+
+    norm_type: float = 2.0
+
+    def __str__(self) -> str:
+        return f"P(norm {self.norm_type})"

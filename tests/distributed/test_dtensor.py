@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors whose parts lie on several processes, and models made of them."""
+import pytest
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_operators_redistribution_and_factories(ranks, n):
+    assert ranks(n, "dtensor.py").count("passed") == n
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_tensor_parallel_has_the_losses_of_one_process(ranks, n):
+    assert ranks(n, "tensor_parallel.py").count("passed") == n
