@@ -293,6 +293,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     p.add_argument("machine", nargs="?", metavar="NAME", help="a machine, or the path of a .machine file; none: the one in effect")
     p.add_argument("--list", action="store_true", help="the machines that Facula ships")
     p.set_defaults(do=machine)
-    from facula import _hb_report
+    from facula import _hb_debug, _hb_report
 
     _hb_report.add_commands(commands)
+    _hb_debug.add_commands(commands)

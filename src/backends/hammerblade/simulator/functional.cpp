@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "backends/hammerblade/simulator/interrupt.h"
+
 namespace fc::hb::sim {
 
 namespace {
@@ -22,6 +24,7 @@ class Runner {
     uint32_t n = 0;
     End end = End::Turn;
     for (; n < most; ++n) {
+      if (mesh_.debugger && !mesh_.debugger->before(tile, tile.instructions + n)) break;
       const Instruction* const i = program_.at(s.pc);
       if (!i) {
         mesh_.illegal(tile, s.pc);
@@ -232,10 +235,12 @@ uint64_t run_functional(Mesh& mesh, double watchdog_seconds) {
       const uint64_t before = tile.instructions;
       const End end = runner.run(tile, turn);
       done += tile.instructions - before;
-      if (end == End::Stopped) return done;
+      if (end == End::Stopped || mesh.stopped()) return done;
     }
     if (!any) return done;
     if (rounds % 64) continue;
+    if (take_interrupt()) mesh.cancel("interrupted");
+    if (mesh.stopped()) return done;
     if (mesh.progress != seen) {
       seen = mesh.progress;
       since = Clock::now();
@@ -244,11 +249,6 @@ uint64_t run_functional(Mesh& mesh, double watchdog_seconds) {
       return done;
     }
   }
-}
-
-bool step_functional(Mesh& mesh, Tile& tile) {
-  if (tile.doing != Doing::Runs) return false;
-  return Runner(mesh).run(tile, 1) == End::Turn;
 }
 
 }  // namespace fc::hb::sim

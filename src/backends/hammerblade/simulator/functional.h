@@ -13,7 +13,4 @@ uint64_t run_functional(Mesh&, double watchdog_seconds);
 // Writes the host's words at once.
 void write_words(Mesh&, const std::vector<HostWord>&);
 
-// One instruction that is not an engine's business in the timed engine either: used by debuggers. False: it waits.
-bool step_functional(Mesh&, Tile&);
-
 }  // namespace fc::hb::sim

@@ -313,6 +313,7 @@ void Mesh::fault(const Tile& tile, const char* kind, const std::string& text, ui
   std::string said = text;
   if (const size_t at = said.find("%1"); at != std::string::npos) said.replace(at, 2, line(tile, pc));
   finding_ += said + " [" + kind + "; simulated]";
+  if (debugger) debugger->fault(tile, finding_);
 }
 
 void Mesh::fault_of_access(const Tile& tile, uint32_t address, uint32_t bytes, bool write, uint32_t pc) {
@@ -498,6 +499,7 @@ void Mesh::stuck() {
     stopped_ = true;
     finding_ =
         format("%s: every tile waits, and nobody writes what they wait for [deadlock; simulated]", launch_.kernel);
+    if (debugger) debugger->fault(tiles.front(), finding_);
   }
   status_ = HB_MC_FAIL;
   finding_ += who_waits();
@@ -509,6 +511,14 @@ void Mesh::hang(double seconds) {
   status_ = HB_MC_TIMEOUT;
   finding_ = format("%s: no tile has ended or been woken for %.3g seconds [hang; simulated]", launch_.kernel, seconds) +
              who_waits();
+  if (debugger) debugger->fault(tiles.front(), finding_);
+}
+
+void Mesh::cancel(const char* why) {
+  if (stopped_) return;
+  stopped_ = true;
+  status_ = HB_MC_FAIL;
+  finding_ = format("%s: %s [ended; simulated]", launch_.kernel, why);
 }
 
 Outcome Mesh::outcome() {

@@ -12,6 +12,7 @@
 
 #include "backends/hammerblade/runtime/engine.h"
 #include "backends/hammerblade/runtime/machine.h"
+#include "backends/hammerblade/simulator/debugger.h"
 #include "backends/hammerblade/simulator/execute.h"
 #include "backends/hammerblade/simulator/program.h"
 
@@ -100,12 +101,15 @@ class Mesh {
   void illegal(const Tile&, uint32_t pc);
   void stuck();  // nobody can go on
   void hang(double seconds);
+  void cancel(const char* why);  // somebody outside wants it to end
   bool stopped() const { return stopped_; }
   Outcome outcome();  // prints and finding
   std::string who_waits() const;
   std::vector<uint32_t> calls(const Tile&, uint32_t pc) const;  // pc and return addresses, innermost first
   std::string line(const Tile&, uint32_t pc) const;
   const char* kernel() const { return launch_.kernel; }
+
+  Debugger* debugger = nullptr;  // null: nobody looks
 
   bool woke = false;         // a write woke a tile: the engine looks, and clears it
   bool used_double = false;  // in this launch, in software

@@ -93,6 +93,7 @@ Program::Program(const std::string& path, uint32_t text, const Machine& machine)
 
   for (uint32_t i = 0; i < header.e_shnum; ++i) {
     const auto section = in.get<Elf32_Shdr>(uint64_t{header.e_shoff} + uint64_t{i} * sizeof(Elf32_Shdr));
+    if (section.sh_flags & SHF_ALLOC) ++loaded_sections;
     if (section.sh_type != SHT_SYMTAB) continue;
     const auto names = in.get<Elf32_Shdr>(uint64_t{header.e_shoff} + uint64_t{section.sh_link} * sizeof(Elf32_Shdr));
     for (uint64_t at = 0; at + sizeof(Elf32_Sym) <= section.sh_size; at += sizeof(Elf32_Sym)) {

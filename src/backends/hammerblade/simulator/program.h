@@ -47,7 +47,8 @@ class Program final : public Image {
   std::vector<uint8_t> scratchpads;            // of all tiles, one behind the other; empty: not started yet
   std::vector<uint8_t> barrier;                // the barrier's object, before the first launch
   uint32_t barrier_at = 0;
-  bool keeps_flags = false;  // it reads the floating-point flags
+  uint32_t loaded_sections = 0;  // of the file: what debuggers count
+  bool keeps_flags = false;      // it reads the floating-point flags
 
  private:
   struct Symbol {

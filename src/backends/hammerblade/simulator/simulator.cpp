@@ -18,6 +18,7 @@
 #include "backends/hammerblade/runtime/memory.h"
 #include "backends/hammerblade/runtime/places.h"
 #include "backends/hammerblade/simulator/functional.h"
+#include "backends/hammerblade/simulator/interrupt.h"
 
 namespace fc::hb::sim {
 
@@ -74,11 +75,8 @@ Simulator& Simulator::get() {
 Simulator::Simulator() {
   constexpr struct {
     const char *variable, *setting;
-  } rows[] = {{"FACULA_HB_FIDELITY", "fidelity"},
-              {"FACULA_HB_FILES", "files"},
-              {"FACULA_HB_FOLDER", "folder"},
-              {"FACULA_HB_LIMIT", "limit"},
-              {"FACULA_HB_SAMPLE", "sample"}};
+  } rows[] = {{"FACULA_HB_FIDELITY", "fidelity"}, {"FACULA_HB_FILES", "files"},   {"FACULA_HB_FOLDER", "folder"},
+              {"FACULA_HB_LIMIT", "limit"},       {"FACULA_HB_SAMPLE", "sample"}, {"FACULA_HB_GDB", "gdb"}};
   for (const auto& row : rows)
     if (const char* value = getenv(row.variable); value && *value) set(row.setting, value);
 }
@@ -121,7 +119,8 @@ std::vector<Engine::Setting> Simulator::settings() const {
           {"folder", folder_},
           {"limit", std::to_string(limit_)},
           {"recording", recording_},
-          {"sample", "1/" + std::to_string(sample_)}};
+          {"sample", "1/" + std::to_string(sample_)},
+          {"gdb", gdb_where_}};
 }
 
 void Simulator::set(const std::string& name, const std::string& value) {
@@ -158,9 +157,16 @@ void Simulator::set(const std::string& name, const std::string& value) {
     if (n < 1 || n > 1000000) throw Error(HB_MC_INVALID, format("sample is 1/n, such as 1/16, not %s", value.c_str()));
     sample_ = static_cast<uint32_t>(n);
     sampled_.clear();
+  } else if (name == "gdb") {
+    if (value == gdb_where_) return;
+    std::lock_guard lock(running_);
+    gdb_.reset();
+    gdb_where_ = "none";
+    if (value != "none") gdb_ = std::make_unique<Gdb>(value);
+    gdb_where_ = value;
   } else {
     throw Error(HB_MC_INVALID, format("the engine 'sim' has no setting %s: it has fidelity, files, folder, limit, "
-                                      "recording and sample",
+                                      "recording, sample and gdb",
                                       name.c_str()));
   }
 }
@@ -237,6 +243,11 @@ Outcome Simulator::run(const Launch& launch) {
   }
   mesh_->used_double = false;
   mesh_->begin(launch);
+  const NoticesInterrupts notices;
+  if (gdb_) {
+    mesh_->debugger = gdb_.get();
+    gdb_->begins(*mesh_, launch.kernel);
+  }
   Outcome took;
   // Of a kernel's launches the first is timed, then every nth; the others count as what the timed ones took.
   Sampled& sampled = sampled_[launch.kernel];
@@ -251,6 +262,10 @@ Outcome Simulator::run(const Launch& launch) {
       took.cycles = sampled.cycles / sampled.timed;
       took.nanoseconds = took.cycles * 1000 / static_cast<uint64_t>(machine_.clock_mhz);
     }
+  }
+  if (gdb_) {
+    mesh_->debugger = nullptr;
+    gdb_->ends();
   }
   if (mesh_->used_double && !told_double_[launch.kernel]) {
     told_double_[launch.kernel] = true;

@@ -3,8 +3,8 @@
 //
 // Settings: fidelity ("functional": results only; "timed"; "trace": timed, and every cycle of every tile is written);
 // files ("none", "profile", "trace", "wave", "saif") that are written to `folder`, at most `limit` rows of a trace,
-// while
-// recording is "on" or "always"; sample ("1/16": of so many launches of a kernel one is timed).
+// while recording is "on" or "always"; sample ("1/16": of so many launches of a kernel one is timed); gdb (a port or a
+// socket's name: launches wait there for a debugger).
 // One launch runs at a time. Nothing of it runs between launches.
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "backends/hammerblade/runtime/engine.h"
 #include "backends/hammerblade/simulator/files.h"
+#include "backends/hammerblade/simulator/gdb.h"
 #include "backends/hammerblade/simulator/mesh.h"
 #include "backends/hammerblade/simulator/timed.h"
 
@@ -54,6 +55,8 @@ class Simulator final : public Engine {
   uint64_t limit_ = 0;
   std::string recording_ = "always";
   std::unique_ptr<Files> files_;
+  std::unique_ptr<Gdb> gdb_;
+  std::string gdb_where_ = "none";
   uint32_t sample_ = 1;
   struct Sampled {
     uint64_t launches = 0, timed = 0, cycles = 0;

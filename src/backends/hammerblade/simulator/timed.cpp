@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "backends/hammerblade/simulator/interrupt.h"
+
 namespace fc::hb::sim {
 
 namespace {
@@ -523,6 +525,8 @@ void Timed::issue(Tile& tile, Core& core, const Instruction& i) {
 
 void Timed::tick(Tile& tile, Core& core) {
   account(tile, core);
+  if (mesh_.debugger && !mesh_.debugger->before(tile, core.stats.instructions))
+    return again(tile.index, core, now_ + 1, core.reason);
   const Instruction* const i = mesh_.program()->at(tile.s.pc);
   if (!i) return mesh_.illegal(tile, tile.s.pc);
   if (!fetched(tile, core, tile.s.pc) || !operands_ready(core, *i)) return;
@@ -624,7 +628,9 @@ bool Timed::run(double watchdog_seconds) {
       }
     }
     if (mesh_.take_finished()) finished_at_ = now_;
-    if (++looks % 65536 == 0 && watchdog_seconds > 0) {
+    if (++looks % 65536) continue;
+    if (take_interrupt()) mesh_.cancel("interrupted");
+    if (watchdog_seconds > 0) {
       if (mesh_.progress != seen) {
         seen = mesh_.progress;
         since = Clock::now();
