@@ -12,25 +12,13 @@ namespace nb = nanobind;
 namespace fc::jit {
 namespace {
 
-constexpr std::string_view names[] = {"Graph",
-                                      "Node",
-                                      "Value",
-                                      "Block",
-                                      "Use",
-                                      "AliasDb",
-                                      "Attribute",
-                                      "Type",
-                                      "parse_ir",
-                                      "SourceRange",
-                                      "parse_type_comment",
-                                      "CompilationUnit",
-                                      "GraphFunction",
-                                      "ScriptFunction",
-                                      "JITException",
-                                      "_create_function_from_graph"};
+constexpr std::string_view names[] = {
+    "Graph",           "Node",          "Value",          "Block",        "Use",
+    "AliasDb",         "Attribute",     "parse_ir",       "SourceRange",  "parse_type_comment",
+    "CompilationUnit", "GraphFunction", "ScriptFunction", "JITException", "_create_function_from_graph"};
 
 bool is_ours(std::string_view name) {
-  return name.starts_with("_jit_") || std::ranges::find(names, name) != std::end(names);
+  return name.starts_with("_jit_") || name.ends_with("Type") || std::ranges::find(names, name) != std::end(names);
 }
 
 }  // namespace
@@ -84,6 +72,7 @@ void bind_jit_later(nb::module_& m) {
         static bool bound = false;
         if (PyUnicode_Check(name.ptr()) && !bound && is_ours(py::utf8(name.ptr()))) {
           bound = true;
+          bind_types(self);
           bind_graph(self);
           bind_passes(self);
           bind_run(self);

@@ -31,8 +31,10 @@ struct TypeHandle {
   TypeRef type;
 };
 
-fc::Value to_value(nanobind::handle o);  // of any Python object that a constant can be; throws TypeError
+nanobind::object type_object(TypeRef t);  // of the class that says its kind: ListType …
+fc::Value to_value(nanobind::handle o);   // of any Python object that a constant can be; throws TypeError
 
+void bind_types(nanobind::module_& m);
 void bind_graph(nanobind::module_& m);
 void bind_passes(nanobind::module_& m);
 void bind_run(nanobind::module_& m);

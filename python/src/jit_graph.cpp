@@ -84,26 +84,6 @@ void number_attribute(C& c, const char* get, const char* set) {
   });
 }
 
-void bind_types(nb::module_& m) {
-  nb::class_<TypeHandle>(m, "Type", "A type of values; equal types are one.")
-      .def("__repr__", [](const TypeHandle& t) { return annotation_text(t.type); })
-      .def("__str__", [](const TypeHandle& t) { return annotation_text(t.type); })
-      .def("str", [](const TypeHandle& t) { return graph_text(t.type); })
-      .def_prop_ro("annotation_str", [](const TypeHandle& t) { return annotation_text(t.type); })
-      .def("containedTypes",
-           [](const TypeHandle& t) {
-             nb::list out;
-             for (TypeRef i : t.type->items()) out.append(TypeHandle{i});
-             return out;
-           })
-      .def("isSubtypeOf", [](const TypeHandle& a, const TypeHandle& b) { return is_subtype(a.type, b.type); })
-      .def("__eq__",
-           [](const TypeHandle& a, nb::handle b) {
-             return nb::isinstance<TypeHandle>(b) && nb::cast<TypeHandle>(b).type == a.type;
-           })
-      .def("__hash__", [](const TypeHandle& t) { return reinterpret_cast<size_t>(t.type) >> 4; });
-}
-
 void bind_block(nb::module_& m) {
   nb::class_<BlockHandle>(m, "Block")
       .def("nodes", [](const BlockHandle& b) { return iterator(nodes_of(*b.get())); })
@@ -160,7 +140,7 @@ void bind_value(nb::module_& m) {
              for (const Use& u : v.get()->uses()) out.append(UseHandle{NodeHandle(u.user), u.offset});
              return out;
            })
-      .def("type", [](const ValueHandle& v) { return TypeHandle{v.get()->type()}; })
+      .def("type", [](const ValueHandle& v) { return type_object(v.get()->type()); })
       .def("setType",
            [](const ValueHandle& v, const TypeHandle& t) {
              v.get()->set_type(t.type);
@@ -249,14 +229,14 @@ void bind_node_attributes(nb::class_<NodeHandle>& c) {
     return h;
   });
   c.def("ty",
-        [](const NodeHandle& h, const std::string& name) { return TypeHandle{attribute<TypeRef>(h, name, "ty")}; });
+        [](const NodeHandle& h, const std::string& name) { return type_object(attribute<TypeRef>(h, name, "ty")); });
   c.def("ty_", [](const NodeHandle& h, const std::string& name, const TypeHandle& t) {
     h.get()->set(Symbol::of(name), t.type);
     return h;
   });
   c.def("tys", [](const NodeHandle& h, const std::string& name) {
     nb::list out;
-    for (TypeRef t : attribute<std::vector<TypeRef>>(h, name, "tys")) out.append(TypeHandle{t});
+    for (TypeRef t : attribute<std::vector<TypeRef>>(h, name, "tys")) out.append(type_object(t));
     return out;
   });
   c.def("tys_", [](const NodeHandle& h, const std::string& name, const std::vector<TypeHandle>& types) {
@@ -387,6 +367,8 @@ void bind_node(nb::module_& m) {
             return out;
           },
           nb::arg("kind"), nb::arg("recurse") = true)
+      .def("cconv", [](const NodeHandle& n) { return attribute<std::string>(n, "cconv", "s"); })
+      .def("getModuleHierarchy", [](const NodeHandle& n) { return n.get()->scope(); })
       .def("pyname", [](const NodeHandle& n) { return attribute<std::string>(n, "python_name", "s"); })
       .def("__eq__", [](const NodeHandle& a, const NodeHandle& b) { return a == b; })
       .def("__hash__", [](const NodeHandle& n) { return n.serial; });
@@ -396,7 +378,6 @@ void bind_node(nb::module_& m) {
 }  // namespace
 
 void bind_graph(nb::module_& m) {
-  bind_types(m);
   bind_block(m);
   bind_value(m);
   bind_node(m);
