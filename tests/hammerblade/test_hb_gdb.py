@@ -55,7 +55,7 @@ def folder(tmp_path):
 def gdb(folder, *commands, fidelity="functional"):
     words = [word for one in commands for word in ("--ex", one)]
     command = [sys.executable, "-m", "facula", "hb", "gdb", "--machine", "4x4", "--fidelity", fidelity, "--batch", *words, "program.py"]
-    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=6000)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -134,7 +134,7 @@ def start(folder):
     while "target remote" not in line:
         assert line, "it does not wait"
         line = running.stderr.readline()
-    return running, socket.create_connection(("localhost", int(re.search(r"localhost:(\d+)", line)[1])), timeout=60)
+    return running, socket.create_connection(("localhost", int(re.search(r"localhost:(\d+)", line)[1])), timeout=600)
 
 
 def test_a_debugger_that_disconnects(folder):
@@ -142,7 +142,7 @@ def test_a_debugger_that_disconnects(folder):
     with peer:
         peer.sendall(packet("?"))
         assert reply(peer).startswith("T05")
-    said, errors = running.communicate(timeout=60)  # in the middle of a launch; it goes on
+    said, errors = running.communicate(timeout=600)  # in the middle of a launch; it goes on
     assert "True 21" in said and "the debugger has gone; the program runs on without it" in errors and running.returncode == 0
 
 
@@ -157,7 +157,7 @@ def test_packets_that_are_no_questions(folder):
         peer.sendall(b"$g#00")  # a wrong sum is asked for again
         assert peer.recv(1) in (b"+", b"-")
         peer.sendall(b"$" + b"m" * 100000)  # no end: it is sent away
-    said, errors = running.communicate(timeout=60)
+    said, errors = running.communicate(timeout=600)
     assert "True 21" in said and running.returncode == 0, errors
 
 

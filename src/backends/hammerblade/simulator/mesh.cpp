@@ -52,6 +52,7 @@ void Mesh::put(Program* program) {
     memcpy(program_->bytes.data() + (program_->written_from - program_->text()), dram(program_->written_from),
            program_->written_end - program_->written_from);
   program_ = program;
+  stopped_ = false;  // what ended the last launch is said
   if (!program) return;
   memcpy(dram(program->text()), program->bytes.data(), program->bytes.size());
   const auto each = static_cast<size_t>(machine_.scratchpad_bytes);
