@@ -13,6 +13,8 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 class DeviceMesh:
     """The ranks of a program in a grid: `mesh[i, j]` is a rank. Every process makes it, in the same order."""
 
+    _root: "DeviceMesh | None" = None  # the mesh that this is a part of
+
     def __init__(self, device_type: str, mesh, *, mesh_dim_names: tuple[str, ...] | None = None, _init_backend: bool = True, _groups=None) -> None:
         if device_type not in ("cpu", "cuda", "xpu", "meta") and not hasattr(facula, device_type):
             raise RuntimeError(f"DeviceMesh: unknown device type {device_type!r}")
@@ -75,7 +77,9 @@ class DeviceMesh:
         if self._coordinate is None:
             raise RuntimeError(f"rank {c10d.get_rank()} is not in this mesh")
         at = tuple(slice(None) if d in dims else self._coordinate[d] for d in range(self.ndim))
-        return DeviceMesh(self.device_type, self.mesh[at], mesh_dim_names=names, _groups=[self._groups[d] for d in dims])
+        part = DeviceMesh(self.device_type, self.mesh[at], mesh_dim_names=names, _groups=[self._groups[d] for d in dims])
+        part._root = self._root if self._root is not None else self
+        return part
 
     def get_group(self, mesh_dim: int | str | None = None):
         """The process group along a dimension, through this rank."""

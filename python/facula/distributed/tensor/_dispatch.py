@@ -16,7 +16,7 @@ from typing import NamedTuple
 import facula
 from facula.distributed.device_mesh import DeviceMesh
 from facula.distributed.tensor._dtensor import DTensor, DTensorSpec, TensorMeta
-from facula.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from facula.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, _StridedShard
 
 __all__ = ["Call", "Strategy", "implicit_replication", "run"]
 
@@ -278,6 +278,7 @@ def _best(call: Call, rule) -> tuple[list, list] | None:
             for i, q in zip(places, p if isinstance(p, list) else [p] * len(places), strict=True):
                 inputs[i] = q
         outs = list(strategy.out) if isinstance(strategy.out, tuple) else [strategy.out] * len(call.results)
+        inputs, outs = _strided(call.placed, inputs, outs)
         if call.func.is_in_place and (inputs[0] != call.placed[0] or outs[0] != call.placed[0]):
             continue  # what is written stays where it is
         cost = sum(
@@ -287,6 +288,14 @@ def _best(call: Call, rule) -> tuple[list, list] | None:
         if cost < least:
             best, least = (inputs, outs), cost
     return best
+
+
+def _strided(placed: list, inputs: list, outs: list) -> tuple[list, list]:
+    """Where an operand is cut as the strategy wants, but after other dimensions of the mesh: all are."""
+    factor = next((p.split_factor for p, q in zip(placed, inputs, strict=True) if isinstance(p, _StridedShard) and p.is_shard(getattr(q, "dim", -1))), None)
+    if factor is None:
+        return inputs, outs
+    return tuple([_StridedShard(q.dim, factor) if isinstance(q, Shard) else q for q in side] for side in (inputs, outs))
 
 
 def _whole(func, args, kwargs, tensors, at, mesh):

@@ -11,7 +11,7 @@ one reduce_scatter.
 import facula
 from facula.distributed import _functional_collectives as _collectives
 from facula.distributed.tensor._utils import cutting_order, local_box
-from facula.distributed.tensor.placement_types import Partial, Replicate, Shard, _NormPartial, _StridedShard
+from facula.distributed.tensor.placement_types import Partial, Replicate, Shard, _NormPartial
 
 _REPLICATE, _SUM = Replicate(), Partial()
 
@@ -151,37 +151,37 @@ def _combined(local, group, source, target, whole, twin):
     return move(value, group, _REPLICATE, target, whole, twin)
 
 
-def _undone(cur, target):
+def _steps(cur, target):
     """Dimensions of the mesh to change, in order, each with the placement it gets next: what cuts the same dimension of the
     tensor is undone from the last cut to the first, and done from the first to the last."""
-    steps, now = [], list(cur)
-    order = cutting_order(cur)
-    for at in range(len(order) - 1, -1, -1):
-        d = order[at]
-        outer = [e for e in order[:at] if cur[e] != target[e]]
+    before = {d: i for i, d in enumerate(cutting_order(cur))}
+    after = {d: i for i, d in enumerate(cutting_order(target))}
 
-        def disturbed(p, outer=outer):
-            return isinstance(p, Shard) and any(isinstance(q, Shard) and q.dim == p.dim for e in outer for q in (cur[e], target[e]))
-
-        if cur[d] == target[d] and not disturbed(cur[d]):
-            continue
-        later = set(cutting_order(target)[: cutting_order(target).index(d)])  # which cut before d in the target
-        waits = isinstance(target[d], Shard) and any(
-            cur[e] != target[e] and any(isinstance(q, Shard) and q.dim == target[d].dim for q in (cur[e], target[e])) for e in later
+    def blocked(d, p):
+        """Whether an earlier cut of the dimension that p cuts changes."""
+        return isinstance(p, Shard) and any(
+            cur[e] != target[e]
+            and ((cur[e].is_shard(p.dim) and before[e] < before[d]) or (target[e].is_shard(p.dim) and after[e] < after[d]))
+            for e in range(len(cur))
+            if e != d
         )
-        next_ = _REPLICATE if disturbed(cur[d]) or disturbed(target[d]) or waits or isinstance(target[d], _StridedShard) else target[d]
-        if now[d] != next_:
-            steps.append((d, next_))
-            now[d] = next_
-    steps += [(d, target[d]) for d in cutting_order(target) if now[d] != target[d]]
-    return steps
+
+    steps, now = [], list(cur)
+    for d in reversed(cutting_order(cur)):
+        if cur[d] == target[d] and not blocked(d, cur[d]):
+            continue
+        same = isinstance(cur[d], Shard) and target[d].is_shard(cur[d].dim)
+        now[d] = _REPLICATE if same or blocked(d, target[d]) else target[d]
+        if now[d] != cur[d]:
+            steps.append((d, now[d]))
+    return steps + [(d, target[d]) for d in cutting_order(target) if now[d] != target[d]]
 
 
 def redistributed(local, mesh, shape, current, target):
     """(local, twin): the part of a tensor of a global shape in other placements; twin: (dimension of the mesh, the tensor whose
     gradient is a part of the sum there), where the last step made a replicated one."""
     place, now, twin = mesh.get_coordinate(), list(current), None
-    for d, next_ in _undone(tuple(current), tuple(target)):
+    for d, next_ in _steps(tuple(current), tuple(target)):
         cut = next((p for p in (now[d], next_) if isinstance(p, Shard)), None)
         whole = 0
         if cut is not None:

@@ -11,3 +11,8 @@ def test_operators_redistribution_and_factories(ranks, n):
 @pytest.mark.parametrize("n", [2, 4])
 def test_tensor_parallel_has_the_losses_of_one_process(ranks, n):
     assert ranks(n, "tensor_parallel.py").count("passed") == n
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_fully_shard_has_the_losses_of_one_process(ranks, n):
+    assert ranks(n, "fsdp.py").count("passed") == n
