@@ -32,8 +32,14 @@ def _outputs(function, inputs):
     return tuple(o for o in _as_tuple(function(*inputs)) if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex()))
 
 
+def _row(t):
+    """All elements, on the CPU in double precision."""
+    return t.detach().reshape(-1).to("cpu", _C.complex128 if t.is_complex() else _C.float64)
+
+
 def _numerical(function, inputs, x, eps):
-    """Columns of Jacobians: for each element of x (of complex ones along 1 and 1j) a list per output, d output / d element."""
+    """A Jacobian for each output, [directions, elements of the output]: one direction for each element of x, of complex ones two,
+    along 1 and along 1j."""
     data = x.data  # a version counter of its own: poking at it is no in-place change of x
     flat = data.reshape(-1) if data.is_contiguous() else None
     directions = (eps, eps * 1j) if x.is_complex() else (eps,)
@@ -55,8 +61,9 @@ def _numerical(function, inputs, x, eps):
             cell[position] = before - step
             low = [o.detach().clone() for o in _outputs(function, inputs)]
             cell[position] = before
-            jacobians.append([((h - lo) / (2 * eps)).reshape(-1).tolist() for h, lo in zip(high, low, strict=True)])
-    return jacobians
+            jacobians.append([_row((h - lo) / (2 * eps)) for h, lo in zip(high, low, strict=True)])
+    stack = _C._functions["stack"]
+    return [stack(columns) for columns in zip(*jacobians, strict=True)]
 
 
 def _analytical(outputs, x, which, position, imaginary):
@@ -64,7 +71,7 @@ def _analytical(outputs, x, which, position, imaginary):
     seed = output.detach().clone().zero_() if output.is_contiguous() else output.detach().contiguous().zero_()
     seed.view(-1)[position] = 1j if imaginary else 1
     (g,) = _run([output], [seed], [x])
-    return [0.0] * x.numel() if g is None else g.reshape(-1).tolist()
+    return _row(x.detach().new_zeros(x.shape) if g is None else g)
 
 
 def _run(outputs, seeds, inputs):
@@ -101,21 +108,21 @@ def _replaced(x, old, new):
     return new if x is old else x
 
 
-def _check_forward(func, inputs, x, columns, i, atol, rtol):
+def _check_forward(func, inputs, x, jacobians, i, atol, rtol):
     from facula import zeros
     from facula.autograd.forward_ad import dual_level, make_dual, unpack_dual
 
-    for j, column in enumerate(columns):  # in the order of _numerical
+    for j in range(len(jacobians[0]) if jacobians else 0):  # in the order of _numerical
         with dual_level():
             element, unit = (j // 2, (1, 1j)[j % 2]) if x.is_complex() else (j, 1)
             direction = zeros(x.numel(), dtype=x.dtype, device=x.device)
             direction[element] = unit
             dual = make_dual(x, direction.view(x.shape))
             found = [unpack_dual(o).tangent for o in _outputs(func, _replaced(inputs, x, dual))]
-            found = [None if t is None else t.reshape(-1).tolist() for t in found]
-        for which, (rows, numerical) in enumerate(zip(found, column, strict=True)):
-            for position, n in enumerate(numerical):
-                _compare([n], [0.0 if rows is None else rows[position]], atol, rtol, which, i, position, element, "computed with forward mode ")
+            found = [None if t is None else _row(t) for t in found]
+        for which, (row, numerical) in enumerate(zip(found, jacobians, strict=True)):
+            row = numerical[j] * 0 if row is None else row
+            _compare(row.unsqueeze(1), numerical[j].unsqueeze(1), atol, rtol, which, i, element, "computed with forward mode ")
 
 
 def _check(func, inputs, eps, atol, rtol, nondet_tol, forward, backward):
@@ -134,45 +141,49 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol, forward, backward):
     outputs = _outputs(func, inputs)
     if backward and not any(o.requires_grad for o in outputs):
         for i, x in enumerate(differentiable):
-            if any(abs(v) > atol for column in _numerical(func, inputs, x, eps) for rows in column for v in rows):
+            if any((jacobian.abs() > atol).any() for jacobian in _numerical(func, inputs, x, eps)):
                 raise GradcheckError(f"Numerical gradient for function expected to be zero, but it is not, for input {i}")
         return
     for i, x in enumerate(differentiable):
-        columns = _numerical(func, inputs, x, eps)
+        jacobians = _numerical(func, inputs, x, eps)
         if forward:
-            _check_forward(func, inputs, x, columns, i, atol, rtol)
-        if not backward:
+            _check_forward(func, inputs, x, jacobians, i, atol, rtol)
+        if not backward or x.numel() == 0:
             continue
-        per = 2 if x.is_complex() else 1
         for which, output in enumerate(outputs):
-            if not output.requires_grad:
+            if not output.requires_grad or output.numel() == 0:
                 continue
-            for position in range(output.numel()):
-                rows = [_analytical(outputs, x, which, position, im) for im in ((False, True) if output.is_complex() else (False,))]
-                if rows[0] != (again := _analytical(outputs, x, which, position, False)):
-                    if any(not abs(a - b) <= nondet_tol and not (a != a and b != b) for a, b in zip(rows[0], again, strict=True)):
+            for imaginary in (False, True) if output.is_complex() else (False,):
+                found = []
+                for position in range(output.numel()):
+                    found.append(_analytical(outputs, x, which, position, imaginary))
+                    if not imaginary and not _same(found[-1], _analytical(outputs, x, which, position, False), nondet_tol):
                         raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values")
-                for j in range(x.numel()):
-                    numerical = [columns[per * j + k][which][position] for k in range(per)]
-                    _compare(_expected(numerical, output.is_complex()), [r[j] for r in rows], atol, rtol, which, i, position, j)
+                _compare(_C._functions["stack"](found), _expected(jacobians[which], x.is_complex(), imaginary), atol, rtol, which, i)
 
 
-def _expected(numerical, complex_output):
-    """What backward must return for grad_output 1 (and 1j), from the derivatives along 1 (and 1j)."""
-    results = []
-    for seed in (1, 1j) if complex_output else (1,):
-        parts = [(complex(d).conjugate() * seed).real for d in numerical]
-        results.append(complex(*parts) if len(parts) == 2 else parts[0])
-    return results
+def _same(a, b, tolerance):
+    return bool(((a == b) | ((a - b).abs() <= tolerance) | ((a != a) & (b != b))).all())
 
 
-def _compare(expected, found, atol, rtol, which, i, position, j, how=""):
-    for a, n in zip(found, expected, strict=True):
-        if not abs(a - n) <= atol + rtol * abs(n):
-            raise GradcheckError(
-                f"Jacobian {how}mismatch for output {which} with respect to input {i}, at element {position} of the output and "
-                f"{j} of the input:\nnumerical: {n}\nanalytical: {a}"
-            )
+def _expected(jacobian, complex_input, imaginary):
+    """What backward must return for grad_output 1, or 1j, [elements of the output, of the input], from the derivatives along 1
+    (and 1j)."""
+    part = jacobian if not jacobian.is_complex() else jacobian.imag if imaginary else jacobian.real
+    part = part.t()
+    return _C._functions["complex"](part[:, ::2].contiguous(), part[:, 1::2].contiguous()) if complex_input else part
+
+
+def _compare(found, expected, atol, rtol, which, i, element=None, how=""):
+    """Matrices: elements of the output and of the input; or of the output alone, along one element of the input."""
+    fits = (found - expected).abs() <= atol + rtol * expected.abs()
+    if bool(fits.all()):
+        return
+    position, j = (~fits).nonzero()[0].tolist()
+    raise GradcheckError(
+        f"Jacobian {how}mismatch for output {which} with respect to input {i}, at element {position} of the output and "
+        f"{j if element is None else element} of the input:\nnumerical: {expected[position, j].item()}\nanalytical: {found[position, j].item()}"
+    )
 
 
 def gradgradcheck(
