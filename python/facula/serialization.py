@@ -395,6 +395,7 @@ def _is_swapped(archive):
 
 def _load_legacy(file, restore, encoding, arrays):
     from facula._unpickler import Policy
+    from facula.sparse import _checked_later
 
     begin = file.tell()
     data = file.read()
@@ -432,7 +433,8 @@ def _load_legacy(file, restore, encoding, arrays):
         raise RuntimeError(f"Invalid protocol version: {protocol}")
     info, at = _C._unpickle(data, at, policy, encoding)
     swapped = isinstance(info, dict) and info.get("little_endian", True) != (sys.byteorder == "little")
-    result, at = _C._unpickle(data, at, policy, encoding)
+    with _checked_later() as sparse_tensors:
+        result, at = _C._unpickle(data, at, policy, encoding)
     keys, at = _C._unpickle(data, at, policy, encoding)
     if not isinstance(keys, list):
         raise RuntimeError("the storages of the file must be named by a list of keys")
@@ -454,6 +456,9 @@ def _load_legacy(file, restore, encoding, arrays):
         at = end
     if missing:
         raise RuntimeError("the file lacks a storage that it names")
+    if not _thread_state.skip_data:
+        for t in sparse_tensors:
+            _C._hidden["_sparse_check_invariants"](t)
     file.seek(begin + at)
     return result
 

@@ -458,6 +458,16 @@ def test_parts_that_make_no_tensor(torch, name, parts):
         load(torch, archive(pickled(b"ctorch._utils\n" + name.encode() + b"\n(" + parts + b"R")))
 
 
+@pytest.mark.parametrize("wrong", [9, -1, 1 << 62])
+def test_indices_that_come_behind_the_pickle(torch, wrong):
+    """In a file of before the archives they are checked when they are there."""
+    data = saved(torch, torch.sparse_coo_tensor([[7]], [1.5], (9,)), _use_new_zipfile_serialization=False)
+    assert load(torch, data).to_dense()[7] == 1.5
+    at = data.rindex(struct.pack("<q", 7))
+    with pytest.raises(RuntimeError, match="index"):
+        load(torch, data[:at] + struct.pack("<q", wrong) + data[at + 8 :])
+
+
 def test_what_a_map_does_not_read(torch, tmp_path):
     """The checksum of a tensor that is mapped is not computed; that of the pickle is."""
     path = tmp_path / "x.pt"

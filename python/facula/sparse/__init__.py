@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.sparse: products, sums and softmax of sparse tensors, and whether new ones are checked."""
 
+import contextlib
 import functools
+import threading
 
 from facula import _C, _missing
 from facula._tensor import _TYPE_NAMES, Tensor
@@ -226,15 +228,39 @@ def _reduced(tensor):
     return tensor.layout, (*_parts(tensor.detach()), tensor.size())
 
 
+_unread = threading.local()  # .tensors: rebuilt from storages that are not read yet
+
+
+@contextlib.contextmanager
+def _checked_later():
+    """Gives the list of the tensors that are rebuilt meanwhile, whose elements nobody has looked at: in files before the
+    archives storages come last."""
+    outer, _unread.tensors = getattr(_unread, "tensors", None), []
+    try:
+        yield _unread.tensors
+    finally:
+        _unread.tensors = outer
+
+
 def _rebuilt(layout, data):
     """Whoever wrote the file may have written anything: everything is checked."""
+    later = getattr(_unread, "tensors", None)
+    if later is not None and isinstance(data, tuple) and any(part is None for part in data[:3]):
+        raise RuntimeError("a sparse tensor is rebuilt from its layout, its parts and its size")
+    tensor = _unchecked(layout, data, check_invariants=later is None)
+    if later is not None:
+        later.append(tensor)
+    return tensor
+
+
+def _unchecked(layout, data, check_invariants):
     if not (isinstance(layout, _C.layout) and isinstance(data, tuple) and len(data) in (3, 4) and all(isinstance(t, Tensor) for t in data[:2])):
         raise RuntimeError("a sparse tensor is rebuilt from its layout and its parts")
     if layout is _C.sparse_coo:
         indices, values, size = data[:3]
         is_coalesced = data[3] if len(data) == 4 else None
-        return sparse_coo_tensor(indices, values, size, check_invariants=True, is_coalesced=is_coalesced)
-    return sparse_compressed_tensor(*data, layout=layout, check_invariants=True)
+        return sparse_coo_tensor(indices, values, size, check_invariants=check_invariants, is_coalesced=is_coalesced)
+    return sparse_compressed_tensor(*data, layout=layout, check_invariants=check_invariants)
 
 
 class _LegacyType(type):
