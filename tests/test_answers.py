@@ -13,8 +13,57 @@ def image(t):
     return t.arange(12.0).view(1, 1, 3, 4)
 
 
+def twice_given(t):
+    class Twice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            return y, y
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 3 + b * 5
+
+    x = t.ones(2, requires_grad=True)
+    a, b = Twice.apply(x)
+    (a.sum() * 2 + b.sum() * 7).backward()
+    return [a is b, a.grad_fn is b.grad_fn, a.output_nr, x.grad.tolist()]
+
+
+def thrice_given(t):
+    class Thrice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y, z = x * 2, x * 3
+            ctx.save_for_backward(y)
+            return z, y, y
+
+        @staticmethod
+        def backward(ctx, a, b, c):
+            (y,) = ctx.saved_tensors
+            return a + b * 100 + c * y * 5
+
+    x = t.ones(1, requires_grad=True)
+    a, b, c = Thrice.apply(x)
+    (a.sum() * 6 + b.sum() * 3).backward()
+    return [b is c, a.output_nr, b.output_nr, c.output_nr, x.grad.tolist()]
+
+
 # name: (call, what it must give as nested lists)
 ANSWERS = {
+    "a list of tensors and arrays without dimensions": (lambda t: t.tensor((t.tensor(1), np.array(2.5))), [1, 2.5]),
+    "the type of a list of tensors and arrays": (lambda t: str(t.tensor((t.tensor(1), np.array(2.5))).dtype), "torch.float64"),
+    "i is not zero": (lambda t: t.full((1,), 1j, dtype=t.bool), [True]),
+    "a truth value filled with i": (lambda t: t.zeros(2, dtype=t.bool).fill_(1j), [True, True]),
+    "a truth value set to i": (lambda t: t.zeros(2, dtype=t.bool).masked_fill_(t.tensor([False, True]), 1j), [False, True]),
+    "narrow_copy of sparse rows": (lambda t: t.narrow_copy(t.eye(3).to_sparse(), 0, 1, 2).to_dense(), [[0, 1, 0], [0, 0, 1]]),
+    "narrow_copy of sparse columns": (lambda t: t.eye(3).to_sparse().narrow_copy(1, 0, 1).to_dense(), [[1], [0], [0]]),
+    "narrow_copy along a dense dimension": (
+        lambda t: t.arange(12.0).reshape(2, 3, 2).to_sparse(1).narrow_copy(2, 0, 1).to_dense(), [[[0], [2], [4]], [[6], [8], [10]]]),
+    "narrow_copy of nothing": (lambda t: t.eye(3).to_sparse().narrow_copy(0, 3, 0).to_dense(), []),
+    "narrow_copy keeps entries apart": (lambda t: t.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (3,)).narrow_copy(0, 1, 2)._values(), [1, 2]),
+    "a Function's result given twice": (lambda t: twice_given(t), [True, True, 1, [45, 45]]),
+    "a Function's result given twice, and another": (lambda t: thrice_given(t), [True, 0, 2, 2, [36]]),
     "arange to a fraction": (lambda t: t.arange(3.1, dtype=t.int64), [0, 1, 2, 3]),
     "arange from a fraction": (lambda t: t.arange(-0.9, 2.1, 2.0, dtype=t.int64), [0, 2]),
     "arange down past the end": (lambda t: t.arange(0.0, -8.000001, -4.0, dtype=t.int64), [0, -4, -8]),
@@ -93,6 +142,11 @@ def test_answer(torch, name):
 
 # name: (call, exception, words of it)
 ERRORS = {
+    "an in-place result that does not fit": (lambda t: t.ones(2, dtype=t.int64).gcd_(t.ones(2)), RuntimeError, "Float can't be cast to the desired output type Long"),
+    "clamp of truth values by a number": (lambda t: t.ones(2, dtype=t.bool).clamp(True), NotImplementedError, "Bool"),
+    "truth values to the power of truth values": (lambda t: t.ones(2, dtype=t.bool).pow(t.ones(2, dtype=t.bool)), NotImplementedError, "Bool"),
+    "narrow_copy of sparse rows that are not there": (lambda t: t.eye(3).to_sparse().narrow_copy(0, 2, 3), RuntimeError, r"subset of range\(0, 3\)"),
+    "a sorter out of range": (lambda t: t.searchsorted(t.arange(5.0), t.ones(1), sorter=t.arange(1, 6)), RuntimeError, "sorter index out of range"),
     "a tensor of text": (lambda t: t.tensor("x"), TypeError, "str"),
     "a tensor of nothing": (lambda t: t.tensor(None), RuntimeError, "NoneType"),
     "argmax of nothing": (lambda t: t.zeros(0).argmax(), IndexError, "reduction dim"),

@@ -80,6 +80,19 @@ bool is_sequence(PyObject* o) {
          (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !is_tensor(o) && !is_number(o));
 }
 
+// A NumPy array without dimensions: it has a length only to say that it has none.
+bool is_zero_dim_array(PyObject* o) {
+  if (PyList_Check(o) || PyTuple_Check(o) || !PyObject_CheckBuffer(o)) return false;
+  Py_buffer view;
+  if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool none = view.ndim == 0;
+  PyBuffer_Release(&view);
+  return none;
+}
+
 void scan(PyObject* o, int depth, Dims& shape, Category& c) {
   if (is_tensor(o)) {
     FC_CHECK_AS(ValueError, tensor_of(o).numel() == 1, "only one element tensors can be converted to Python scalars");
@@ -96,6 +109,10 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
                  : s.is_double() ? default_dtype()
                  : s.is_bool()   ? DType::Bool
                                  : DType::Int64);
+  }
+  if (is_zero_dim_array(o)) {
+    c.arrays = true;
+    return c.add(lent_type(o).value_or(default_dtype()));
   }
   if (!is_sequence(o)) {
     if (PyUnicode_Check(o)) {  // the shape is that of each first item, so there a text is a dimension too many
@@ -118,7 +135,7 @@ void scan(PyObject* o, int depth, Dims& shape, Category& c) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     FC_CHECK_AS(ValueError, !plain || PySequence_Fast_GET_SIZE(o) == n, "the sequence changed while it was read");
     Own item(plain ? Py_NewRef(PySequence_Fast_GET_ITEM(o, i)) : check(PySequence_GetItem(o, i)));
-    bool leaf = is_tensor(item.get()) || !is_sequence(item.get());
+    bool leaf = is_tensor(item.get()) || !is_sequence(item.get()) || is_zero_dim_array(item.get());
     FC_CHECK_AS(TypeError,
                 !leaf || depth + 1 == static_cast<int>(shape.size()) ||
                     (is_number(item.get()) && static_cast<int>(shape.size()) == depth + 1),
@@ -164,7 +181,8 @@ void store(PyObject* o, DType t, char* at) {
     default: break;
   }
   if (is_integral(t, false) && PyLong_Check(o)) to_int(o);  // says what does not fit
-  Scalar s = is_tensor(o) ? call<"aten::_local_scalar_dense", Scalar>(tensor_of(o)) : to_scalar(o);
+  const Tensor element = is_tensor(o) ? tensor_of(o) : is_zero_dim_array(o) ? tensor_from_buffer(o, true) : Tensor();
+  Scalar s = element.defined() ? call<"aten::_local_scalar_dense", Scalar>(element) : to_scalar(o);
   if (is_integral(t, false)) {
     FC_CHECK_AS(TypeError, !s.is_complex(), "can't convert complex to ", t);
     if (t == DType::UInt64 && s.is_integral(true)) {

@@ -274,7 +274,7 @@ void fill_where(const char* op, const Tensor& self, const Tensor& mask, const Ma
 }
 Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& value) {
   check_fits("masked_fill_", value, self.dtype());
-  fill_where("masked_fill_", self, mask, {nullptr, value});
+  fill_where("masked_fill_", self, mask, {nullptr, self.dtype() == DType::Bool ? Scalar(value.to_bool()) : value});
   return self;
 }
 Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {

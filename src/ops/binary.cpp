@@ -72,6 +72,9 @@ void check_no_bool(const MapInput* in, DType common) {
 }
 
 void check_one_type(const MapInput* in, DType) {
+  for (const MapInput* i : {in, in + 1})
+    FC_CHECK_AS(NotImplementedError, !is_complex(i->tensor->dtype()),
+                "heaviside is not yet implemented for complex tensors.");
   FC_CHECK(in[0].tensor->dtype() == in[1].tensor->dtype(),
            "heaviside is not yet implemented for tensors with different dtypes.");
 }
@@ -295,9 +298,10 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
   if (row.wide_unsigned && is_barebones(common) && is_integral(common, false)) made = row.wide_unsigned(in, common);
   // Integers of every width are compared, have bits and become floats; the wide unsigned ones do little else.
   const bool any_integer = row.promote == Promote::Compare || row.any_integer;
-  if (!made.defined() && (!any_integer || !is_integral(common, true)))
-    check_kind(row.name, row.refuses, seen_type(row.promote, common));
   MapRequest r{.op = row.name, .opcode = row.opcode, .promote = row.promote, .inputs = in, .compute = common};
+  set_target(r, op, args);
+  if (!made.defined() && (!any_integer || !is_integral(common, true)))
+    check_kind(r, row.refuses, seen_type(row.promote, common));
   if (row.reversed) {
     std::swap(in[0], in[1]);
     r.opcode = FC_MAP_sub;
@@ -311,7 +315,6 @@ void run(void* context, const Operator& op, const Arg* args, Value* results) {
       check_alpha(row.name, alpha, common), alpha = rounded_to(common, alpha);
     r.params = {&alpha, 1};
   }
-  set_target(r, op, args);
   if (row.half && compute_type(common) != common) made = row.half(in, common);
   if (made.defined()) {
     FC_CHECK(!op.is_in_place || Dims::same(made.sizes(), r.out->sizes()), row.name, "_: output with shape ",

@@ -167,7 +167,7 @@ void fill_with(const Tensor& self, const Scalar& value) {
   c.ndim = static_cast<int32_t>(self.dim());
   c.shape = self.sizes().data();
   c.dst = operand(self, s);
-  c.src.value = to_number(value);
+  c.src.value = to_number(self.dtype() == DType::Bool ? Scalar(value.to_bool()) : value);  // i is not zero
   c.src.dtype = c.dst.dtype;
   run_family(self.device(), c);
 }

@@ -88,9 +88,9 @@ Sides neighbours(const Tensor& y, int64_t dim) {
 // Which bin each element lies in; the last one has both its ends. `inside` loses those that lie in none.
 Tensor bins_of(const Tensor& flat, const Tensor& edges, Tensor& inside) {
   const int64_t bins = edges.numel() - 1;
-  Tensor bin = sub(
-      call<"aten::searchsorted.Tensor", Tensor>(edges, flat, false, true, std::optional<std::string_view>(), Tensor()),
-      1);
+  Tensor bin = sub(call<"aten::searchsorted.Tensor", Tensor>(contiguous(edges), contiguous(flat), false, true,
+                                                             std::optional<std::string_view>(), Tensor()),
+                   1);
   bin = where(eq(flat, select(edges, 0, bins)), bins - 1, bin);
   Tensor here = logical_and(logical_and(ge(bin, 0), lt(bin, bins)), logical_not(isnan(flat)));
   inside = inside.defined() ? logical_and(inside, here) : here;

@@ -32,7 +32,7 @@ int short_form(const Scalar& exponent, DType common) {
 void run_pow(void*, const Operator& op, const Arg* args, Value* results) {
   const MapInput in[2] = {map_input(args[0]), map_input(args[1])};
   DType common = result_type(in);
-  check_kind("pow", "", common);
+  check_kind("pow", in[0].tensor && in[1].tensor ? "b" : "", common);
   MapRequest r{.op = "pow", .opcode = FC_MAP_pow, .inputs = in, .compute = common};
   if (!in[1].tensor) {
     const Scalar& e = in[1].scalar;

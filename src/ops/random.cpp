@@ -479,7 +479,8 @@ Tensor multinomial_on_device(const Tensor& self, int64_t samples, bool replaceme
   const Tensor u = uniform_(empty_tensor(shape, self.dtype(), self.device()), 0, 1, g);
   const Tensor sums = call<"aten::cumsum", Tensor>(weights, -1, OptType());
   const Tensor parts = div(sums, narrow(sums, -1, self.size(-1) - 1, 1));
-  return call<"aten::searchsorted.Tensor", Tensor>(parts, u, false, true, std::optional<std::string_view>(), Tensor());
+  return call<"aten::searchsorted.Tensor", Tensor>(contiguous(parts), u, false, true, std::optional<std::string_view>(),
+                                                   Tensor());
 }
 
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {

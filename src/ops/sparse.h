@@ -26,8 +26,8 @@ inline Tensor positions_of(const Tensor& indices, IntSpan sizes) {  // checks th
 }
 inline Tensor positions(const Tensor& coo) { return positions_of(sparse_parts(coo).indices, sparse_sizes(coo)); }
 inline Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right = false) {
-  return call<"aten::searchsorted.Tensor", Tensor>(sorted, values, false, right, std::optional<std::string_view>(),
-                                                   Tensor());
+  return call<"aten::searchsorted.Tensor", Tensor>(contiguous(sorted), contiguous(values), false, right,
+                                                   std::optional<std::string_view>(), Tensor());
 }
 inline Tensor int64(const Tensor& t) { return to_dtype(t, DType::Int64); }
 

@@ -114,6 +114,26 @@ Tensor select_kernel(const Tensor& given, int64_t dim, int64_t index) {
   return coo_tensor(sizes, without_row(index_select(p.indices, 1, hit), at), values, p.coalesced);
 }
 
+Tensor narrow_copy_kernel(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  must_be_coo("narrow_copy", self);
+  const int64_t at = wrap_dim(dim, self.dim(), "narrow_copy"), size = self.size(at);
+  FC_CHECK(start >= 0 && length >= 0 && start <= size && length <= size - start,
+           "Invalid range to narrow. range(start, start+length) must be a subset of range(0, ", size, ").");
+  const SparseParts& p = sparse_parts(self);
+  Dims sizes(self.sizes());
+  sizes[static_cast<size_t>(at)] = length;
+  if (at >= p.sparse_dim())
+    return coo_tensor(sizes, clone(p.indices), clone(narrow(p.values, at - p.sparse_dim() + 1, start, length)),
+                      p.coalesced);
+  const Tensor row = select(p.indices, 0, at);
+  const Tensor hit = reshape(
+      call<"aten::nonzero", Tensor>(logical_and(ge(row, Scalar(start)), lt(row, Scalar(start + length)))), Dims{-1});
+  const Tensor found = index_select(p.indices, 1, hit);
+  const Tensor rows[] = {slice(found, 0, 0, at), sub(slice(found, 0, at, at + 1), Scalar(start)),
+                         slice(found, 0, at + 1, {})};
+  return coo_tensor(sizes, cat(rows, 0), index_select(p.values, 0, hit), p.coalesced);
+}
+
 // For each index in turn the entries of that row, found in the rows sorted.
 Tensor index_select_kernel(const Tensor& given, int64_t dim, const Tensor& index) {
   FC_CHECK(is_sparse(given) && !is_sparse(index), "index_select: a sparse index is not supported");
@@ -191,9 +211,17 @@ Tensor stack_kernel(TensorSpan tensors, int64_t dim) {
   return cat_kernel(rows, dim);
 }
 
+constexpr OpDef defs[] = {
+    {.schema = "_sparse_narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
+     .all = kernel<&narrow_copy_kernel>(),
+     .differentiable = false,
+     .hidden = true},
+};
+
 }  // namespace
 
 void define_sparse_shape() {
+  define_sparse_rows(defs);
   constexpr std::pair<const char*, Kernel> kernels[] = {
       {"aten::permute", kernel<&permute_kernel>()},
       {"aten::transpose.int", kernel<&transpose_kernel>()},

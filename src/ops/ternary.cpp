@@ -73,11 +73,13 @@ template <int opcode>
 void run_bound(void*, const Operator& op, const Arg* args, Value* results) {  // clamp_min, clamp_max
   const char* name = map_opcode(opcode).name;
   MapInput in[2] = {map_input(args[0]), map_input(args[1])};
+  FC_CHECK_AS(NotImplementedError, in[1].tensor || !in[1].scalar.is_complex(),
+              "clamp is not supported for complex types");
   DType common = result_type(in);
-  if (!is_wide_unsigned(common)) check_kind(name, "c", common);
-  if (!in[1].tensor) in[1].scalar = clamp_bound(name, in[1].scalar, opcode == FC_MAP_clamp_min, common);
   MapRequest r{.op = name, .opcode = opcode, .inputs = in, .compute = common};
   set_target(r, op, args);
+  if (!is_wide_unsigned(common)) check_kind(r, in[1].tensor ? "c" : "bc", common);
+  if (!in[1].tensor) in[1].scalar = clamp_bound(name, in[1].scalar, opcode == FC_MAP_clamp_min, common);
   if (is_wide_unsigned(common)) {
     const bool low = opcode == FC_MAP_clamp_min;
     return run_wide_clamp(r, op, low ? &in[1] : nullptr, low ? nullptr : &in[1], results);
@@ -91,12 +93,17 @@ void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
   for (int i = 1; i < 3; ++i)
     if (!args[i].is_none()) in[n++] = map_input(args[i]);
   DType common = result_type({in, n});
-  FC_CHECK_AS(NotImplementedError, !is_complex(common), "clamp is not supported for complex types");
-  for (size_t i = 1; i < n; ++i)
-    if (!in[i].tensor) in[i].scalar = clamp_bound("clamp", in[i].scalar, i == 1 && !args[1].is_none(), common);
   int opcode = n == 3 ? FC_MAP_clamp : args[2].is_none() ? FC_MAP_clamp_min : FC_MAP_clamp_max;
   MapRequest r{.op = "clamp", .opcode = opcode, .inputs = {in, n}, .compute = common};
   set_target(r, op, args);
+  if (is_complex(common)) {
+    if (r.out) check_out_type(r.op, *r.out, common, r.out_type);
+    raise<NotImplementedError>("clamp is not supported for complex types");
+  }
+  if (!in[1].tensor)
+    check_kind(r, is_wide_unsigned(common) ? "" : "b", is_wide_unsigned(common) ? DType::Int64 : common);
+  for (size_t i = 1; i < n; ++i)
+    if (!in[i].tensor) in[i].scalar = clamp_bound("clamp", in[i].scalar, i == 1 && !args[1].is_none(), common);
   if (is_wide_unsigned(common))
     return run_wide_clamp(r, op, args[1].is_none() ? nullptr : &in[1], args[2].is_none() ? nullptr : &in[n - 1],
                           results);

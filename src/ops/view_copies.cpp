@@ -40,6 +40,10 @@ constexpr const char* views[] = {
 // The context is the view's operator.
 void copy_of_view(void* context, const Operator&, const Arg* args, Value* results) {
   const auto& view = *static_cast<const Operator*>(context);
+  if (view.name() == "aten::narrow" && args[0].tensor().impl().is_sparse()) {  // which has no such view
+    get_operator("aten::_sparse_narrow_copy").call(args, results);
+    return;
+  }
   view.call(args, results);
   if (view.schema().returns[0].type.list) {
     std::vector<Tensor> parts = results[0].take_tensors();

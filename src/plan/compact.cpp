@@ -27,8 +27,8 @@ Tensor whole_numbers(int64_t from, int64_t end, Device device) {
                                             std::optional<Layout>(), std::optional(device), std::optional<bool>());
 }
 Tensor search(const Tensor& sorted, const Tensor& values, bool right) {
-  return call<"aten::searchsorted.Tensor", Tensor>(sorted, values, false, right, std::optional<std::string_view>(),
-                                                   Tensor());
+  return call<"aten::searchsorted.Tensor", Tensor>(contiguous(sorted), contiguous(values), false, right,
+                                                   std::optional<std::string_view>(), Tensor());
 }
 
 // Of a mask, flat: where it is set.

@@ -397,12 +397,23 @@ Tensor run_pointwise(const MapRequest& r) {
   return result;
 }
 
-void check_kind(const char* op, const char* refuses, DType t) {
+static bool is_refused(const char* refuses, DType t) {
   char kind = info(t).kind == 'u' ? 'i' : info(t).kind;
   while (*refuses && *refuses != kind) ++refuses;
-  if (!*refuses && !is_barebones(t)) [[likely]]
-    return;
+  return *refuses || is_barebones(t);
+}
+[[noreturn]] static void refuse(const char* op, DType t) {
   raise<NotImplementedError>("\"", op, "\" not implemented for '", info(t).legacy, "'");
+}
+void check_kind(const char* op, const char* refuses, DType t) {
+  if (is_refused(refuses, t)) [[unlikely]]
+    refuse(op, t);
+}
+void check_kind(const MapRequest& r, const char* refuses, DType t) {
+  if (!is_refused(refuses, t)) [[likely]]
+    return;
+  if (r.out) check_out_type(r.op, *r.out, map_types(r).natural, r.out_type);
+  refuse(r.op, t);
 }
 
 void set_target(MapRequest& r, const Operator& op, const Arg* args) {
@@ -415,9 +426,9 @@ void set_target(MapRequest& r, const Operator& op, const Arg* args) {
 void run_map(const char* name, int opcode, std::span<const MapInput> in, std::span<const Scalar> params,
              Promote promote, const char* refuses, const Operator& op, const Arg* args, Value* results) {
   DType common = result_type(in);
-  check_kind(name, refuses, common);
   MapRequest r{.op = name, .opcode = opcode, .promote = promote, .inputs = in, .params = params, .compute = common};
   set_target(r, op, args);
+  check_kind(r, refuses, common);
   results[0] = Value(run_pointwise(r));
 }
 

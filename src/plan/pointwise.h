@@ -72,6 +72,8 @@ void define_map_rows(std::span<const MapRow> rows);
 
 // Throws NotImplementedError in PyTorch's words if `refuses` has t's kind, or t is for storage only.
 void check_kind(const char* op, const char* refuses, DType t);
+// The same once it is known where the result goes: what that cannot hold is an Error, and comes first.
+void check_kind(const MapRequest& r, const char* refuses, DType t);
 // What check_kind is asked about: where integers become floats, those for storage only are as good as the others.
 inline DType seen_type(Promote promote, DType t) {
   return promote == Promote::Float && is_integral(t, false) ? DType::Int64 : t;

@@ -219,10 +219,18 @@ class Function(metaclass=_FunctionMeta):
             return result, marked, no_gradient
         constant = {id(t) for t in no_gradient}
         attached = []
-        for t in outputs:
+        last = {id(t): i for i, t in enumerate(outputs)}
+        twice = {}  # results that come again: one object, whose gradient is that of its last place
+        for i, t in enumerate(outputs):
             if not isinstance(t, Tensor):
                 attached.append(t)
                 continue
+            if last[id(t)] != i and not any(t is o for o in inputs):
+                _C._function_result(handle, t, 2, 0)
+                twice.setdefault(id(t), []).append(i)
+                attached.append(t)
+                continue
+            source = id(t)
             if id(t) in dirty:
                 kind = 1
             elif id(t) in constant or not (t.is_floating_point() or t.is_complex()):
@@ -234,6 +242,8 @@ class Function(metaclass=_FunctionMeta):
                         t = t.view_as(t)
             _C._function_result(handle, t, kind, dirty.get(id(t), 0))
             attached.append(t)
+            for earlier in twice.get(source, ()):
+                attached[earlier] = t
         saved_outputs = [any(s is o for o in outputs) for s in to_save]
         replace = {id(old): new for old, new in zip(outputs, attached, strict=True)}
         _C._function_save(handle, [replace.get(id(s), s) for s in to_save], saved_outputs)

@@ -3,6 +3,7 @@
 // equal to 0, everything inverted when descending), paired with their indices, so that a key's order is stable and no
 // comparison looks at floats. Long lines are sorted by radix, short ones by comparison.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "define/calls.h"
 #include "dispatch/call.h"
 #include "dispatch/family_table.h"
+#include "dispatch/warn_once.h"
 #include "kernels/sort_key.h"
 #include "plan/pointwise.h"
 
@@ -205,6 +207,18 @@ void search(const Tensor& sequence, const Tensor& values, const int64_t* sorter,
   });
 }
 
+// Once for each kind of operand. What the framework itself asks for is contiguous.
+template <int which>
+void tell_copy(const char* what, const Tensor& t) {
+  static std::atomic<bool> said;
+  if (t.defined() && !t.is_contiguous())
+    warn_once(said, str("torch.searchsorted(): ", what,
+                        " tensor is non-contiguous, this will lower the performance due to extra data copy when "
+                        "converting non-contiguous tensor to contiguous, please use contiguous ",
+                        what, " tensor if possible. This message will only appear once per program.")
+                        .c_str());
+}
+
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {
   if (side) {
@@ -231,6 +245,9 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
              "searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
              sorted_sequence.sizes(), " and sorter ", sorter.sizes());
   }
+  tell_copy<0>("input value", self);
+  tell_copy<1>("boundary", sorted_sequence);
+  tell_copy<2>("sorter", sorter);
   const MapInput both[] = {{&sorted_sequence, {}}, {&self, {}}};  // 3.5 lies between 3 and 4
   DType type = compute_type(result_type(both));
   if (type == DType::Bool) type = DType::UInt8;
@@ -240,8 +257,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
   if (order.defined()) {
     const int64_t* p = order.data_as<int64_t>();
     for (int64_t i = 0; i < order.numel(); ++i)
-      FC_CHECK_AS(IndexError, p[i] >= 0 && p[i] < sequence.size(-1),
-                  "searchsorted(): sorter index out of range: ", p[i]);
+      FC_CHECK(p[i] >= 0 && p[i] < sequence.size(-1), "torch.searchsorted(): sorter index out of range: ", p[i]);
   }
   if (values.numel() == 0) return result;
   auto run = [&]<class T>(T) {
