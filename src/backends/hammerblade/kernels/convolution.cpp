@@ -1,233 +1,343 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of images, forward and backward, with groups, strides, padding and dilation. A tile takes rows of the
-// result, kChannels channels and kWidth columns at a time; the rows that they are made of come into the scratchpad with
-// the padding's zeros, several together, so the innermost loop (block.h) has neither bounds nor gaps.
+// result, kChannels channels and kWidth columns at a time. What they are made of comes into the scratchpad with the
+// padding's zeros, the columns of a stride apart from each other, so that the innermost loop (block.h) has neither
+// bounds nor gaps, whatever the stride. An image's gradient is the same for each remainder by the stride.
 #include "block.h"
 
 namespace {
 
-constexpr int32_t kChannels = 8, kWidth = block::kColumns;
-#ifdef HB_EMUL_CHECK  // instrumented code needs more of the scratchpad for itself
-constexpr int32_t kRow = 72, kTaps = 8;
+// Natively sums are as many as keep what was brought in busy; else what fits a scratchpad, of which instrumented code
+// needs more for itself.
+#if defined(HB_EMUL) && !defined(HB_EMUL_CHECK)
+constexpr int32_t kChannels = 32, kWidth = 128, kRow = 2048, kTaps = 128, kFilters = 8, kWide = 64, kLines = 256,
+                  kSums = 6144;
+#elif defined(HB_EMUL_CHECK)
+constexpr int32_t kChannels = 4, kWidth = 32, kRow = 72, kTaps = 8, kFilters = 4, kWide = 32, kLines = 32, kSums = 192;
 #else
-constexpr int32_t kRow = 128, kTaps = 16;
+constexpr int32_t kChannels = 8, kWidth = 32, kRow = 128, kTaps = 16, kFilters = 4, kWide = 32, kLines = 32,
+                  kSums = 320;
 #endif
 
 struct Shape {
   Shape(const int32_t* image, const int32_t* kernel, const int32_t* result, const hb::Ints& strides,
         const hb::Ints& paddings, const hb::Ints& dilations, int64_t groups)
-      : height(image[2]),
-        width(image[3]),
-        channels(image[1]),
+      : channels(image[1]),
         out_channels(result[1]),
-        out_height(result[2]),
-        out_width(result[3]),
-        kernel_y(kernel[2]),
-        kernel_x(kernel[3]),
         per_group(kernel[1]),
         out_per_group(result[1] / static_cast<int32_t>(groups)) {
-    auto pair = [](const hb::Ints& v, int32_t* to) {  // one number stands for both
-      to[0] = v[0];
-      to[1] = v[v.n > 1];
-    };
-    pair(strides, stride);
-    pair(paddings, padding);
-    pair(dilations, dilation);
+    for (int32_t d = 0; d < 2; ++d) {
+      size[d] = image[2 + d];
+      out[d] = result[2 + d];
+      filter[d] = kernel[2 + d];
+      stride[d] = strides[d < strides.n ? d : 0];  // one number stands for both
+      padding[d] = paddings[d < paddings.n ? d : 0];
+      dilation[d] = dilations[d < dilations.n ? d : 0];
+    }
+    // Filters of one number: all positions are a row.
+    if (filter[0] == 1 && filter[1] == 1 && stride[0] == 1 && stride[1] == 1 && !padding[0] && !padding[1]) {
+      size[1] *= size[0];
+      out[1] *= out[0];
+      size[0] = out[0] = 1;
+    }
   }
-  int32_t height, width, channels, out_channels, out_height, out_width, kernel_y, kernel_x, per_group, out_per_group;
-  int32_t stride[2], padding[2], dilation[2];
+  int32_t area() const { return size[0] * size[1]; }
+  int32_t out_area() const { return out[0] * out[1]; }
+  int32_t taps() const { return filter[0] * filter[1]; }
+  int32_t channels, out_channels, per_group, out_per_group;
+  int32_t size[2], out[2], filter[2], stride[2], padding[2], dilation[2];
 };
 
-// Rows in the scratchpad and what they are multiplied with, until there is room for no more of them.
-class Taps {
+// One dimension: position p of a result, which is its coordinate begin + p * step, is made of the input's coordinates
+// p * in_step + off + t * off_step and the filter's tap + t * tap_step, t < n.
+struct Axis {
+  int32_t n, tap, tap_step, off, off_step, in_step, begin, step, in, count;
+};
+Axis forward(const Shape& s, int32_t d) {
+  return {s.filter[d], 0, 1, -s.padding[d], s.dilation[d], s.stride[d], 0, 1, s.size[d], s.out[d]};
+}
+// Of the image's gradient, from the result's: coordinates with the remainder `first` by the stride.
+Axis backward(const Shape& s, int32_t d, int32_t first) {
+  const int32_t stride = s.stride[d];
+  int32_t tap_step = 1, tap = 0;
+  while (tap_step * s.dilation[d] % stride) ++tap_step;
+  while (tap < tap_step && (first + s.padding[d] - tap * s.dilation[d]) % stride) ++tap;
+  const bool none = tap == tap_step || tap >= s.filter[d];
+  return {none ? 0 : (s.filter[d] - 1 - tap) / tap_step + 1,
+          tap,
+          tap_step,
+          none ? 0 : (first + s.padding[d] - tap * s.dilation[d]) / stride,
+          -(tap_step * s.dilation[d] / stride),
+          1,
+          first,
+          stride,
+          s.out[d],
+          s.size[d] > first ? (s.size[d] - first + stride - 1) / stride : 0};
+}
+
+// What of a channel is in the scratchpad at once: the rows and columns that ny * nx taps of a block of the result see.
+// Rows and columns are sorted by their remainder by the step, so neighbours in the result have neighbours there.
+class Window {
  public:
-  // The filter's number `at` of channel c lies at filters + c * filter + at.
-  Taps(const block::Loops& loops, float* sum, int32_t channels, int32_t columns, const float* filters, int32_t filter)
-      : loops_(loops), sum_(sum), filters_(filters), filter_(filter), channels_(channels), columns_(columns) {}
-  // Room for a row of `length` that `taps` filter columns see.
-  float* row(int32_t length, int32_t taps) {
-    if (used_ + length > kRow || n_ + taps > kTaps) flush();
-    begin_ = used_;
-    used_ += length;
-    return rows_ + begin_;
+  Window(const Axis& y, const Axis& x, int32_t width, int32_t most_rows, int32_t room, int32_t most_taps)
+      : width(width), y_(y), x_(x) {
+    if (y.n == 0 || x.n == 0) ny = nx = 0;
+    int32_t n = most_rows < 1 ? 1 : most_rows;
+    for (; n > 0 && !fits(n, y.n, x.n, room, most_taps); --n) {}
+    if (n == 0 && !fits(1, 1, x.n, room, most_taps)) fits(1, 1, 1, room, most_taps);
   }
-  HB_INLINE void tap(int32_t column, int32_t at) {
-    neighbours_ &= at == weights_[0] + n_ || n_ == 0;
-    at_[n_] = begin_ + column;
-    weights_[n_++] = at;
+  bool whole() const { return ny == y_.n && nx == x_.n; }
+  int32_t taps() const { return ny * nx; }
+  // Where tap (m, k) of this window finds the first position.
+  int32_t at(int32_t m, int32_t k) const {
+    const int32_t down = y_.off_step >= 0 ? m * y_.off_step : (m - ny + 1) * y_.off_step;
+    const int32_t right = x_.off_step >= 0 ? k * x_.off_step : (k - nx + 1) * x_.off_step;
+    return ((down % y_.in_step * phases + right % x_.in_step) * lines + down / y_.in_step) * pitch + right / x_.in_step;
   }
-  void flush() {
-    if (n_ == 0) return;
-    float factor[kChannels][kTaps];
-    const int32_t computed = channels_ > 4 ? kChannels : 4;
-    for (int32_t c = 0; c < computed; ++c) {
-      const float* from = filters_ + c * filter_;
-      if (c >= channels_)
-        for (int32_t t = 0; t < n_; ++t) factor[c][t] = 0;
-      else if (neighbours_)
-        for (int32_t t = 0; t < n_; ++t) factor[c][t] = hb::load(from + weights_[0] + t);
-      else
-        for (int32_t t = 0; t < n_; ++t) factor[c][t] = hb::load(from + weights_[t]);
+  // Brings a channel's part for the rows from r0 and the columns from x0 on, and the taps from (m, k) on.
+  void bring(const float* channel, int32_t r0, int32_t x0, int32_t m, int32_t k, float* to) const {
+    const int32_t top = r0 * y_.in_step + y_.off + (y_.off_step >= 0 ? m : m + ny - 1) * y_.off_step;
+    const int32_t left = x0 * x_.in_step + x_.off + (x_.off_step >= 0 ? k : k + nx - 1) * x_.off_step;
+    for (int32_t q = 0; q < residues; ++q)
+      for (int32_t p = 0; p < phases; ++p)
+        for (int32_t j = 0, y = top + q; j < lines; ++j, y += y_.in_step, to += pitch) {
+          if (y < 0 || y >= y_.in)
+            for (int32_t i = 0; i < pitch; ++i) to[i] = 0;
+          else block::fetch(channel + y * x_.in, x_.in, left + p, x_.in_step, pitch, to);
+        }
+  }
+
+  int32_t width, rows = 1, ny = 0, nx = 0, residues = 1, phases = 1, lines = 1, pitch = 0, size = 0;
+
+ private:
+  bool fits(int32_t n, int32_t m, int32_t k, int32_t room, int32_t most_taps) {
+    auto reach = [](const Axis& a, int32_t taps) {
+      const int32_t all = (taps > 0 ? taps - 1 : 0) * a.off_step;
+      return (all < 0 ? -all : all) / a.in_step;
+    };
+    rows = n;
+    ny = m;
+    nx = k;
+    residues = m > 1 ? y_.in_step : 1;
+    phases = k > 1 ? x_.in_step : 1;
+    lines = n + reach(y_, m);
+    pitch = width + reach(x_, k);
+    size = residues * phases * lines * pitch;
+    return m * k <= most_taps && size <= room;
+  }
+  const Axis &y_, &x_;
+};
+
+// What is added up: `channels` images of an area, each with its filter.
+struct Source {
+  const float* in;
+  int32_t channels, area;
+  const float* filters;
+  int32_t filter_row, filter_step, filter_width;  // between channels of the result, of the source; of a filter's row
+};
+
+class Convolution {
+ public:
+  Convolution(const Axis& y, const Axis& x, int32_t filter_width, int32_t filter_step, int32_t area)
+      : y_(y),
+        x_(x),
+        window_(y_, x_, x.count < kWidth ? x.count : kWidth, rows_at_most(y, x), kRow, kTaps),
+        area_(area),
+        loops_(block::choose()) {
+    const int32_t n = window_.taps();
+    together_ = 1;
+    if (n && window_.whole()) together_ = kTaps / n < kRow / window_.size ? kTaps / n : kRow / window_.size;
+    for (int32_t i = 0, t = 0; i < together_; ++i)
+      for (int32_t m = 0; m < window_.ny; ++m)
+        for (int32_t k = 0; k < window_.nx; ++k, ++t) {
+          at_[t] = i * window_.size + window_.at(m, k);
+          factor_at_[t] = i * filter_step + m * y.tap_step * filter_width + k * x.tap_step;
+        }
+  }
+  int32_t rows() const { return window_.rows; }
+
+  // Rows from r0 on, of n channels; `start` gives each its first number, if there is any.
+  __attribute__((noinline)) void run(const Source& s, int32_t r0, int32_t n, const float* start, float* out,
+                                     int32_t out_area, int32_t out_width) const {
+    const int32_t rows = y_.count - r0 < window_.rows ? y_.count - r0 : window_.rows;
+    for (int32_t x0 = 0; x0 < x_.count; x0 += kWidth) {
+      const int32_t width = x_.count - x0 < kWidth ? x_.count - x0 : kWidth;
+      float sum[kChannels][kWidth];
+      for (int32_t c = 0; c < n; ++c) {
+        const float first = start ? hb::load(start + c) : 0.0f;
+        for (int32_t x = 0; x < kWidth; ++x) sum[c][x] = first;
+      }
+      add(s, r0, x0, n, (rows - 1) * window_.pitch + width, &sum[0][0]);
+      for (int32_t c = 0; c < n; ++c)
+        for (int32_t r = 0; r < rows; ++r) {
+          float* to = out + c * out_area + (y_.begin + (r0 + r) * y_.step) * out_width + x_.begin + x0 * x_.step;
+          const float* from = sum[c] + r * window_.pitch;
+          if (x_.step == 1)
+            for (int32_t x = 0; x < width; ++x) hb::store(to + x, from[x]);
+          else
+            for (int32_t x = 0; x < width; ++x) hb::store(to + x * x_.step, from[x]);
+        }
     }
-    loops_.products({sum_, &factor[0][0], kTaps, rows_, at_, n_, computed, columns_});
-    n_ = used_ = 0;
-    neighbours_ = true;
   }
 
  private:
-  const block::Loops& loops_;
-  float* sum_;
-  const float* filters_;
-  int32_t filter_, channels_, columns_, n_ = 0, used_ = 0, begin_ = 0, at_[kTaps], weights_[kTaps];
-  bool neighbours_ = true;
-  float rows_[kRow];
+  static int32_t rows_at_most(const Axis& y, const Axis& x) {
+    if (x.count > kWidth) return 1;
+    const int32_t reach = (x.n > 0 ? x.n - 1 : 0) * (x.off_step < 0 ? -x.off_step : x.off_step) / x.in_step;
+    const int32_t fit = (kWidth - x.count) / (x.count + reach) + 1;
+    return fit < y.count ? fit : y.count;
+  }
+  // Natively a row of filters of one number is read in its place.
+  bool in_place(int32_t columns) const {
+    return block::kNative && window_.taps() == 1 && window_.whole() && y_.in == 1 && x_.in_step == 1 && x_.off == 0 &&
+           y_.off == 0 && columns % block::kLanes == 0;
+  }
+  __attribute__((noinline)) void add(const Source& s, int32_t r0, int32_t x0, int32_t n, int32_t columns,
+                                     float* sum) const {
+    const int32_t taps = window_.taps();
+    if (!taps) return;
+    const bool here = in_place(columns);
+    float seen[kRow + kWidth], factor[block::kNative ? 1 : kChannels][kTaps];
+    int32_t own_at[kTaps];
+    if (here)
+      for (int32_t i = 0; i < together_; ++i) own_at[i] = i * area_;
+    else if (!block::kNative)
+      for (int32_t t = 0; t < together_ * taps; ++t) own_at[t] = t;
+    for (int32_t i = 0; i < s.channels; i += together_)
+      for (int32_t m = 0; m < y_.n; m += window_.ny)
+        for (int32_t k = 0; k < x_.n; k += window_.nx) {
+          const int32_t now = s.channels - i < together_ ? s.channels - i : together_, all = now * taps;
+          const float* filters =
+              s.filters + i * s.filter_step + (y_.tap + m * y_.tap_step) * s.filter_width + x_.tap + k * x_.tap_step;
+          if (!here)
+            for (int32_t c = 0; c < now; ++c)
+              window_.bring(s.in + (i + c) * s.area, r0, x0, m, k, seen + c * window_.size);
+          if (!block::kNative)
+            for (int32_t c = 0; c < n; ++c)
+              for (int32_t t = 0; t < all; ++t)
+                factor[block::kNative ? 0 : c][t] = hb::load(filters + c * s.filter_row + factor_at_[t]);
+          loops_.products({sum, kWidth, block::kNative ? filters : &factor[0][0], block::kNative ? s.filter_row : kTaps,
+                           block::kNative ? factor_at_ : own_at, here ? s.in + i * s.area + x0 : seen,
+                           here ? own_at : at_, all, n, columns});
+        }
+  }
+
+  Axis y_, x_;
+  Window window_;
+  int32_t area_, together_;
+  block::Loops loops_;
+  int32_t at_[kTaps], factor_at_[kTaps];
 };
 
 void convolution(hb::DenseOut<float> out, hb::DenseIn<float> in, hb::DenseIn<float> weight, hb::Maybe<float> bias,
                  hb::Ints stride, hb::Ints padding, hb::Ints dilation, hb::Ignored, hb::Ignored, int64_t groups) {
   const Shape s(in.size, weight.size, out.size, stride, padding, dilation, groups);
+  const Convolution sums(forward(s, 0), forward(s, 1), s.filter[1], s.taps(), s.area());
   const int32_t blocks = (s.out_per_group + kChannels - 1) / kChannels,
-                per_image = static_cast<int32_t>(groups) * blocks;
-  const int32_t step = s.stride[1], reach = (s.kernel_x - 1) * s.dilation[1];
-  const block::Loops loops = block::choose();
-  hb::each(out.size[0] * per_image * s.out_height, [&](int32_t item) {
-    const int32_t y = item % s.out_height, block = item / s.out_height % per_image,
-                  image = item / s.out_height / per_image;
+                per_image = static_cast<int32_t>(groups) * blocks, rows = sums.rows(),
+                parts = (s.out[0] + rows - 1) / rows;
+  hb::each(out.size[0] * per_image * parts, [&](int32_t item) {
+    const int32_t part = item % parts, block = item / parts % per_image, image = item / parts / per_image;
     const int32_t group = block / blocks, first = group * s.out_per_group + block % blocks * kChannels;
-    const int32_t end = (group + 1) * s.out_per_group, n = end - first < kChannels ? end - first : kChannels;
-    const int32_t filter = s.per_group * s.kernel_y * s.kernel_x;
-    const float* filters = weight.data + first * filter;
-    for (int32_t x0 = 0; x0 < s.out_width; x0 += kWidth) {
-      const int32_t columns = s.out_width - x0 < kWidth ? s.out_width - x0 : kWidth;
-      float sum[kChannels][kWidth];
-      for (int32_t c = 0; c < kChannels; ++c) {
-        const float start = bias.defined() && c < n ? hb::load(bias.data + first + c) : 0.0f;
-        for (int32_t x = 0; x < kWidth; ++x) sum[c][x] = start;
-      }
-      Taps taps(loops, &sum[0][0], n, columns, filters, filter);
-      for (int32_t i = 0; i < s.per_group; ++i)
-        for (int32_t ky = 0; ky < s.kernel_y; ++ky) {
-          const int32_t iy = y * s.stride[0] - s.padding[0] + ky * s.dilation[0];
-          if (iy < 0 || iy >= s.height) continue;
-          const float* from = in.data + ((image * s.channels + group * s.per_group + i) * s.height + iy) * s.width;
-          const int32_t left = x0 * step - s.padding[1], w = (i * s.kernel_y + ky) * s.kernel_x;
-          if (step == 1 && s.kernel_x <= kTaps && kWidth + reach <= kRow) {
-            block::fetch(from, s.width, left, 1, kWidth + reach, taps.row(kWidth + reach, s.kernel_x));
-            for (int32_t kx = 0; kx < s.kernel_x; ++kx) taps.tap(kx * s.dilation[1], w + kx);
-          } else {
-            for (int32_t kx = 0; kx < s.kernel_x; ++kx) {
-              block::fetch(from, s.width, left + kx * s.dilation[1], step, kWidth, taps.row(kWidth, 1));
-              taps.tap(0, w + kx);
-            }
-          }
-        }
-      taps.flush();
-      for (int32_t c = 0; c < n; ++c) {
-        float* to = out.data + ((image * s.out_channels + first + c) * s.out_height + y) * s.out_width + x0;
-        for (int32_t x = 0; x < columns; ++x) hb::store(to + x, sum[c][x]);
-      }
-    }
+    const int32_t left = (group + 1) * s.out_per_group - first;
+    const Source source{in.data + (image * s.channels + group * s.per_group) * s.area(),
+                        s.per_group,
+                        s.area(),
+                        weight.data + first * s.per_group * s.taps(),
+                        s.per_group * s.taps(),
+                        s.taps(),
+                        s.filter[1]};
+    sums.run(source, part * rows, left < kChannels ? left : kChannels, bias.defined() ? bias.data + first : nullptr,
+             out.data + (image * s.out_channels + first) * s.out_area(), s.out_area(), s.out[1]);
   });
 }
 
 // The three parts of backward are functions of their own: each has the scratchpad to itself.
-// Rows of the image's gradient: the result's gradient with stride - 1 zeros between its columns, convolved with the
-// filter turned round.
 __attribute__((noinline)) void to_image(const Shape& s, int32_t groups, const hb::DenseOut<float>& out,
                                         const hb::DenseIn<float>& grad, const hb::DenseIn<float>& weight) {
   const int32_t blocks = (s.per_group + kChannels - 1) / kChannels, per_image = groups * blocks;
-  const int32_t reach = (s.kernel_x - 1) * s.dilation[1], area = s.kernel_y * s.kernel_x;
-  const block::Loops loops = block::choose();
-  hb::each(out.size[0] * per_image * s.height, [&](int32_t item) {
-    const int32_t y = item % s.height, block = item / s.height % per_image, image = item / s.height / per_image;
-    const int32_t group = block / blocks, first = block % blocks * kChannels;
-    const int32_t n = s.per_group - first < kChannels ? s.per_group - first : kChannels;
-    const float* filters = weight.data + (group * s.out_per_group * s.per_group + first) * area;
-    for (int32_t x0 = 0; x0 < s.width; x0 += kWidth) {
-      const int32_t columns = s.width - x0 < kWidth ? s.width - x0 : kWidth;
-      float sum[kChannels][kWidth] = {};
-      Taps taps(loops, &sum[0][0], n, columns, filters, area);
-      for (int32_t o = 0; o < s.out_per_group; ++o) {
-        const int32_t channel = group * s.out_per_group + o;
-        for (int32_t ky = 0; ky < s.kernel_y; ++ky) {
-          const int32_t up = y + s.padding[0] - ky * s.dilation[0], oy = up / s.stride[0];
-          if (up < 0 || up % s.stride[0] || oy >= s.out_height) continue;
-          const float* from = grad.data + ((image * s.out_channels + channel) * s.out_height + oy) * s.out_width;
-          const int32_t left = x0 + s.padding[1], w = o * s.per_group * area + ky * s.kernel_x;
-          if (s.stride[1] == 1 && s.kernel_x <= kTaps && kWidth + reach <= kRow) {
-            block::fetch(from, s.out_width, left - reach, 1, kWidth + reach, taps.row(kWidth + reach, s.kernel_x));
-            for (int32_t kx = 0; kx < s.kernel_x; ++kx) taps.tap(reach - kx * s.dilation[1], w + kx);
-          } else {
-            for (int32_t kx = 0; kx < s.kernel_x; ++kx) {
-              float* row = taps.row(kWidth, 1);
-              for (int32_t i = 0; i < kWidth; ++i) row[i] = 0;
-              // Columns that a step of the result reaches: the first of them, then every stride-th.
-              int32_t at = left - kx * s.dilation[1], i = at < 0 ? -at : (s.stride[1] - at % s.stride[1]) % s.stride[1];
-              for (int32_t ox = (at + i) / s.stride[1]; i < kWidth && ox < s.out_width; i += s.stride[1], ++ox)
-                row[i] = hb::load(from + ox);
-              taps.tap(0, w + kx);
-            }
-          }
-        }
-      }
-      taps.flush();
-      for (int32_t c = 0; c < n; ++c) {
-        float* to = out.data + ((image * s.channels + group * s.per_group + first + c) * s.height + y) * s.width + x0;
-        for (int32_t x = 0; x < columns; ++x) hb::store(to + x, sum[c][x]);
-      }
-    }
-  });
+  for (int32_t remainder = 0; remainder < s.stride[0] * s.stride[1]; ++remainder) {
+    const Axis y = backward(s, 0, remainder / s.stride[1]), x = backward(s, 1, remainder % s.stride[1]);
+    if (y.count == 0 || x.count == 0) continue;
+    const Convolution sums(y, x, s.filter[1], s.per_group * s.taps(), s.out_area());
+    const int32_t rows = sums.rows(), parts = (y.count + rows - 1) / rows;
+    hb::each(out.size[0] * per_image * parts, [&](int32_t item) {
+      const int32_t part = item % parts, block = item / parts % per_image, image = item / parts / per_image;
+      const int32_t group = block / blocks, first = block % blocks * kChannels;
+      const int32_t n = s.per_group - first < kChannels ? s.per_group - first : kChannels;
+      const Source source{grad.data + (image * s.out_channels + group * s.out_per_group) * s.out_area(),
+                          s.out_per_group,
+                          s.out_area(),
+                          weight.data + (group * s.out_per_group * s.per_group + first) * s.taps(),
+                          s.taps(),
+                          s.per_group * s.taps(),
+                          s.filter[1]};
+      sums.run(source, part * rows, n, nullptr,
+               out.data + (image * s.channels + group * s.per_group + first) * s.area(), s.area(), s.size[1]);
+    });
+  }
 }
 
-// Rows of the gradients of kFilters filters: products of rows of both, summed over images and rows in lanes.
+// The gradients of kFilters filters of some channels: products of rows of both, summed over images and rows in lanes.
 __attribute__((noinline)) void to_weight(const Shape& s, int32_t images, const hb::DenseOut<float>& out,
                                          const hb::DenseIn<float>& grad, const hb::DenseIn<float>& in) {
-  constexpr int32_t kFilters = 4, kSeen = 3, kSeenRow = 96;
-  const int32_t step = s.stride[1], blocks = (s.out_per_group + kFilters - 1) / kFilters,
-                groups = out.size[0] / s.out_per_group;
+  const Axis y = forward(s, 0), x = forward(s, 1);
+  const int32_t rounded = (x.count + block::kLanes - 1) / block::kLanes * block::kLanes;
+  const int32_t most = rounded > 0 && rounded <= kLines ? kLines / rounded : 1;
+  const Window window(y, x, rounded < kWide ? rounded : kWide,
+                      rounded > kWide   ? 1
+                      : most < s.out[0] ? most
+                                        : s.out[0],
+                      kRow, kSums / (kFilters * block::kLanes));
+  const int32_t taps = window.taps(), per_channel = kFilters * taps * block::kLanes;
+  const int32_t together = kSums / per_channel < s.per_group ? kSums / per_channel : s.per_group;
+  const int32_t blocks = (s.out_per_group + kFilters - 1) / kFilters, groups = out.size[0] / s.out_per_group,
+                channel_blocks = (s.per_group + together - 1) / together;
+  const int32_t down = (y.n + window.ny - 1) / window.ny, across = (x.n + window.nx - 1) / window.nx;
+  const int32_t line = window.width, row = window.rows * line;
   const block::Loops loops = block::choose();
-  hb::each(groups * blocks * s.per_group * s.kernel_y, [&](int32_t item) {
-    const int32_t ky = item % s.kernel_y, i = item / s.kernel_y % s.per_group, which = item / s.kernel_y / s.per_group,
-                  group = which / blocks;
+  int32_t at[kSums / (kFilters * block::kLanes)];
+  for (int32_t m = 0, t = 0; m < window.ny; ++m)
+    for (int32_t k = 0; k < window.nx; ++k) at[t++] = window.at(m, k);
+  hb::each(groups * blocks * channel_blocks * down * across, [&](int32_t item) {
+    const int32_t k = item % across * window.nx, m = item / across % down * window.ny;
+    item /= across * down;
+    const int32_t i0 = item % channel_blocks * together, which = item / channel_blocks, group = which / blocks;
     const int32_t first = group * s.out_per_group + which % blocks * kFilters,
                   left = (group + 1) * s.out_per_group - first;
-    const int32_t n = left < kFilters ? left : kFilters, channel = group * s.per_group + i;
-    for (int32_t k0 = 0; k0 < s.kernel_x; k0 += kSeen) {
-      const int32_t taps = s.kernel_x - k0 < kSeen ? s.kernel_x - k0 : kSeen;
-      float sum[kFilters * kSeen][block::kLanes] = {}, g[kFilters][kWidth], row[kSeenRow];
-      const bool together = step == 1 && kWidth + (taps - 1) * s.dilation[1] <= kSeenRow;
-      int32_t at[kSeen];
-      for (int32_t k = 0; k < taps; ++k) at[k] = together ? k * s.dilation[1] : k * kWidth;
-      for (int32_t image = 0; image < images; ++image)
-        for (int32_t y = 0; y < s.out_height; ++y) {
-          const int32_t iy = y * s.stride[0] - s.padding[0] + ky * s.dilation[0];
-          if (iy < 0 || iy >= s.height) continue;
-          const float* from = in.data + ((image * s.channels + channel) * s.height + iy) * s.width;
-          const int32_t area = s.out_height * s.out_width;
-          const float* gradient = grad.data + ((image * s.out_channels + first) * s.out_height + y) * s.out_width;
-          for (int32_t x0 = 0; x0 < s.out_width; x0 += kWidth) {
-            for (int32_t o = 0; o < n; ++o) block::fetch(gradient + o * area, s.out_width, x0, 1, kWidth, g[o]);
-            const int32_t begin = x0 * step - s.padding[1] + k0 * s.dilation[1];
-            if (together) block::fetch(from, s.width, begin, 1, kWidth + (taps - 1) * s.dilation[1], row);
-            else
-              for (int32_t k = 0; k < taps; ++k)
-                block::fetch(from, s.width, begin + k * s.dilation[1], step, kWidth, row + k * kWidth);
-            loops.dots({&sum[0][0], &g[0][0], row, at, taps, n});
+    const int32_t n = left < kFilters ? left : kFilters,
+                  channels = s.per_group - i0 < together ? s.per_group - i0 : together;
+    float sum[kSums], seen[kRow + kWide], g[kFilters * kLines];
+    for (int32_t i = 0; i < channels * per_channel; ++i) sum[i] = 0;
+    for (int32_t image = 0; image < images; ++image)
+      for (int32_t r0 = 0; r0 < y.count; r0 += window.rows)
+        for (int32_t x0 = 0; x0 < x.count; x0 += window.width) {
+          const int32_t lines = y.count - r0 < window.rows ? y.count - r0 : window.rows;
+          const float* gradient = grad.data + ((image * s.out_channels + first) * s.out[0] + r0) * s.out[1];
+          for (int32_t o = 0; o < n; ++o)
+            for (int32_t r = 0; r < lines; ++r)
+              block::fetch(gradient + o * s.out_area() + r * s.out[1], s.out[1], x0, 1, line, g + o * row + r * line);
+          for (int32_t i = 0; i < channels; ++i) {
+            window.bring(in.data + (image * s.channels + group * s.per_group + i0 + i) * s.area(), r0, x0, m, k, seen);
+            loops.dots(
+                {sum + i * per_channel, g, row, line, seen, at, window.pitch, taps, n, lines, line / block::kLanes});
           }
         }
+    for (int32_t i = 0; i < channels; ++i)
       for (int32_t o = 0; o < n; ++o)
-        for (int32_t k = 0; k < taps; ++k) {
+        for (int32_t t = 0; t < taps; ++t) {
           float all = 0;
-          for (int32_t l = 0; l < block::kLanes; ++l) all += sum[o * taps + k][l];
-          hb::store(out.data + (((first + o) * s.per_group + i) * s.kernel_y + ky) * s.kernel_x + k0 + k, all);
+          for (int32_t l = 0; l < block::kLanes; ++l) all += sum[i * per_channel + (o * taps + t) * block::kLanes + l];
+          hb::store(out.data + (((first + o) * s.per_group + i0 + i) * s.filter[0] + m + t / window.nx) * s.filter[1] +
+                        k + t % window.nx,
+                    all);
         }
-    }
   });
 }
 
 __attribute__((noinline)) void to_bias(const Shape& s, int32_t images, const hb::DenseOut<float>& out,
                                        const hb::DenseIn<float>& grad) {
-  const int32_t area = s.out_height * s.out_width;
+  const int32_t area = s.out_area();
   hb::each(s.out_channels, [&](int32_t o) {
     float sum = 0;
     for (int32_t image = 0; image < images; ++image) {
