@@ -154,6 +154,7 @@ enum fc_copy_flags {
 };
 enum fc_backend_flags {
   FC_BACKEND_SINGLE_DEVICE = 1, /* there is one device of this type, ever: it is named and printed without an index */
+  FC_BACKEND_INT32_INDICES = 4, /* indices that max_pool2d and sparse tensors give out are int32, not int64 */
   FC_BACKEND_EXACT_MEMORY = 2   /* alloc gets the requested bytes, not rounded up; free comes at once: nothing is cached */
 };
 

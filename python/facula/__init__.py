@@ -46,6 +46,7 @@ globals().update(_legacy_storages)
 has_hammerblade = backends.hammerblade.is_built()
 if has_hammerblade:
     _device_module.install("hammerblade")  # t.hammerblade() before the backend is loaded, which that does
+    nn.Module.move_buffers_to_cpu = backends.hammerblade.move_buffers_to_cpu
 
 
 def hb_trace_enable():

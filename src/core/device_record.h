@@ -44,10 +44,11 @@ struct MemoryBlock {  // what the host holds of a device's memory
 
 class DeviceRecord {
  public:
-  std::string_view name;  // as long as the process
-  int type = -1;          // its number
-  int count = 0;          // devices; 0: nobody has brought one
-  bool single = false;    // there is one, ever: it has no index
+  std::string_view name;       // as long as the process
+  int type = -1;               // its number
+  int count = 0;               // devices; 0: nobody has brought one
+  bool single = false;         // there is one, ever: it has no index
+  bool int32_indices = false;  // what max_pool2d and sparse tensors give out; int64 otherwise
   Allocator* allocator = nullptr;
   Families families;
 
@@ -95,6 +96,7 @@ extern DeviceRecord* device_table[kMaxDeviceTypes];
 inline DeviceRecord& device_record(int type) {  // of a number that is taken
   return *__atomic_load_n(&device_table[type], __ATOMIC_ACQUIRE);
 }
+inline bool has_int32_indices(Device d) { return !d.is_cpu() && !d.is_meta() && device_record(d.type).int32_indices; }
 inline DeviceRecord& cpu_record() { return device_record(Device::CPU); }
 DeviceRecord& device_record(Device device);  // throws if there is no such device
 // Takes the next number for a new type. Throws if the name is taken or is none; nothing has changed then.

@@ -4,8 +4,19 @@
 namespace fc {
 namespace {
 
+constinit thread_local Device inferred{};
+
+struct InferredScope {
+  InferredScope() { inferred = {}; }
+  ~InferredScope() { inferred = before; }
+  InferredScope(const InferredScope&) = delete;
+  InferredScope& operator=(const InferredScope&) = delete;
+  Device before = inferred;
+};
+
 Tensor shadow(const Tensor& t) {
   if (!t.defined()) return {};
+  if (inferred.is_cpu()) inferred = t.device();
   Tensor s = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), Device{Device::Meta, -1});
   if (t.impl().is_wrapped_number()) s.impl().set_wrapped_number(true);
   return s;
@@ -13,7 +24,10 @@ Tensor shadow(const Tensor& t) {
 
 }  // namespace
 
+Device inferred_device() { return inferred; }
+
 bool infer_results(const Operator& op, const Arg* args, Value* results, Resized* resized) {
+  InferredScope of_this_call;
   const size_t n = op.num_args();
   std::vector<Arg> meta(args, args + n);
   std::vector<Tensor> tensors(n);

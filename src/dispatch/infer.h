@@ -15,6 +15,9 @@ struct Resized {
  protected:
   ~Resized() = default;
 };
+// While a rule runs on this thread: the device of the call's first tensor that is not on the CPU; else the CPU. For
+// rules whose results' types a device has a say in.
+Device inferred_device();
 bool infer_results(const Operator& op, const Arg* args, Value* results, Resized* resized = nullptr);
 
 }  // namespace fc

@@ -17,8 +17,9 @@ template <FixedString op, int64_t spatial>
 Two max_pool_meta(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, IntSpan dilation,
                   bool ceil_mode) {
   Pool p = plan_pool(op.value, self, kernel, stride, padding, dilation, ceil_mode, spatial);
+  const DType index = spatial == 2 ? pool_index_type(self.device()) : DType::Int64;
   return {empty_tensor(p.output, self.dtype(), self.device(), p.format),
-          empty_tensor(p.output, DType::Int64, self.device(), p.format)};
+          empty_tensor(p.output, index, self.device(), p.format)};
 }
 template <FixedString op, int64_t spatial>
 Tensor avg_pool_meta(const Tensor& self, IntSpan kernel, IntSpan stride, IntSpan padding, bool ceil_mode, bool,
@@ -156,7 +157,7 @@ Two adaptive_max_pool1d(const Tensor& self, IntSpan size) {
 // --- unpooling: values back at the indices that pooling took them from, zeros elsewhere
 Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, IntSpan size, int64_t spatial) {
   const auto n = static_cast<size_t>(spatial);
-  FC_CHECK(indices.dtype() == DType::Int64, op,
+  FC_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == pool_index_type(indices.device()), op,
            ": elements in indices should be type int64 but got: ", indices.dtype());
   FC_CHECK(size.size() == n, op, ": There should be exactly ", n, " elements in output_size, but got ", size.size());
   FC_CHECK(self.dim() == spatial + 1 || self.dim() == spatial + 2, op, ": Input to unpooling should be a ", spatial + 1,
@@ -171,7 +172,8 @@ Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, IntSpan
   Dims flat(lead), planes(lead);
   flat.push_back(checked_numel(self.sizes().last(n)));
   planes.push_back(checked_numel(size));
-  return reshape(scatter_to(reshape(self, flat), -1, reshape(indices, flat), planes), with_spatial(self, size));
+  return reshape(scatter_to(reshape(self, flat), -1, to_dtype(reshape(indices, flat), DType::Int64), planes),
+                 with_spatial(self, size));
 }
 Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntSpan size) {
   return unpool("max_unpool2d", self, indices, size, 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making sparse tensors, reading their parts, and going from one layout to another.
+#include "core/device_record.h"
 #include "ops/register.h"
 #include "ops/sparse.h"
 
@@ -138,9 +139,14 @@ Tensor resize_as_kernel(const Tensor& self, const Tensor& other, OptFormat) {
 }
 // --- parts
 
+// As the device's programs know them: what it keeps are int64.
+Tensor given_indices(const Tensor& self) {
+  const Tensor indices = part(sparse_parts(self).indices);
+  return has_int32_indices(self.device()) ? to_dtype(indices, DType::Int32) : indices;
+}
 Tensor raw_indices(const Tensor& self) {
   must_be_coo("_indices", self);
-  return part(sparse_parts(self).indices);
+  return given_indices(self);
 }
 Tensor raw_values(const Tensor& self) {
   must_be_coo("_values", self);
@@ -149,7 +155,7 @@ Tensor raw_values(const Tensor& self) {
 Tensor indices_kernel(const Tensor& self) {
   must_be_coo("indices", self);
   FC_CHECK(sparse_parts(self).coalesced, "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
-  return part(sparse_parts(self).indices);
+  return given_indices(self);
 }
 Tensor values_kernel(const Tensor& self) {
   FC_CHECK(is_sparse(self), "values expected sparse tensor layout but got Strided");

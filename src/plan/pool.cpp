@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "core/device_record.h"
+#include "dispatch/infer.h"
+
 namespace fc {
 namespace {
 
@@ -128,10 +131,16 @@ Dims check_fractional_pool(const char* op, const Tensor& self, IntSpan kernel, I
   return with_spatial(self, size);
 }
 
+DType pool_index_type(Device device) {
+  return has_int32_indices(device.is_meta() ? inferred_device() : device) ? DType::Int32 : DType::Int64;
+}
+
 void check_pool_backward(const char* op, const Pool& p, const Tensor& self, const Tensor& grad, const Tensor& indices) {
   FC_CHECK(Dims::same(grad.sizes(), p.output) && grad.dtype() == self.dtype(), op, ": expected a ", self.dtype(),
            " gradient of size ", IntSpan(p.output), ", got ", grad.dtype(), " ", grad.sizes());
-  FC_CHECK(!indices.defined() || (Dims::same(indices.sizes(), p.output) && indices.dtype() == DType::Int64), op,
+  const bool typed =
+      !indices.defined() || indices.dtype() == DType::Int64 || indices.dtype() == pool_index_type(indices.device());
+  FC_CHECK(!indices.defined() || (Dims::same(indices.sizes(), p.output) && typed), op,
            ": expected int64 indices of size ", IntSpan(p.output), ", got ", indices.dtype(), " ", indices.sizes());
 }
 

@@ -35,6 +35,8 @@ Dims check_fractional_pool(const char* op, const Tensor& self, IntSpan kernel, I
 // Sizes of self with these instead of its last ones, and the layout that a pooled batch keeps.
 Dims with_spatial(const Tensor& self, IntSpan size);
 MemoryFormat pool_format(const Tensor& self, int64_t spatial);
+// Of the indices that max_pool2d gives out on a device.
+DType pool_index_type(Device device);
 // For backward operators: throws unless grad (and indices, where there are any) are of the result's sizes, and of the
 // types that the kernels read.
 void check_pool_backward(const char* op, const Pool& p, const Tensor& self, const Tensor& grad, const Tensor& indices);

@@ -103,7 +103,7 @@ std::tuple<Tensor, Tensor> max_pool_decomposition(const Tensor& self, IntSpan ke
     best = where(take, seen, best);
     index = where(take, add(starts, y * p.w.in + x), index);
   });
-  return {contiguous(best, p.format), contiguous(index, p.format)};
+  return {contiguous(best, p.format), contiguous(to_dtype(index, pool_index_type(self.device())), p.format)};
 }
 
 Tensor max_pool_backward_decomposition(const Tensor& grad, const Tensor& self, IntSpan kernel, IntSpan stride,

@@ -19,7 +19,7 @@ class HammerBlade final : public fb::Backend {
   explicit HammerBlade(const fc_host& host);
 
   // ---- memory: exact, as the device's own; nothing is cached
-  uint32_t flags() override { return FC_BACKEND_SINGLE_DEVICE | FC_BACKEND_EXACT_MEMORY; }
+  uint32_t flags() override { return FC_BACKEND_SINGLE_DEVICE | FC_BACKEND_EXACT_MEMORY | FC_BACKEND_INT32_INDICES; }
   std::string describe(fc_context&) override;
   void* alloc(fc_context&, size_t bytes) override;
   void free(fc_context&, void* data, size_t) override;

@@ -17,6 +17,7 @@ Backend::Backend(const fc_backend& c, std::string from)
   name = own_name;
   count = c.device_count;
   single = c.flags & FC_BACKEND_SINGLE_DEVICE;
+  int32_indices = c.flags & FC_BACKEND_INT32_INDICES;
   allocator = &cache;
   fill_families(*this);
 }

@@ -105,8 +105,23 @@ def signature(operator: str, device: str = "cpu") -> str:
     one = {"Tensor": "at::Tensor", "Tensor[]": "std::vector<at::Tensor>"}
     results = ["at::Tensor&" if r.is_write else one.get(kind := _kind_of_type(r.type), _CPP.get(kind, kind)) for r in schema.returns]
     returned = results[0] if len(results) == 1 else f"std::tuple<{', '.join(results)}>" if results else "void"
-    where = "TypeDefault" if op.is_composite else f"{_type_name(device)}Type::{{anonymous}}"
+    where = "TypeDefault" if op.is_composite or _is_factory(operator) else f"{_type_name(device)}Type::{{anonymous}}"
     return f"{returned} at::{where}::{_function_name(operator)}({', '.join(p.cpp for p in _parameters(operator))})"
+
+
+# Factories that had a kernel of each device's own all the same: their memory, or numbers that one device computes.
+_OF_A_DEVICE = {"aten::empty", "aten::empty_strided", "aten::tril_indices", "aten::triu_indices", "aten::from_file"}
+
+
+@functools.cache
+def _is_factory(operator: str) -> bool:
+    """Whether it makes a tensor from options alone, or like another one: the port had these once for all devices."""
+    schema = _C._find_operator(operator)._schema
+    names = [a.name for a in schema.arguments]
+    if schema.name in _OF_A_DEVICE or not any(names[i : i + 4] == _OPTIONS for i in range(len(names))):
+        return False
+    base = schema.name.removeprefix("aten::")
+    return base.startswith("new_") or base.endswith("_like") or not any(a.type.startswith("Tensor") for a in schema.arguments)
 
 
 def _type_name(device: str) -> str:

@@ -18,7 +18,7 @@ struct Windows {
   int32_t kernel[2], stride[2], padding[2], dilation[2];
 };
 
-void max_pool2d_with_indices(hb::DenseOut<float> out, hb::DenseOut<int64_t> indices, hb::DenseIn<float> in,
+void max_pool2d_with_indices(hb::DenseOut<float> out, hb::DenseOut<int32_t> indices, hb::DenseIn<float> in,
                              hb::Ints kernel, hb::Ints stride, hb::Ints padding, hb::Ints dilation, hb::Ignored) {
   const Windows w(kernel, stride, padding, dilation);
   const int32_t height = in.size[in.ndim - 2], width = in.size[in.ndim - 1];
@@ -42,14 +42,14 @@ void max_pool2d_with_indices(hb::DenseOut<float> out, hb::DenseOut<int64_t> indi
         }
       }
       hb::store(out.data + row * columns + x, best);
-      hb::store(indices.data + row * columns + x, static_cast<int64_t>(where));
+      hb::store(indices.data + row * columns + x, where);
     }
   });
 }
 
 // A tile takes whole planes, so that windows which overlap meet on one tile.
 void max_pool2d_with_indices_backward(hb::DenseOut<float> out, hb::DenseIn<float> grad, hb::DenseIn<float>, hb::Ignored,
-                                      hb::Ignored, hb::Ignored, hb::Ignored, hb::Ignored, hb::DenseIn<int64_t> indices,
+                                      hb::Ignored, hb::Ignored, hb::Ignored, hb::Ignored, hb::DenseIn<int32_t> indices,
                                       hb::Fault fault) {
   const int32_t area = out.size[out.ndim - 2] * out.size[out.ndim - 1];
   const int32_t windows = grad.size[grad.ndim - 2] * grad.size[grad.ndim - 1];
@@ -57,7 +57,7 @@ void max_pool2d_with_indices_backward(hb::DenseOut<float> out, hb::DenseIn<float
     float* to = out.data + plane * area;
     for (int32_t i = 0; i < area; ++i) hb::store(to + i, 0.0f);
     for (int32_t i = plane * windows; i < (plane + 1) * windows; ++i) {
-      const int64_t at = hb::load(indices.data + i);
+      const int32_t at = hb::load(indices.data + i);
       if (at < 0 || at >= area) fault.bad_index(at);
       else hb::store(to + at, hb::load(to + at) + hb::load(grad.data + i));
     }
