@@ -121,6 +121,12 @@ def bench(args) -> int:
     return _command_line.main(args.arguments)
 
 
+def network(args) -> int:
+    from facula.tools.network import _command
+
+    return _command.main(args.arguments)
+
+
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(prog="facula", description="Facula: a deep-learning framework with PyTorch's shape")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -159,6 +165,10 @@ def main(argv=None) -> int:
     g.add_argument("--csv", metavar="FILE", help="write the table's rows as data")
     g.add_argument("--jsonl", metavar="FILE", help="write every call as a line of JSON")
     g.add_argument("--html", metavar="FILE", help="write one page with timeline, tables, flame graph and memory")
+    g = p.add_argument_group("several processes")
+    g.add_argument("-n", dest="processes", type=int, metavar="N", help="run the program as N processes for torch.distributed: one trace of all, who waited for whom, bytes from rank to rank")
+    g.add_argument("--rank", type=int, default=0, help="whose operators the table shows (0)")
+    g.add_argument("--part", metavar="FOLDER", help=argparse.SUPPRESS)  # this process is one of them
     g = p.add_argument_group("libraries")
     g.add_argument("--so", metavar="LIBRARIES", help="libraries to look at: libopenblas.so, a path, several with commas, or all")
     g.add_argument("--rate", type=int, default=1000, help="samples per second of a thread's CPU time (1000)")
@@ -207,6 +217,10 @@ def main(argv=None) -> int:
     p = commands.add_parser("bench", help="models with PyTorch's benchmark command lines: torchbench, huggingface, timm_models, list, diff, page", add_help=False, prefix_chars="\0")
     p.add_argument("arguments", nargs=argparse.REMAINDER)
     p.set_defaults(do=bench)
+
+    p = commands.add_parser("network", help="recorded distributed runs: who waited for whom, and how long they would take on thousands of ranks", add_help=False, prefix_chars="\0")
+    p.add_argument("arguments", nargs=argparse.REMAINDER)
+    p.set_defaults(do=network)
 
     args = parser.parse_args(argv)
     if args.do is run:  # what a program does when nobody reads is its own

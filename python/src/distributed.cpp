@@ -9,6 +9,7 @@
 #include "casters.h"
 #include "distributed/group.h"
 #include "distributed/monitor.h"
+#include "distributed/schedule.h"
 #include "distributed/tcp_store.h"
 
 namespace nb = nanobind;
@@ -156,6 +157,8 @@ void bind_stores(nb::module_& m) {
             without_gil([&] { of(s).wait(keys, limit); });
           },
           nb::arg("keys"), nb::arg("timeout") = nb::none())
+      .def_prop_ro("own_address", [](PyStore& s) { return of(s).own_address(); })
+      .def("_clock", [](PyStore& s) { return without_gil([&] { return of(s).clock(); }); })
       .def("num_keys", [](PyStore& s) { return without_gil([&] { return of(s).count(); }); })
       .def(
           "append",
@@ -248,8 +251,7 @@ void bind_stores(nb::module_& m) {
              new (s) PyTcpStore{{without_gil([&]() -> Ref<Store> { return make_ref<TcpStore>(o); })}};
            })
       .def_prop_ro("host", [](PyTcpStore& s) { return s.tcp().host(); })
-      .def_prop_ro("port", [](PyTcpStore& s) { return s.tcp().port(); })
-      .def_prop_ro("own_address", [](PyTcpStore& s) { return s.tcp().own_address(); });
+      .def_prop_ro("port", [](PyTcpStore& s) { return s.tcp().port(); });
 }
 
 void bind_work(nb::module_& m) {
@@ -419,6 +421,22 @@ void bind_group(nb::module_& m) {
             return out;
           },
           "What this rank called last, as dicts, the newest at the end.");
+  m.def("_start_schedule", [](size_t limit) { start_schedule(limit); });
+  m.def("_stop_schedule", [] {
+    const Schedule s = stop_schedule();
+    nb::list calls;
+    for (auto& c : s.calls) {
+      const Work::Times t = c.work->times();
+      nb::dict d;
+      d["group"] = c.group, d["engine"] = c.engine, d["ranks"] = c.ranks;
+      d["sequence"] = c.header.sequence, d["op"] = c.header.op, d["dtype"] = std::string(to_string(c.header.dtype));
+      d["count"] = c.header.count, d["bytes"] = c.bytes, d["detail"] = c.header.detail, d["where"] = c.header.where;
+      d["called"] = c.called_ns, d["begun"] = t.begun, d["ended"] = t.ended;
+      d["wait_from"] = t.wait_from, d["wait_to"] = t.wait_to;
+      calls.append(d);
+    }
+    return nb::make_tuple(s.start_ns, s.stop_ns, s.lost, calls);
+  });
   m.def("_has_engine", [](const std::string& name) { return has_engine(name); });
   m.def("_load_engine", [](const std::string& name, const std::string& path) { load_engine(name, path); });
 }

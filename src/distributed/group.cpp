@@ -10,7 +10,9 @@
 #include "core/signals.h"
 #include "define/calls.h"
 #include "dispatch/layers.h"
+#include "dispatch/observe.h"
 #include "distributed/monitor.h"
+#include "distributed/schedule.h"
 #include "distributed/staged.h"
 
 namespace fc::distributed {
@@ -136,10 +138,15 @@ Ref<Work> ProcessGroup::submit(Header header, int64_t bytes, const Site& site, R
     job.work = work;
     job.record.header = std::move(header);
     recorder_.add(job.record);
+    if (schedule_is_recorded()) note(job.record.header, bytes, work);
     jobs_.push_back(std::move(job));
   }
   changed_.notify_all();
   return work;
+}
+
+void ProcessGroup::note(const Header& header, int64_t bytes, const Ref<Work>& work) const {
+  note_call({name(), options_.engine, ranks(), header, bytes, monotonic_ns(), work});
 }
 
 void ProcessGroup::work_through() {
@@ -171,7 +178,13 @@ void ProcessGroup::carry_out(Job& job) {
   } else {
     job.work->begin();
     recorder_.update(header.sequence, Record::Running);
+    std::string range_name, about;  // without the number, since profiles keep each text once
+    if (watched(EventKind::Range)) {
+      range_name = str(options_.engine, ":", header.op);
+      about = str("group '", name(), "': ", header.text());
+    }
     try {
+      const RangeScope range(range_name, about);
       if (options_.compare_calls && size() > 1) compare_before(header, job.timeout);
       job.run(*engine_, {header.tag(), job.timeout});
     } catch (const std::exception& e) {
@@ -468,6 +481,7 @@ Ref<Work> ProcessGroup::transfer(const char* op, const Tensor& tensor, int peer,
   Header header{
       0, op, s->dtype(), s->numel(), str(sends ? "to " : "from ", peer, tag ? str(", tag ", tag) : ""), site.where};
   Ref<Work> work = make_ref<Work>(op);
+  if (schedule_is_recorded()) note(header, static_cast<int64_t>(s->bytes()), work);
   std::shared_ptr<Transfer> t =
       sends ? engine_->send(s->data(), s->bytes(), peer, tag) : engine_->recv(s->data(), s->bytes(), peer, tag);
   const Duration timeout = site.timeout.count() > 0 ? site.timeout : this->timeout();

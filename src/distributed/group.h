@@ -95,6 +95,7 @@ class ProcessGroup : public RefCounted {
 
   void check_usable(const char* op) const;  // throws why not
   void check_root(const char* op, int root) const;
+  void note(const Header& header, int64_t bytes, const Ref<Work>& work) const;  // into the schedule
   Ref<Work> submit(Header header, int64_t bytes, const Site& site, Run run);
   Ref<Work> transfer(const char* op, const Tensor& tensor, int peer, uint32_t tag, const Site& site, bool sends);
   void work_through();  // the thread

@@ -16,6 +16,12 @@ std::string seconds(Duration d) {
   return str(ms / 1000, ".", ms % 1000 < 100 ? "0" : "", ms % 1000 < 10 ? "0" : "", ms % 1000, " s");
 }
 
+uint64_t monotonic_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
+}
+
+int64_t Store::clock() { return static_cast<int64_t>(monotonic_ns()); }
 void Store::queue_push(const std::string&, const std::string&) {
   raise<NotImplementedError>(describe(), " has no queues: TCPStore and HashStore have");
 }

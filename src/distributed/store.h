@@ -46,6 +46,7 @@ struct QueueEmptyError : DistError {
 extern void (*check_interrupt)();
 
 std::string seconds(Duration d);  // "1.5 s"
+uint64_t monotonic_ns();
 
 class Store : public RefCounted {
  public:
@@ -65,8 +66,12 @@ class Store : public RefCounted {
   virtual void queue_push(const std::string& key, const std::string& value);
   virtual std::string queue_pop(const std::string& key, bool block);
   virtual int64_t queue_length(const std::string& key);
+  // The monotonic clock, in nanoseconds, of whoever holds the table: what processes set their clocks by.
+  virtual int64_t clock();
   // The same table for another thread, so that neither waits for the other.
   virtual Ref<Store> clone();
+  // This process as the table's holder sees it, by which others may reach it: "127.0.0.1".
+  virtual std::string own_address() const { return "127.0.0.1"; }
   virtual std::string describe() const = 0;  // "the store at 127.0.0.1:29500"
 
   virtual Duration timeout() const { return timeout_; }
@@ -95,7 +100,9 @@ class PrefixStore final : public Store {
   void queue_push(const std::string& key, const std::string& value) override;
   std::string queue_pop(const std::string& key, bool block) override;
   int64_t queue_length(const std::string& key) override;
+  int64_t clock() override { return under_->clock(); }
   Ref<Store> clone() override;
+  std::string own_address() const override { return under_->own_address(); }
   std::string describe() const override { return under_->describe(); }
   Duration timeout() const override { return under_->timeout(); }
   void set_timeout(Duration timeout) override { under_->set_timeout(timeout); }

@@ -31,7 +31,8 @@ enum class Request : uint8_t {
   Push,
   Pop,
   Length,
-  Last = Length
+  Clock,
+  Last = Clock
 };
 enum class Answer : uint8_t { Done, TimedOut, BadValue, Empty };
 

@@ -300,6 +300,7 @@ class TcpServer::Loop {
           if (!has(1)) return false;
           return reply(p, Answer::Done, table_.remove(s[0])), true;
         case Request::Check: return reply(p, Answer::Done, table_.has(s)), true;
+        case Request::Clock: return reply(p, Answer::Done, static_cast<int64_t>(monotonic_ns())), true;
         case Request::Count: return reply(p, Answer::Done, table_.count()), true;
         case Request::Append:
           if (!has(2)) return false;

@@ -216,6 +216,7 @@ std::string TcpStore::queue_pop(const std::string& key, bool block) {
 int64_t TcpStore::queue_length(const std::string& key) {
   return ask(static_cast<uint8_t>(Request::Length), 0, {key}, answer_time()).number;
 }
+int64_t TcpStore::clock() { return ask(static_cast<uint8_t>(Request::Clock), 0, {}, answer_time()).number; }
 Ref<Store> TcpStore::clone() {
   TcpOptions o = options_;
   o.timeout = timeout();

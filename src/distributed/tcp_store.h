@@ -38,12 +38,13 @@ class TcpStore final : public Store {
   void queue_push(const std::string& key, const std::string& value) override;
   std::string queue_pop(const std::string& key, bool block) override;
   int64_t queue_length(const std::string& key) override;
+  int64_t clock() override;
   Ref<Store> clone() override;  // with a connection of its own
+  std::string own_address() const override;
   std::string describe() const override;
 
   const std::string& host() const { return options_.host; }
   int port() const { return options_.port; }
-  std::string own_address() const;  // of this process, as the server sees it: "127.0.0.1"
 
  private:
   struct Connection;

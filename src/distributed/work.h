@@ -22,11 +22,16 @@ class Work : public RefCounted {
   std::exception_ptr error() const;  // null while it runs, and without one
   int source() const { return source_; }
   const std::string& what() const { return what_; }
-  Clock::duration took() const { return ended_ - begun_; }
+  Clock::duration took() const;
+  struct Times {  // nanoseconds of the monotonic clock; 0: not yet, or never
+    uint64_t begun = 0, ended = 0;
+    uint64_t wait_from = 0, wait_to = 0;  // of the first wait
+  };
+  Times times() const;
   // Called once at the end, on the thread that ends it, or now if it has; may be any code, and must not throw.
   void then(std::function<void()> f);
 
-  void begin() { begun_ = Clock::now(); }
+  void begin();
   void end(std::exception_ptr error, int source = -1);
 
  private:
@@ -36,7 +41,7 @@ class Work : public RefCounted {
   bool done_ = false;
   std::exception_ptr error_;
   int source_ = -1;
-  Clock::time_point begun_ = Clock::now(), ended_ = begun_;
+  Times times_;
   std::vector<std::function<void()>> callbacks_;
 };
 

@@ -21,6 +21,7 @@ from datetime import timedelta
 from facula.distributed._engine import TOKEN, DistError, PrefixStore, Store, TCPStore
 
 _GRACE = 5.0  # seconds between asking a process to end and killing it
+_SILENCE = 12.0  # seconds without an answer after which another machine counts as lost; ranks give up earlier and know more
 _LAST_WORDS = 2.0  # seconds in which the other processes may end by themselves, and say what they saw
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -236,20 +237,26 @@ class Agent:
         """Returns when all processes have ended well (None), with the first that did not, or with the word of another
         machine where one did not."""
         looked = time.monotonic()
+        word = store.clone()
+        word.set_timeout(timedelta(seconds=_SILENCE))  # a cable may be cut: no answer is one, too
         while self.stopped_by is None:
             for p in self.processes:
                 if p.popen.poll() is not None and not p.ended:
                     p.ended = time.time()
                     if p.popen.returncode != 0:
                         if self.options.nodes > 1:
-                            store.compare_set("failed", "", f"{p.describe()} on {socket.gethostname()}")
+                            with contextlib.suppress(DistError):
+                                word.compare_set("failed", "", f"{p.describe()} on {socket.gethostname()}")
                         return p
             if all(p.ended for p in self.processes):
                 return None
             if self.options.nodes > 1 and time.monotonic() - looked > 1:
                 looked = time.monotonic()
-                if store.check(["failed"]):
-                    return store.get("failed").decode()
+                try:
+                    if word.check(["failed"]):
+                        return word.get("failed").decode()
+                except DistError as e:
+                    return f"the machine that holds the store cannot be reached, or its torchrun has ended: {e}"
             time.sleep(self.options.interval)
         return None
 

@@ -18,6 +18,7 @@ from facula.distributed import _engine
 from facula.distributed._engine import DistStoreError, PrefixStore, Store, Work, milliseconds
 from facula.distributed._group import _NO_TIMEOUT, Backend, ProcessGroup, ReduceOp, has_backend, op_number
 from facula.distributed import _rendezvous as _meeting
+from facula.distributed import schedule as _schedule
 from facula.distributed.constants import default_pg_timeout
 
 __all__ = [
@@ -262,12 +263,6 @@ def _make_group(
     return found
 
 
-def _address(store: Store) -> str:  # of this process, as others reach it
-    while isinstance(store, PrefixStore):
-        store = store.underlying_store
-    return getattr(store, "own_address", "127.0.0.1")
-
-
 def init_process_group(
     backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
     rank: int = -1, store: Store | None = None, group_name: str = "", pg_options: object = None,
@@ -302,7 +297,7 @@ def init_process_group(
             }.get(name, "no library brings it")
         )
     _world.rank, _world.store, _world.pid = rank, store, os.getpid()
-    _world.address = _address(store)
+    _world.address = store.own_address
     try:
         if world_size > 1:
             beats = os.environ.get("TORCH_DISTRIBUTED_HEARTBEAT", "1") not in ("0", "False", "false")
@@ -313,6 +308,7 @@ def init_process_group(
         raise
     _world.count = 1
     _world.default = GroupMember.WORLD = made
+    _schedule.begin_where_asked()
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -325,10 +321,13 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
             raise ValueError("Invalid process group specified")
         g.shutdown()
         return
+    if _world.default is not None and _world.pid == os.getpid():
+        _schedule.remember_rank()
     default, _world.default, GroupMember.WORLD = _world.default, None, None
     if _world.pid == os.getpid():
         for g in reversed(list(_world.groups.values())):
             g.shutdown()
+        _schedule.end_where_asked()
     if default is None and group is not None:
         raise ValueError("Invalid process group specified")
     _world.groups.clear()

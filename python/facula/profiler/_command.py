@@ -86,6 +86,10 @@ def run_program(args, watch) -> int:
 
 
 def run(args) -> int:
+    if args.processes is not None and not args.part:
+        from facula.profiler import _ranks
+
+        return _ranks.run(args)
     from facula.profiler import _report
     from facula.profiler._events import _SORT_KEYS
     from facula._command_line import write_file
@@ -96,9 +100,19 @@ def run(args) -> int:
         return 2
     if not can_write("profile", args.trace, args.csv, args.jsonl, args.html):
         return 2
+    if args.part:
+        args.trace = os.path.join(args.part, f"rank{os.environ['RANK']}.json")
+        if int(os.environ["RANK"]) != args.rank:
+            args.csv = args.jsonl = args.html = None
     p = profile(record_shapes=args.shapes or bool(args.jsonl), profile_memory=args.memory or bool(args.html), with_stack=args.stacks, with_modules=args.modules,
                 with_flops=True)  # fmt: skip
     status = run_program(args, p)
+    if args.part:
+        p.export_chrome_trace(args.trace)
+        if int(os.environ["RANK"]) != args.rank:
+            return status
+        args.trace = None
+        sys.stdout = open(os.path.join(args.part, "tables.txt"), "w")  # shown by who started us, after all have ended
     averages = p.key_averages(group_by_input_shape=args.shapes, group_by_stack_n=8 if args.stacks else 0)
     for e in averages:
         e.stack = [_own_frames(e.stack)] if e.stack else []

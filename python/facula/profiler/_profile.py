@@ -10,6 +10,7 @@ import os
 import pickle
 import shutil
 import socket
+import sys
 import tempfile
 import time
 
@@ -133,6 +134,12 @@ class _Modules:
     def _leave(self, module, args, result):
         if self._open and self._open[-1][0] is module:
             self._open.pop()[1].__exit__()
+
+
+def _rank_info():
+    """Which rank this process is, or was, where it is one of several; its clock beside the others'."""
+    schedule = sys.modules.get("facula.distributed.schedule")
+    return schedule.rank_info() if schedule else None
 
 
 class profile:
@@ -265,6 +272,8 @@ class profile:
         path = os.fspath(path)
         about = {"profile_memory": int(self.profile_memory), "record_shapes": int(self.record_shapes), "with_stack": int(self.with_stack),
                  "with_flops": int(self.with_flops), "with_modules": int(self.with_modules), "host_name": socket.gethostname(), **self._metadata}  # fmt: skip
+        if rank := _rank_info():
+            about["distributedInfo"] = rank
         metadata = json.dumps(about)[1:-1]
         if not path.endswith(".gz"):
             self._recorded().write_trace(path, metadata)
