@@ -28,7 +28,7 @@ PYTHON := $(if $(wildcard $(ENVIRONMENT)/bin/python),$(ENVIRONMENT)/bin/python,p
 export PATH := $(abspath $(ENVIRONMENT))/bin:$(PATH)
 RUN := PYTHONPATH=$(BUILD)/python $(PYTHON)
 
-.PHONY: help setup setup-cosim configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade bench-suite test-bench \
+.PHONY: help setup setup-cosim configure build demo test test-cpp test-python test-packages test-front test-programs test-faults test-kills test-pages fuzz fuzz-operators bench bench-reference bench-models bench-loading bench-backend bench-hammerblade bench-suite test-bench \
         blas-profile torch-profile profile build-stats lint format install uninstall develop pytorch-install pytorch-uninstall openblas-install openblas-uninstall \
         install-all uninstall-all test-python-versions clean
 
@@ -113,6 +113,9 @@ bench-suite: build ## every model against PyTorch (FACULA_ORACLE=/path/to/python
 
 test-bench: build ## the benchmark runner's verdicts on this machine against known truths (minutes; TEST_ARGS="--runs 5")
 	@$(RUN) tests/bench/live.py $(TEST_ARGS)
+
+test-kills: build ## a rank killed at 200 random moments of a training that saves checkpoints (TEST_ARGS="COUNT SEED"; 10 minutes)
+	@folder=$$(mktemp -d) && $(RUN) tests/distributed/kills.py $(or $(TEST_ARGS),200 1) "$$folder" && rm -r "$$folder"
 
 build-stats: setup ## measure and judge every budget; writes build/stats.json
 	@$(PYTHON) tools/build_stats.py $(STATS_ARGS)

@@ -1,34 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed.checkpoint: names for questions. Checkpoints of several processes are not in this build; torch.save on one
-rank is."""
+"""torch.distributed.checkpoint: checkpoints that several processes write and read together (docs/distributed.md)."""
 
 from facula import _missing
-from facula.distributed import _refused
+from facula.distributed.checkpoint._index import CheckpointException
+from facula.distributed.checkpoint._load import load, load_state_dict
+from facula.distributed.checkpoint._save import async_save, save, save_state_dict
+from facula.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from facula.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+from facula.distributed.checkpoint.metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
+from facula.distributed.checkpoint.planner import DefaultLoadPlanner, DefaultSavePlanner
+from facula.distributed.checkpoint.stateful import Stateful
 
 __all__ = [
-    "DefaultLoadPlanner",
-    "DefaultSavePlanner",
-    "FileSystemReader",
-    "FileSystemWriter",
-    "HuggingFaceStorageReader",
-    "HuggingFaceStorageWriter",
-    "async_save",
-    "load",
-    "load_state_dict",
-    "save",
-    "save_state_dict",
-]
+    "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner",
+    "FileSystemReader", "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "Metadata", "Stateful",
+    "TensorStorageMetadata", "async_save", "load", "load_state_dict", "save", "save_state_dict",
+]  # fmt: skip
 
-DefaultLoadPlanner = _refused.kind(__name__, "DefaultLoadPlanner")
-DefaultSavePlanner = _refused.kind(__name__, "DefaultSavePlanner")
-FileSystemReader = _refused.kind(__name__, "FileSystemReader")
-FileSystemWriter = _refused.kind(__name__, "FileSystemWriter")
-HuggingFaceStorageReader = _refused.kind(__name__, "HuggingFaceStorageReader")
-HuggingFaceStorageWriter = _refused.kind(__name__, "HuggingFaceStorageWriter")
-async_save = _refused.function(__name__, "async_save")
-load = _refused.function(__name__, "load")
-load_state_dict = _refused.function(__name__, "load_state_dict")
-save = _refused.function(__name__, "save")
-save_state_dict = _refused.function(__name__, "save_state_dict")
-
-__getattr__ = _missing.missing(__name__, later=("default_planner", "hf_storage", "state_dict",))
+__getattr__ = _missing.missing(
+    __name__, later=("default_planner", "filesystem", "format_utils", "hf_storage", "metadata", "planner", "state_dict", "stateful")
+)

@@ -2,7 +2,7 @@
 """Planners, under PyTorch's name of their module."""
 
 from facula import _missing
-from facula.distributed.checkpoint import DefaultLoadPlanner, DefaultSavePlanner
+from facula.distributed.checkpoint.planner import DefaultLoadPlanner, DefaultSavePlanner
 
 __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner"]
 
