@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import io
 import json
 import math
 import os
 import pathlib
+import re
 import shlex
 import statistics
 import subprocess
 import sys
 import tarfile
 from typing import Any
+
+from facula._command_line import Progress
 
 from . import _gate, _measure, _options, _plan
 from ._options import Refused
@@ -115,26 +119,39 @@ def cache() -> pathlib.Path:
 
 
 def built(commit: str, folder: pathlib.Path | None = None) -> str:
-    """The folder to import that commit's Facula from; built where its tree was not yet."""
+    """The folder to import that commit's Facula from; built where its tree was not yet, once also where two of us ask."""
     tree = _git("rev-parse", f"{commit}^{{tree}}")
     place = (folder or cache()) / tree
-    if not (place / "built").exists():
-        place.mkdir(parents=True, exist_ok=True)
-        print(f"building {commit} in {place}", file=sys.stderr, flush=True)
-        archive = subprocess.run(["git", "archive", commit], stdout=subprocess.PIPE, check=True, cwd=_git("rev-parse", "--show-toplevel")).stdout
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            if sys.version_info >= (3, 12):
-                tar.extractall(place, filter="data")
-            else:
-                tar.extractall(place)
-        command = os.environ.get("FACULA_BENCH_BUILD", "make build")
-        environment = {**os.environ, "VIRTUAL_ENV": sys.prefix}
-        with open(place / "build.log", "w") as log:
-            done = subprocess.run(shlex.split(command), cwd=place, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        if done.returncode:
-            raise Refused(f"diff: {commit} does not build ({command}); see {place / 'build.log'}")
-        (place / "built").write_text(commit + "\n")
+    place.mkdir(parents=True, exist_ok=True)
+    with open(place / "building", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "built").exists():
+            _build(commit, place)
+            (place / "built").write_text(commit + "\n")
     return str(place / "build" / "release" / "python")
+
+
+def _build(commit: str, place: pathlib.Path) -> None:
+    print(f"building {commit} in {place}", file=sys.stderr, flush=True)
+    archive = subprocess.run(["git", "archive", commit], stdout=subprocess.PIPE, check=True, cwd=_git("rev-parse", "--show-toplevel")).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        if sys.version_info >= (3, 12):
+            tar.extractall(place, filter="data")
+        else:
+            tar.extractall(place)
+    command = os.environ.get("FACULA_BENCH_BUILD", "make build")
+    environment = {**os.environ, "VIRTUAL_ENV": sys.prefix}
+    with open(place / "build.log", "w") as log, subprocess.Popen(
+        shlex.split(command), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True, errors="replace"
+    ) as build, Progress(f"building {commit}", 1) as bar:  # fmt: skip
+        for line in build.stdout or ():
+            log.write(line)
+            step = re.match(r"\[(\d+)/(\d+)\] (.*)", line)  # as ninja says
+            if step:
+                bar.done, bar.total = int(step[1]), int(step[2])
+                bar.step(step[3][:40], advance=False)
+    if build.returncode:
+        raise Refused(f"diff: {commit} does not build ({command}); see {place / 'build.log'}")
 
 
 def _counts_under(home: str, names: list[str]) -> dict:
