@@ -125,6 +125,40 @@ typedef struct fc_host {
   void (*claims_changed)(const char* backend);
 } fc_host;
 
+/* --- what kernels load and store, one by one, for tools that look at it. Told on the thread that launches; the watcher
+ * calls nothing of the backend but `line`. */
+enum fc_access_kind { FC_ACCESS_LOAD, FC_ACCESS_STORE, FC_ACCESS_ATOMIC };
+enum fc_access_type { FC_ACCESS_UNKNOWN, FC_ACCESS_INTEGER, FC_ACCESS_FLOAT };
+typedef struct fc_access {
+  uint64_t site;    /* the place in the kernel's code */
+  uint64_t address; /* of device memory */
+  uint64_t value;   /* loaded, or what lies there after a store or atomic; the upper bytes are 0 */
+  uint64_t before;  /* of a store or atomic: what lay there */
+  uint32_t worker;  /* who did it: a number within the launch */
+  uint8_t bytes;    /* 1, 2, 4 or 8 */
+  uint8_t kind;     /* fc_access_kind */
+  uint8_t type;     /* fc_access_type: what the instruction says */
+  uint8_t reserved;
+} fc_access;
+typedef struct fc_watched_launch {
+  uint32_t size;
+  int32_t device;
+  const char* kernel;
+  const char* mode; /* how it ran */
+  int32_t ended;    /* 0: it begins; 1: it has ended, and all its accesses are told */
+  int32_t told;     /* whether they are: 0: it ran in a way that cannot tell */
+  uint64_t lost;    /* at the end: how many could not be told for want of memory */
+  /* The line of a site, "kernel.cpp:12", until the launch has ended; returns its length. */
+  int64_t (*line)(uint64_t site, char* out, size_t size);
+} fc_watched_launch;
+typedef struct fc_watcher {
+  uint32_t size;
+  uint32_t reserved;
+  void* context;
+  void (*launch)(void* context, const fc_watched_launch* launch);
+  void (*accesses)(void* context, const fc_access* all, size_t count);
+} fc_watcher;
+
 /* --- what a backend is asked before a family function is called. The answer is kept until claims_changed, so it may
  * depend on nothing but these fields. Operand 0 is the result, then the inputs (matmul: c, a, b; reduce, scan and sort:
  * out, in, indices; gather: out, in, index; scatter: out, src, index; random: out, p). */
@@ -235,6 +269,9 @@ typedef struct fc_backend {
 
   /* A Python module whose names are added to torch.<name>, imported when that is first asked for; null: none. */
   const char* python_module;
+
+  /* Tells the watcher, which is copied, of launches and accesses from now on; null: no longer. One at a time. */
+  int (*watch)(void* self, fc_context*, const fc_watcher* watcher);
 } fc_backend;
 
 #define FC_BACKEND_REQUIRED_SIZE offsetof(fc_backend, supports) /* the shortest struct that is accepted */

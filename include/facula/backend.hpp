@@ -71,6 +71,7 @@ class Backend {
     fail(std::string("no function ") + function, FC_UNSUPPORTED);
   }
   virtual const char* python_module() { return nullptr; }  // extends torch.<name>
+  virtual void watch(fc_context&, const fc_watcher*) {}  // single accesses of kernels; null: no longer
 
   // Streams and events (all or none), pinned memory, counters (names ends with null), free memory.
   virtual void* stream_create(fc_context&) { return nullptr; }
@@ -249,6 +250,7 @@ int fill(const fc_host* host, fc_backend* given, const char* name) noexcept {
       return guard(c, [&] { *done = as(self).event_query(*c, event); });
     };
   }
+  if constexpr (FC_OVERRIDDEN(watch)) b.watch = Wrap<&Backend::watch>::plain;
   if constexpr (FC_OVERRIDDEN(event_synchronise)) b.event_synchronise = Wrap<&Backend::event_synchronise>::plain;
   if constexpr (FC_OVERRIDDEN(event_elapsed))
     b.event_elapsed = [](void* self, fc_context* c, void* start, void* end, double* ms) {

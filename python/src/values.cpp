@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The value profiler's engine (observe/values/engine.h) from Python: options in, rows out.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
+#include "backends/plugin/plugin.h"
 #include "bind.h"
 #include "casters.h"
 #include "observe/values/engine.h"
@@ -15,10 +18,81 @@ using namespace observe::values;
 
 struct PythonValues {
   Ref<Engine> engine;
-  ~PythonValues() { engine->stop(); }
+  ~PythonValues();
 };
 
+// Backends that can tell single loads and stores do so from now on, or no longer.
+void watch_backends(PythonValues& v, bool on) {
+  if (!v.engine->accesses()) return;
+  for (const BackendInfo& b : loaded_backends())
+    watch_backend(b.device_type, on ? v.engine->watcher(b.device_type) : nullptr);
+}
+
+PythonValues::~PythonValues() {
+  try {
+    watch_backends(*this, false);
+  } catch (const std::exception&) {  // a device that could not be opened tells nobody
+  }
+  engine->stop();
+}
+
 nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
+
+nb::str text(const std::string* s) { return text(s ? std::string_view(*s) : std::string_view()); }
+nb::str name_of(DType t) { return text(t == DType::Undefined ? std::string_view() : std::string_view(info(t).name)); }
+
+nb::dict row(const AccessRow& r) {
+  nb::dict d;
+  d["node"] = r.node;
+  d["kernel"] = text(r.kernel);
+  d["maker"] = r.maker;
+  d["object_bytes"] = r.bytes;
+  d["dtype"] = name_of(r.dtype);
+  d["stores"] = r.stores;
+  d["detailed"] = r.detailed;
+  d["accesses"] = r.counts.accesses;
+  d["silent"] = r.counts.silent;
+  d["temporal"] = r.counts.temporal;
+  d["spatial"] = r.counts.spatial;
+  d["items"] = r.items;
+  d["unique_items"] = r.unique_items;
+  d["unique_accesses"] = r.unique_accesses;
+  d["distinct"] = r.distinct;
+  d["about"] = r.about;
+  nb::list patterns;
+  for (size_t i = 0; i < pattern_names.size(); ++i)
+    if (r.patterns >> i & 1) patterns.append(text(pattern_names[i]));
+  d["patterns"] = patterns;
+  d["narrow"] = name_of(r.narrow);
+  d["slope"] = r.slope;
+  d["base"] = r.base;
+  d["top"] = nb::cast(r.top);
+  nb::list lines;
+  for (const AccessLine& l : r.lines)
+    lines.append(nb::make_tuple(text(l.line), l.counts.accesses, l.counts.silent, l.counts.temporal, l.counts.spatial));
+  d["lines"] = lines;
+  return d;
+}
+
+nb::dict accesses_of(const PythonValues& v) {
+  nb::dict d;
+  nb::list rows, temporal, spatial;
+  nb::dict unseen;
+  uint64_t lost = 0;
+  if (const Accesses* a = v.engine->accesses()) {
+    for (const AccessRow& r : a->rows()) rows.append(row(r));
+    const auto add = [](nb::list& to, const AccessPair& p) {
+      to.append(nb::make_tuple(p.node, p.maker, text(p.kernel), text(p.from), text(p.to), name_of(p.dtype), p.stores,
+                               p.value, p.count));
+    };
+    for (const AccessPair& p : a->pairs(false)) add(temporal, p);
+    for (const AccessPair& p : a->pairs(true)) add(spatial, p);
+    for (const auto& [kernel, launches] : a->unseen()) unseen[text(&kernel)] = launches;
+    lost = a->lost();
+  }
+  d["rows"] = rows, d["temporal"] = temporal, d["spatial"] = spatial, d["unseen"] = unseen, d["lost"] = lost;
+  return d;
+}
 
 nb::dict row(const Node& n) {
   nb::dict d;
@@ -61,7 +135,8 @@ void bind_values(nb::module_& m) {
       .def(
           "__init__",
           [](PythonValues* self, int mode, uint32_t patterns, double frequent, double zero, double heavy_error,
-             double structured_error, int approximate, double budget, uint64_t exact_below, uint64_t sample) {
+             double structured_error, int approximate, double budget, uint64_t exact_below, uint64_t sample,
+             bool instructions, bool floats) {
             new (self) PythonValues{make_ref<Engine>(Options{.mode = static_cast<Mode>(mode),
                                                              .patterns = patterns,
                                                              .frequent = frequent,
@@ -71,18 +146,26 @@ void bind_values(nb::module_& m) {
                                                              .approximate = approximate,
                                                              .budget = budget,
                                                              .sample = sample,
+                                                             .untyped = floats ? DType::Float32 : DType::Undefined,
+                                                             .instructions = instructions,
                                                              .exact_below = exact_below})};
           },
           nb::kw_only(), nb::arg("mode"), nb::arg("patterns"), nb::arg("frequent"), nb::arg("zero"),
           nb::arg("heavy_error"), nb::arg("structured_error"), nb::arg("approximate"), nb::arg("budget"),
-          nb::arg("exact_below"), nb::arg("sample"))
+          nb::arg("exact_below"), nb::arg("sample"), nb::arg("instructions"), nb::arg("floats"))
       .def(
           "start",
           [](PythonValues& v, bool process, bool children) {
             v.engine->start(process ? Watch::Process : Watch::Thread, children);
+            watch_backends(v, true);
           },
           nb::arg("process"), nb::arg("children"))
-      .def("stop", [](PythonValues& v) { v.engine->stop(); })
+      .def("stop",
+           [](PythonValues& v) {
+             watch_backends(v, false);
+             v.engine->stop();
+           })
+      .def("accesses", [](const PythonValues& v) { return accesses_of(v); })
       .def("ignore", [](PythonValues& v, const Tensor& t) { v.engine->ignore(t); })
       .def("nodes",
            [](const PythonValues& v) {

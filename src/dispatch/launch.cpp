@@ -150,6 +150,7 @@ void Event::add(const Tensor& t, bool written) {
                                   .dtype = t.dtype(),
                                   .read = !written,
                                   .written = written,
+                                  .storage = t.impl().storage().get(),
                                   .own = {bytes / item, 1, 1, item, 0, 0}};
 }
 

@@ -35,8 +35,9 @@ struct MemoryOperand {
   int32_t ndim = 0;
   DType dtype = DType::UInt8;
   bool read = false, written = false;
-  bool some = false;    // which of the elements, the call's other operands say: a gather's input, a scatter's output
-  int64_t own[6] = {};  // three sizes, three strides
+  bool some = false;  // which of the elements, the call's other operands say: a gather's input, a scatter's output
+  const Storage* storage = nullptr;  // where it lies, if it is known
+  int64_t own[6] = {};               // three sizes, three strides
 
   int64_t size(int d) const { return sizes ? sizes[d] : own[d]; }
   int64_t stride(int d) const { return sizes ? strides[d] : own[3 + d]; }

@@ -4,6 +4,8 @@
 // families;
 // plugin_operators.cpp has whole operators and launches by name, plugin_functions.cpp what programs call by name.
 #pragma once
+#include <atomic>
+
 #include <facula/backend.hpp>
 
 #include "plugin_library.h"
@@ -49,6 +51,7 @@ class HammerBlade final : public fb::Backend {
   const char* const* functions() override;
   void call(fc_context&, const char* function, const fc_value* args, int n_args, fc_value& result) override;
   const char* python_module() override { return "facula.hammerblade"; }
+  void watch(fc_context&, const fc_watcher*) override;
 
  private:
   const Kernel* copy_kernel(int to, int from) const;
@@ -86,6 +89,7 @@ class HammerBlade final : public fb::Backend {
 
   std::unique_ptr<State> state_;
   std::string broken_;
+  std::atomic<long> watching_{0};
 };
 
 }  // namespace hammerblade

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/plugin/backend.h"
+#include "dispatch/observe.h"
 #include "dispatch/family_table.h"
 
 namespace fc {
@@ -78,6 +79,14 @@ std::vector<std::string> function_lines(Backend& b) {
 
 using namespace plugin;
 
+bool watch_backend(int device_type, const fc_watcher* watcher) {
+  Backend* b = find_backend(device_type);
+  if (!b || !b->c.watch) return false;
+  CallScope s(*b, 0);
+  s.check(b->c.watch(b->c.self, &s.context, watcher), "watch");
+  return true;
+}
+
 Value call_backend(Device device, const std::string& function, std::span<const Value> args) {
   Backend& b = backend_of(device);
   std::string known;
@@ -96,6 +105,15 @@ Value call_backend(Device device, const std::string& function, std::span<const V
   Device here{static_cast<int8_t>(b.type), static_cast<int8_t>(index_of(device))};
   OneResult maker(here);
   fc_value result{FC_TAG_NONE, 0, {}};
+  EventScope told(EventKind::Library, [&](Event& e) {  // what it does with tensors, only the backend knows
+    e.name = function, e.text = b.name, e.where = here;
+    for (const Value& v : args) {
+      if (!v.arg().is_tensor()) continue;
+      const int before = e.num_operands;
+      e.add(v.arg().tensor(), true);
+      if (e.num_operands > before) e.own_operands[before].read = e.own_operands[before].some = true;
+    }
+  });
   CallScope s(b, index_of(device), &maker);
   s.check(b.c.call(b.c.self, &s.context, function.c_str(), c.data(), static_cast<int32_t>(args.size()), &result),
           function);

@@ -35,6 +35,8 @@ std::vector<BackendInfo> loaded_backends();
 
 // A function of the backend's own. Arguments are None, numbers, texts, lists of numbers, tensors and lists of them.
 Value call_backend(Device device, const std::string& function, std::span<const Value> args);
+// Has a backend tell a watcher of its kernels' accesses, or nobody any more (null). False: it cannot.
+bool watch_backend(int device_type, const fc_watcher* watcher);
 struct Counter {
   std::string name;
   uint64_t value;

@@ -81,6 +81,7 @@ Engine::Engine(const Options& options)
     : options_(options), number_(__atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED)) {
   nodes_.emplace_back();
   nodes_[0].name = intern("before");
+  if (options.instructions) accesses_ = std::make_unique<Accesses>(options_);
   hold_at_forks(mutex_, true);
 }
 
@@ -114,6 +115,38 @@ void Engine::stop() {
   forget();
 }
 
+// No lock is taken: whoever asks may hold one that a copy to look at waits for.
+Engine::Lane* Engine::lane_if_known() const {
+  for (const Known& k : known)
+    if (k.engine == number_) return static_cast<Lane*>(k.lane);
+  return nullptr;
+}
+
+const fc_watcher* Engine::watcher(int device_type) {
+  if (!accesses_) return nullptr;
+  std::unique_ptr<Watched>& w = watched_[device_type];
+  if (!w) w = std::make_unique<Watched>();
+  *w = {this, device_type, {sizeof(fc_watcher), 0, w.get(), nullptr, nullptr}};
+  w->watcher.launch = [](void* context, const fc_watched_launch* launch) {
+    const auto& told = *static_cast<Watched*>(context);
+    Lane* lane = told.engine->lane_if_known();
+    Accesses& accesses = *told.engine->accesses_;
+    try {
+      if (!launch->ended)
+        return accesses.launch_begins(told.device, lane && !lane->frames.empty() ? lane->frames.back().node : 0,
+                                      *launch);
+      // Where no operator says what the launch is given, its accesses do.
+      const bool alone = lane && lane->kernels == 0 && !lane->frames.empty();
+      std::vector<Accesses::Piece> pieces = accesses.launch_ended(*launch, alone);
+      if (alone) lane->pieces = std::move(pieces);
+    } catch (const std::bad_alloc&) { __atomic_fetch_add(&told.engine->totals_.lost, 1, __ATOMIC_RELAXED); }
+  };
+  w->watcher.accesses = [](void* context, const fc_access* all, size_t count) {
+    static_cast<Watched*>(context)->engine->accesses_->accessed(all, count);
+  };
+  return &w->watcher;
+}
+
 Engine::Lane& Engine::lane_here() {
   for (const Known& k : known)
     if (k.engine == number_) return *static_cast<Lane*>(k.lane);
@@ -132,7 +165,8 @@ void Engine::see(const Event& e) noexcept {
     Lane& lane = *(here = &lane_here());
     // It may wait for the interpreter's lock, so before ours is taken.
     uint32_t stack = 0;
-    const bool names_place = e.kind == EventKind::Call || (e.kind == EventKind::Range && e.text == "function");
+    const bool names_place = e.kind == EventKind::Call || (e.kind == EventKind::Range && e.text == "function") ||
+                             (is_leaf(e.kind) && lane.frames.empty());
     if (names_place && e.phase == Event::Begin && lane.calls == 0 && stack_source) stack = stack_source();
     std::lock_guard lock(mutex_);
     ++totals_.events;
@@ -171,13 +205,16 @@ uint32_t Engine::child(uint32_t parent, const Operator* op, const std::string* n
 }
 
 void Engine::know(const Tensor& t) {
-  if (!t.defined() || !t.impl().storage()) return;
-  const Storage& s = *t.impl().storage();
+  if (t.defined() && t.impl().storage()) know(*t.impl().storage());
+}
+
+void Engine::know(const Storage& s) {
   if (!s.data()) return;
   StorageRecord* r = storages_.find(s.id());
   if (!r || r->address != reinterpret_cast<uintptr_t>(s.data()) || r->bytes != s.bytes()) {
     if (r) free_storage(s.id());
     r = &storages_.add(s.id(), s.data(), s.bytes(), s.device().type, s.device().index);
+    if (accesses_) accesses_->allocated(r->device, r->address, r->bytes, 0);
     r->segments.push_back(unseen(s.bytes(), ++version_));
   }
   r->exposed |= s.lent() || s.read_only() || !s.block().free;
@@ -264,6 +301,7 @@ void Engine::begin(Lane& lane, const Event& e, uint32_t stack, uint64_t now) {
       begin_kernel(lane, f, e);
       break;
     default:
+      if (stack) lane.stack = stack, lane.forward = 0;
       f.node = child(outer, nullptr, leaf_name(e), e.kind, lane, e.where);
       ++nodes_[f.node].calls;
       if (lane.leaves++ == 0) {
@@ -298,7 +336,8 @@ void Engine::end(Lane& lane, const Event& e, uint64_t now) {
     if (f.masked) --lane.masked;
     if (lane.kernels == 0) lane.keep_edges(edges_);
   } else if (--lane.leaves == 0) {
-    if (!e.failed) end_leaf(lane, f, e);
+    if (!lane.pieces.empty()) take_pieces(lane, f.node, e, e.where);
+    else if (!e.failed) end_leaf(lane, f, e);
     else
       for (Pending& p : f.pending) unknown_write(f.node, p.view, p.device);
   }
@@ -309,10 +348,12 @@ void Engine::memory(Lane& lane, const Event& e) {
     free_storage(e.storage);
     StorageRecord& r = storages_.add(e.storage, e.address, e.bytes, e.where.type, e.where.index);
     r.maker = lane.frames.empty() ? 0 : lane.frames.back().node;
+    if (accesses_) accesses_->allocated(e.where.type, r.address, r.bytes, r.maker);
     r.inside = lane.own > 0;
     r.ignored = lane.leaves > 0;
   } else if (e.kind == EventKind::Free) {
     StorageRecord* r = storages_.find(e.storage);
+    if (accesses_ && r) accesses_->freed(r->device, r->address);
     free_storage(e.storage, r && lane.quiet(*r));
   } else if (e.kind == EventKind::Expose && e.name != "data") {
     StorageRecord* r = storages_.find(e.storage);
@@ -323,6 +364,7 @@ void Engine::memory(Lane& lane, const Event& e) {
     for (Segment& s : r->segments) s.reads = Reads::Some;
     if (e.name == "read") return;
     r->exposed |= e.name == "lent" || e.name == "made outside";
+    if (accesses_) accesses_->written(r->device, r->address, r->bytes, false);
     const Segment unknown = unseen(r->bytes, ++version_);
     storages_.put(*r, 0, r->bytes, &unknown, [](const Segment&, End) {});
   }
@@ -395,6 +437,8 @@ void Engine::begin_kernel(Lane& lane, Frame& f, const Event& e) {
   for (const uint8_t i : op.tensor_args())
     each_tensor(e.args[i], [&](const Tensor& t) {
       know(t);
+      if (accesses_ && has_values(t))
+        accesses_->typed(t.device().type, reinterpret_cast<uintptr_t>(t.impl().storage()->data()), t.dtype());
       const uint64_t b = uint64_t{1} << i;
       if (!has_values(t) || facts.unread & b || facts.overwritten & b) return;
       // What it writes it reads too: a sum in place, unless other arguments say which elements.
@@ -473,6 +517,7 @@ void Engine::end_kernel(Lane& lane, Frame& f, const Event& e) {
     each_tensor(v.arg(), [&](const Tensor& t) {
       if (in_place || !has_values(t) || is_argument(t)) return;
       know(t);
+      if (accesses_) accesses_->typed(t.device().type, reinterpret_cast<uintptr_t>(t.data()), t.dtype());
       const View view = view_of(t);
       if (!written_inside(view, t.device())) {
         Pending p = prepare(view, t.device(), false);
@@ -507,6 +552,11 @@ void Engine::begin_leaf(Lane& lane, Frame& f, const Event& e) {
   MemoryOperand all[kMaxOperands];
   const std::span operands(all, static_cast<size_t>(e.operands(all)));
   const auto device = [&](const MemoryOperand& o) { return e.kind == EventKind::Copy && o.read ? e.from : e.where; };
+  for (const MemoryOperand& o : operands)
+    if (o.storage) know(*o.storage);
+  if (accesses_ && (e.request || e.kind == EventKind::Library))
+    for (const MemoryOperand& o : operands)
+      accesses_->typed(device(o).type, reinterpret_cast<uintptr_t>(o.data), o.dtype);
   for (const MemoryOperand& o : operands) {
     if (!o.read) continue;
     const View v = view_of(o);
@@ -534,6 +584,49 @@ void Engine::begin_leaf(Lane& lane, Frame& f, const Event& e) {
     const char* from = f.source.data;
     f.source = f.pending[0].view;
     f.source.data = from;
+  }
+}
+
+// A launch without operands: what it read and wrote, its accesses say. Pieces of one size at one distance are a view.
+void Engine::take_pieces(Lane& lane, uint32_t node, const Event& e, Device d) {
+  const std::vector<Accesses::Piece> pieces = std::exchange(lane.pieces, {});
+  for (size_t i = 0; i < pieces.size();) {
+    const Accesses::Piece& first = pieces[i];
+    DType dtype = first.dtype;
+    const auto fits = [&](size_t item) {
+      return first.bytes % item == 0 && first.address % std::min<size_t>(item, 4) == 0;
+    };
+    if (dtype == DType::Undefined)
+      dtype = !fits(4) ? DType::UInt8 : options_.untyped == DType::Float32 ? DType::Float32 : DType::Int32;
+    else if (!fits(item_size(dtype))) dtype = DType::UInt8;
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    const bool stores = !first.before.empty();
+    size_t n = 1;
+    const uint64_t apart = i + 1 < pieces.size() ? pieces[i + 1].address - first.address : 0;
+    while (i + n < pieces.size() && pieces[i + n].bytes == first.bytes && pieces[i + n].before.empty() != stores &&
+           pieces[i + n].address - first.address == n * apart)
+      ++n;
+    View v{reinterpret_cast<const char*>(first.address), dtype, {static_cast<int64_t>(first.bytes) / item}, {item}};
+    if (n > 1) {
+      v.sizes.insert(v.sizes.begin(), static_cast<int64_t>(n));
+      v.strides.insert(v.strides.begin(), static_cast<int64_t>(apart));
+    }
+    if (stores) {
+      Pending p;
+      p.view = v;
+      p.device = d;
+      for (size_t k = 0; k < n; ++k)
+        p.before.insert(p.before.end(), pieces[i + k].before.begin(), pieces[i + k].before.end());
+      const Runs runs(v);
+      if (StorageRecord* r = storages_.at(runs.begin(), d.type, d.index)) {
+        const uint64_t at = first.address - r->address;
+        Storages::each(*r, at, at + (n - 1) * apart + first.bytes, [&](const Segment& s) { p.over_known |= s.known; });
+      }
+      write(lane, node, p, e, nullptr);
+    } else {
+      mark_read(lane, node, v, d, false);
+    }
+    i += n;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "dispatch/observe.h"
+#include "observe/values/accesses.h"
 #include "observe/values/regions.h"
 
 namespace fc::observe::values {
@@ -72,6 +73,10 @@ class Engine final : public Observer {
   void start(Watch where, bool children);
   void stop();
   void see(const Event& e) noexcept override;
+  // For a backend of this device type that can tell single accesses; null where they are not asked for
+  // (Options::instructions). Taken back from it before the engine ends.
+  const fc_watcher* watcher(int device_type);
+  const Accesses* accesses() const { return accesses_.get(); }
   void ignore(const Tensor& t);  // no finding is about this tensor's storage
 
   const Options& options() const { return options_; }
@@ -84,6 +89,7 @@ class Engine final : public Observer {
   struct Lane;
   struct Pending;
   Lane& lane_here();
+  Lane* lane_if_known() const;
   uint32_t child(uint32_t parent, const Operator* op, const std::string* name, EventKind kind, const Lane& lane,
                  Device d);
   void begin(Lane& lane, const Event& e, uint32_t stack, uint64_t now);
@@ -93,6 +99,8 @@ class Engine final : public Observer {
   void end_kernel(Lane& lane, Frame& f, const Event& e);
   void begin_leaf(Lane& lane, Frame& f, const Event& e);
   void end_leaf(Lane& lane, Frame& f, const Event& e);
+  void take_pieces(Lane& lane, uint32_t node, const Event& e, Device d);
+  void know(const Storage& s);
   void know(const Tensor& t);  // its storage, if it is older than the profile
   void mark_read(Lane& lane, uint32_t node, const View& v, Device d, bool accumulates);
   Pending prepare(const View& v, Device d, bool selects);
@@ -111,7 +119,15 @@ class Engine final : public Observer {
   void forget();
   bool wants(Pattern p) const { return options_.patterns & bit(p); }
 
+  struct Watched {  // a backend's watcher is told this
+    Engine* engine;
+    int device;
+    fc_watcher watcher;
+  };
+
   Options options_;
+  std::unique_ptr<Accesses> accesses_;
+  std::map<int, std::unique_ptr<Watched>> watched_;
   uint64_t number_;
   uint64_t registration_ = 0;
   mutable std::mutex mutex_;

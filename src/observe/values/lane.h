@@ -55,6 +55,7 @@ struct Engine::Lane {
     }
     edges.clear();
   }
+  std::vector<Accesses::Piece> pieces;  // what a launch read and wrote by its accesses, until the event around it ends
   bool quiet(const StorageRecord& r) const { return r.inside && own > 0; }
   const std::string* scope() const {
     for (size_t i = scopes.size(); i-- > 0;)

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/dtype.h"
+
 namespace fc::observe::values {
 
 enum class Pattern : uint8_t {
@@ -45,6 +47,8 @@ struct Options {
   int approximate = 5;               // level of 1 to 5: how many bits of a mantissa are kept (stats.cpp)
   double budget = 0.05;              // of Mode::Budget
   uint64_t sample = 1;               // after the first of a call path, one call in so many is looked at
+  DType untyped = DType::Undefined;  // what words are that kernels load from memory of no known type; Float32: floats
+  bool instructions = false;         // single loads and stores, where a backend tells them
   uint64_t exact_below = 64 * 1024;  // bytes up to which the default mode copies what was there before
 };
 

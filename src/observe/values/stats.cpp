@@ -262,6 +262,7 @@ class Range {  // of whole numbers, while they fit into fewer bytes
 
 // --- cutting the mantissa: how many of its bits each level keeps
 constexpr int kKept32[] = {23, 20, 15, 11, 7, 3}, kKept64[] = {52, 46, 36, 28, 20, 12}, kKept16[] = {10, 8, 8, 6, 4, 2};
+}  // namespace
 uint64_t kept_bits(DType t, int level) {
   switch (t) {
     case DType::Float32: return ~uint64_t{0} << (23 - kKept32[level]);
@@ -272,6 +273,7 @@ uint64_t kept_bits(DType t, int level) {
   }
 }
 
+namespace {
 // --- the most frequent value
 template <class T>
 uint64_t count(const char* p, size_t n, T value, T mask) {

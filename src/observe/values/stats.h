@@ -86,6 +86,7 @@ struct Equal {
 Equal count_equal(const char* a, const char* b, uint64_t elements, size_t item);
 Equal count_equal_to(const char* a, const uint64_t value[2], uint64_t elements, size_t item);
 
+uint64_t kept_bits(DType t, int level);    // of an element whose mantissa is cut
 double as_number(const char* p, DType t);  // real part of complex numbers
 
 }  // namespace fc::observe::values

@@ -137,7 +137,11 @@ void Engine::write(Lane& lane, uint32_t node, Pending& p, const Event& e, const 
   const auto bytes = static_cast<uint64_t>(runs.bytes());
   if (bytes == 0) return;
   StorageRecord* r = storages_.at(runs.begin(), p.device.type, p.device.index);
-  if (!r) return;  // memory of nobody's storage
+  if (!r) {  // memory of nobody's storage: a copy to the program
+    if (e.kind == EventKind::Copy) lane.edge({node, 0, 0, true}, bytes, bytes);
+    if (lane.kernels == 0 || lane.leaves) lane.keep_edges(edges_);
+    return;
+  }
   Node& n = nodes_[node];
   n.written += bytes;
   n.object += r->bytes;
@@ -148,6 +152,12 @@ void Engine::write(Lane& lane, uint32_t node, Pending& p, const Event& e, const 
     return;
   }
   const uint64_t base = place(*r, runs.begin());
+  if (accesses_) {
+    each_run(*r, runs, [&](uint64_t begin, uint64_t end, uint64_t) {
+      accesses_->written(p.device.type, r->address + begin, end - begin, !r->exposed);
+    });
+    accesses_->typed(p.device.type, r->address, p.view.dtype);
+  }
   const bool fill = e.kind == EventKind::Fill;
   std::shared_ptr<const Content> content;
   const bool moves = source && e.kind == EventKind::Copy && e.from != e.where;
@@ -353,6 +363,7 @@ void Engine::unknown_write(uint32_t node, const View& v, Device d, bool counts) 
   StorageRecord* r = storages_.at(runs.begin(), d.type, d.index);
   if (!r) return;
   if (counts) nodes_[node].written += static_cast<uint64_t>(runs.bytes());
+  if (accesses_) accesses_->written(d.type, reinterpret_cast<uintptr_t>(runs.begin()), reach(runs), !r->exposed);
   Segment fresh;
   fresh.version = ++version_;
   fresh.node = node;

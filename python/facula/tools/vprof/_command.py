@@ -59,6 +59,11 @@ def add_arguments(parser):
         help="name the nn.Module that each finding is in (a hook per call of a module)",
     )
     parser.add_argument(
+        "--instructions",
+        action="store_true",
+        help="follow single loads and stores of kernels, where a device tells them (HammerBlade in check mode)",
+    )
+    parser.add_argument(
         "--file",
         action="append",
         metavar="GLOB",
@@ -144,6 +149,9 @@ class Keeper:
             return
         try:
             self.profile.export_jsonl(self.path(".jsonl"))
+            if self.profile.options.instructions:
+                child = self.path("").rpartition("values")[2]
+                self.profile.export_accesses(os.path.join(self.folder, f"accesses{child}.jsonl"))
             if all_files:
                 self.profile.export_csv(self.path(".csv"))
                 self.profile.export_dot(self.path(".dot"))
@@ -168,7 +176,7 @@ def run(args) -> int:
     try:
         profile = values(
             args.mode, args.pattern, scopes=args.scopes or None, children=True, budget=args.budget, min_bytes=args.min_bytes, share=args.share, operators=args.operator, modules=args.module,
-            files=args.file, exclude=args.exclude)  # fmt: skip
+            files=args.file, exclude=args.exclude, instructions=args.instructions)  # fmt: skip
     except (ValueError, TypeError) as error:
         print(f"facula vprof: {str(error).removeprefix('values: ')}", file=sys.stderr)
         return 2

@@ -55,6 +55,8 @@ class Options:
     modules: tuple = ()
     files: tuple = ()
     exclude: tuple = ()
+    instructions: bool = False
+    floats: bool = False
 
     def __post_init__(self):
         if self.mode not in MODES:
@@ -89,13 +91,17 @@ class Options:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise ValueError(f"values: {name} is a whole number from {low} to {high}, got {value!r}")
+        for name in ("instructions", "floats"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"values: {name} is True or False, got {getattr(self, name)!r}")
         for name in ("operators", "modules", "files", "exclude"):
             setattr(self, name, _texts(name, getattr(self, name)))
 
     def engine(self):
         return _C._Values(
             mode=MODES.index(self.mode), patterns=sum(1 << PATTERNS.index(p) for p in set(self.patterns)), frequent=self.frequent, zero=self.zero,
-            heavy_error=self.heavy_error, structured_error=self.structured_error, approximate=self.approximate, budget=self.budget, exact_below=self.exact_below, sample=self.sample)  # fmt: skip
+            heavy_error=self.heavy_error, structured_error=self.structured_error, approximate=self.approximate, budget=self.budget, exact_below=self.exact_below, sample=self.sample,
+            instructions=self.instructions, floats=self.floats)  # fmt: skip
 
     def shows(self, found):
         """Whether the filters let a finding through."""
@@ -126,6 +132,8 @@ class values:
     on a finding is told. operators, modules, files: globs of what is told ("aten::mul", "*.layer1.*", "train.py:12"); exclude: of
     what is not. scopes=True names the module that each finding is in, which costs a hook
     per call of a module; a filter by modules switches it on. process=False watches this thread and those that work for it; children=True goes on in forked processes.
+    instructions=True follows single loads and stores of kernels where a device tells them (`accesses`); floats=True takes words in memory
+    of no known type for float32.
     """
 
     def __init__(
@@ -195,6 +203,13 @@ class values:
         return Graph(self._engine.nodes(), self._engine.edges(), Stacks(), self.findings)
 
     @property
+    def accesses(self):
+        """Single loads and stores of kernels, by line and object (with instructions=True)."""
+        from facula.tools.vprof._accesses import AllAccesses
+
+        return AllAccesses(self._engine.accesses(), self._engine.nodes())
+
+    @property
     def totals(self):
         """What the profile itself saw and cost: events, looked_bytes, copied_bytes, own_ns, ns, crowded, lost, skipped."""
         return self._engine.totals()
@@ -218,7 +233,8 @@ class values:
         """The findings as text."""
         from facula.tools.vprof._report import table
 
-        return table(self.findings, self.totals, top)
+        text = table(self.findings, self.totals, top)
+        return text + "\n" + self.accesses.table(top) if self.options.instructions else text
 
     __str__ = table
 
@@ -226,6 +242,16 @@ class values:
         from facula._command_line import write_file
 
         write_file(path, "".join(json.dumps(f.as_dict()) + "\n" for f in self.findings))
+
+    def export_accesses(self, path):
+        """JSON lines: a row of `accesses` each; kernels that told none are at the end."""
+        from facula._command_line import write_file
+
+        told = self.accesses
+        rows = [r.as_dict() for r in told.rows] + [
+            {"kernel": kernel, "unseen_launches": n} for kernel, n in sorted(told.unseen.items())
+        ]
+        write_file(path, "".join(json.dumps(row) + "\n" for row in rows))
 
     def export_csv(self, path):
         from facula._command_line import write_file
