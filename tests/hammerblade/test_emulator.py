@@ -250,8 +250,7 @@ with Device(DEFECTIVE, (2, 2), {mode!r}) as d:
     assert done.returncode == 0 and done.stdout.count("no tile has ended or passed a barrier for 0.5 seconds") == 2, done
     assert done.stdout.startswith(str(TIMEOUT)) and line_of("hang.cpp", "waits") in done.stdout
     assert re.search(r"tiles \(0,0\), \(1,0\), \(0,1\) wait at barrier 1", done.stdout), done.stdout
-    if mode == "fast":
-        assert f"tile (1,1) runs at {line_of('hang.cpp', 'hang')}" in done.stdout, done.stdout
+    assert f"tile (1,1) runs at {line_of('hang.cpp', 'hang')}" in done.stdout, done.stdout
 
 
 def test_a_tile_that_waits_in_a_loop_is_interrupted():

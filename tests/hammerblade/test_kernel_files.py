@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -420,3 +421,42 @@ def test_gdb_stops_in_the_kernel(torch, tmp_path):
         pytest.skip("this container does not let gdb trace a process")
     assert "Breakpoint 1" in done.stdout and "tensorlib_sigmoid" in done.stdout, done.stdout + done.stderr
     assert "tensorlib_stops" in done.stdout.partition("Breakpoint 1")[2] and "stops.cpp" in done.stdout, done.stdout
+
+
+LOST = """#include <facula_hb/kernel.h>
+void lost(hb::DenseOut<float> out, int32_t how) {
+  if (hb::tile() == 0 && how == 0) {
+    out.data[0] = 1;
+    hb::barrier();  // line: only tile 0
+  }
+  float sum = 0;
+  for (int32_t i = 0; how; i = (i + 1) % 7) {
+    sum += hb::load(out.data + i);  // line: for ever
+    if (sum < -1) break;
+  }
+  out.data[hb::tile()] = sum;
+}
+HB_KERNEL_PLAIN(lost, "")
+"""
+
+
+@pytest.mark.parametrize("mode", ["fast", "check"])
+def test_where_tiles_are_that_hang_or_miss_a_barrier(torch, tmp_path, mode):
+    """In the kernel's file, whatever of ours they were in when they were stopped."""
+    (tmp_path / "lost.cpp").write_text(LOST)
+    line = {mark: number for number, text in enumerate(LOST.splitlines(), 1) if (mark := text.partition("line: ")[2])}
+    hb = torch.hammerblade
+    hb.load(tmp_path / "lost.cpp")
+    hb.tiles(2, 2)
+    hb.watchdog(0.3)
+    try:
+        with hb.mode(mode, seed=5):
+            with pytest.raises(RuntimeError, match="no tile has ended") as hang:
+                hb.launch("tensorlib_lost", torch.zeros(8).hammerblade(), 1)
+            with pytest.raises(RuntimeError, match="divergent barrier") as barrier:
+                hb.launch("tensorlib_lost", torch.zeros(8).hammerblade(), 0)
+    finally:
+        hb.watchdog(60)
+    where = [row for row in str(hang.value).splitlines() if " run" in row]
+    assert where and all(re.search(r"lost\.cpp:(8|9|10)\b", row) for row in where), hang.value
+    assert f"lost.cpp:{line['only tile 0']}" in str(barrier.value), barrier.value

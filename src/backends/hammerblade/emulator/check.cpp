@@ -250,7 +250,15 @@ void Checker::at_barrier(Tile& tile) { tile.check->wrote_pc = 0; }
 
 void Checker::barrier_passed(Wave& wave, Group& group) {
   Clock all = wave.tiles[group.first]->check->clock;
-  for (uint32_t i = 1; i < group.size; ++i) join(all, wave.tiles[group.first + i]->check->clock);
+  const uintptr_t pc = wave.tiles[group.first]->pc;
+  for (uint32_t i = 1; i < group.size; ++i) {
+    const Tile& tile = *wave.tiles[group.first + i];
+    join(all, tile.check->clock);
+    if (tile.pc == pc || group.met[0]) continue;
+    group.met[0] = pc;
+    group.met[1] = tile.pc;
+    group.met_barrier = Group::passed(group.state) + 1;
+  }
   for (uint32_t i = 0; i < group.size; ++i) {
     Tile& tile = *wave.tiles[group.first + i];
     tile.check->clock = all;
@@ -287,12 +295,12 @@ void Checker::left(Tile& tile) {
   if (tile.check->depth) --tile.check->depth;
 }
 
-void Checker::turn(Tile& tile) {
+void Checker::turn(Tile& tile, uintptr_t pc) {
   CheckTile& c = *tile.check;
   if (tile.wave->stop) return Emulator::get().leave(tile, TileState::GivenUp);
   if (--c.budget) return;
   c.budget = next_budget();
-  tile.pc = c.depth ? c.calls[std::min<uint32_t>(c.depth, std::size(c.calls)) - 1] : 0;
+  tile.pc = pc;
   Emulator::get().leave(tile, TileState::Ready);
 }
 

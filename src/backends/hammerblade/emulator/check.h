@@ -98,7 +98,7 @@ class Checker {
   void received(Tile&);  // a word of its scratchpad had the value it waited for
   void entered(Tile&, uintptr_t call_pc, uintptr_t sp, uintptr_t here);
   void left(Tile&);
-  void turn(Tile&);  // counts an access; another tile may get its turn
+  void turn(Tile&, uintptr_t pc);  // counts an access made at pc; another tile may get its turn
 
  private:
   [[noreturn]] void found(Tile&, const char* kind, const std::string& text, uintptr_t pc, uintptr_t other = 0);

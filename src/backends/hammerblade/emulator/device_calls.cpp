@@ -180,7 +180,10 @@ HB_EXPORT void hb_emul_finish(void) {
     finding.y = tile.block->y;
     finding.group = group.id;
     finding.text = format("has ended while %u of the group's %u tiles wait at barrier %u, which it does not reach",
-                          arrived, group.size, fc::hb::Group::passed(before) + 1);
+                          arrived, group.size, fc::hb::Group::passed(before) + 1) +
+                   group.met_words();
+    finding.pcs = {group.met[0]};
+    finding.others = {group.met[1]};
     finding.who_waits = true;
     tile.state = TileState::Done;
     engine.report(*tile.wave, std::move(finding));

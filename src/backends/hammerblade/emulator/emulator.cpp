@@ -233,6 +233,7 @@ void Emulator::run_launch(const Launch& launch, Outcome& outcome) {
     for (uint32_t g = 0; g < now; ++g) {
       Group& group = wave.groups[g];
       group.state = 0;
+      group.met[0] = group.met[1] = 0;
       group.first = static_cast<uint32_t>(wave.tiles.size());
       group.size = launch.group.area();
       group.id = {static_cast<uint32_t>((done + g) % launch.grid.x), static_cast<uint32_t>((done + g) / launch.grid.x)};
@@ -486,6 +487,10 @@ void Emulator::work_checked(Worker& worker, Wave& wave) {
   }
 }
 
+std::string Group::met_words() const {
+  return met[0] ? format("; barrier %u, some tiles had passed at %%1, others at %%2", met_barrier) : "";
+}
+
 void Emulator::barrier(Tile& tile, uintptr_t pc) {
   Group& group = *tile.group;
   Wave& wave = *tile.wave;
@@ -508,9 +513,12 @@ void Emulator::barrier(Tile& tile, uintptr_t pc) {
       finding.x = tile.block->x;
       finding.y = tile.block->y;
       finding.group = group.id;
-      finding.pcs = {pc};
-      finding.text = format("waits at barrier %u at %%1, which %u of the group's %u tiles never reach: they have ended",
-                            tile.barrier + 1, ended, group.size);
+      const bool met = group.met[0];
+      finding.pcs = {met ? group.met[0] : pc};
+      finding.others = {group.met[1]};
+      finding.text = format("waits at barrier %u%s, which %u of the group's %u tiles never reach: they have ended",
+                            tile.barrier + 1, met ? "" : " at %1", ended, group.size) +
+                     group.met_words();
       finding.who_waits = true;
       tile.state = TileState::AtBarrier;
       report(wave, std::move(finding));

@@ -38,6 +38,10 @@ struct Group {
   std::atomic<uint64_t> state{0};
   uint32_t first = 0, size = 0;  // of the wave's tiles
   Dimension id;
+  // In check mode: the first barrier that tiles passed at two places, which is allowed, and seldom meant.
+  uintptr_t met[2] = {};
+  uint32_t met_barrier = 0;
+  std::string met_words() const;  // for a finding, with the places as %1 and %2; "" if there was none
 
   static uint32_t arrived(uint64_t s) { return s & 0xffff; }
   static uint32_t ended(uint64_t s) { return s >> 16 & 0xffff; }

@@ -66,7 +66,7 @@ void access(const volatile void* p, uintptr_t pc) {
   Emulator::get().need_room(*c->tile, pc);
   c->tile->in_runtime = true;
   checker.access(*c->tile, address, size, write, pc);
-  checker.turn(*c->tile);
+  checker.turn(*c->tile, pc);
   if (watched) {  // another tile may have had its turn: now it happens
     if (kind != Write) c->told.load(address, size, pc);
     if (write) c->told.store_begins(address, size, pc);
@@ -88,7 +88,7 @@ void range(const volatile void* address, size_t size, bool write, uintptr_t pc) 
     checker.access(*tile, at, step, write, pc);
     at += step;
   }
-  checker.turn(*tile);
+  checker.turn(*tile, pc);
   tile->in_runtime = false;
 }
 
@@ -130,7 +130,7 @@ T atomic(volatile T* word, int order, uintptr_t pc, F operation, facula_hb_acces
   T old = operation(word);
   if (in_dram) checker.synchronise(*tile, address, acquires(order), releases(order));
   if (checked_window.watched) tile->check->told.atomic(address, sizeof(T), static_cast<uint64_t>(old), kind, pc);
-  checker.turn(*tile);
+  checker.turn(*tile, pc);
   tile->in_runtime = false;
   return old;
 }

@@ -115,13 +115,27 @@ void Emulator::on_fault(int signal, siginfo_t* info, void* context) {
   get().fail(*tile, std::move(finding));
 }
 
+namespace {
+
+// Where a kernel is that was interrupted, as the address after its instruction. It may be in what answers for it, whose
+// return address is the first on the stack that is one of the kernel's code.
+uintptr_t place_in_kernel(const Library& library, const Tile& tile, const ucontext_t& c) {
+  if (library.holds_code(pc_of(c))) return pc_of(c) + 1;
+  const auto end = reinterpret_cast<uintptr_t>(tile.block);
+  for (uintptr_t at = (sp_of(c) + 7) / 8 * 8; at + 8 <= end; at += 8)
+    if (const uintptr_t word = *reinterpret_cast<const uintptr_t*>(at); library.holds_code(word)) return word;
+  return pc_of(c) + 1;
+}
+
+}  // namespace
+
 void Emulator::on_poke(int, siginfo_t*, void* context) {
   auto& c = *static_cast<ucontext_t*>(context);
   Tile* tile = get().tile_at(sp_of(c));
   if (!tile || tile->in_runtime || tile->state != TileState::Running) return;
   int kept = errno;
   tile->in_runtime = true;
-  tile->pc = pc_of(c) + 1;
+  tile->pc = place_in_kernel(*tile->wave->library, *tile, c);
   get().leave(*tile, TileState::Ready);
   tile->in_runtime = false;
   errno = kept;

@@ -18,13 +18,13 @@ namespace {
 
 struct Segments {
   uintptr_t address;  // asked for: any address in it
-  uintptr_t base = 0, end = 0, data = 0, data_end = 0;
+  uintptr_t base = 0, end = 0, data = 0, data_end = 0, code = 0, code_end = 0;
 };
 
 // The writable part of a library, less what the loader made read-only again after relocating: .data and .bss.
 int find_image(dl_phdr_info* info, size_t, void* out) {
   auto& image = *static_cast<Segments*>(out);
-  uintptr_t lowest = ~uintptr_t{0}, highest = 0, data = 0, data_end = 0, relro_end = 0;
+  uintptr_t lowest = ~uintptr_t{0}, highest = 0, data = 0, data_end = 0, relro_end = 0, code = 0, code_end = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
     uintptr_t from = info->dlpi_addr + segment.p_vaddr, to = from + segment.p_memsz;
@@ -32,6 +32,10 @@ int find_image(dl_phdr_info* info, size_t, void* out) {
     if (segment.p_type != PT_LOAD) continue;
     lowest = std::min(lowest, from);
     highest = std::max(highest, to);
+    if (segment.p_flags & PF_X) {
+      code = code ? std::min(code, from) : from;
+      code_end = std::max(code_end, to);
+    }
     if (segment.p_flags & PF_W) {
       data = data ? std::min(data, from) : from;
       data_end = std::max(data_end, to);
@@ -40,6 +44,8 @@ int find_image(dl_phdr_info* info, size_t, void* out) {
   if (image.address < lowest || image.address >= highest) return 0;
   image.base = info->dlpi_addr;
   image.end = highest;
+  image.code = code;
+  image.code_end = code_end;
   image.data = std::max(data, relro_end);
   image.data_end = data_end;
   return 1;
@@ -74,6 +80,8 @@ Library::Library(const std::string& path, bool check, bool made) : path_(path), 
   if (!dl_iterate_phdr(find_image, &image)) fail("its segments cannot be found");
   base_ = image.base;
   end_ = image.end;
+  code_ = image.code;
+  code_end_ = image.code_end;
   auto* records = reinterpret_cast<uint8_t*>(const_cast<hb_emul_kernel_t*>(table(&end)));
   auto *from = reinterpret_cast<uint8_t*>(image.data), *to = reinterpret_cast<uint8_t*>(image.data_end);
   auto* behind = reinterpret_cast<uint8_t*>(const_cast<hb_emul_kernel_t*>(end));

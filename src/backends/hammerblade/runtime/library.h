@@ -33,6 +33,7 @@ class Library final : public Image {
 
   uintptr_t base() const { return base_; }
   bool holds(uintptr_t address) const { return address - base_ < end_ - base_; }
+  bool holds_code(uintptr_t address) const { return address - code_ < code_end_ - code_; }
 
   // The variables: how many bytes, and the offset of a tile's copy in its 64 KiB.
   size_t variable_bytes() const { return initial_.size(); }
@@ -49,7 +50,7 @@ class Library final : public Image {
   std::string path_;
   bool check_, made_;
   void* handle_ = nullptr;
-  uintptr_t base_ = 0, end_ = 0;
+  uintptr_t base_ = 0, end_ = 0, code_ = 0, code_end_ = 0;
   struct Piece {  // of .data and .bss; the table of kernels may lie between
     uint8_t* start = nullptr;
     size_t bytes = 0;
