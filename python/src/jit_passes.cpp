@@ -37,6 +37,26 @@ void bind_passes(nb::module_& m) {
             return run_passes(*g.graph, {&one, 1}, &settings);
           },
           nb::arg("graph"), nb::arg("disable_shape_peepholes") = false);
+    } else if (name == "_jit_pass_peephole_list_idioms") {
+      m.def(
+          p.python,
+          [&p](const GraphHandle& g, bool lengths) {
+            PassContext settings(p);
+            settings.lengths = lengths;
+            const Pass* one = &p;
+            return run_passes(*g.graph, {&one, 1}, &settings);
+          },
+          nb::arg("graph"), nb::arg("refine_list_len") = false);
+    } else if (name == "_jit_pass_create_autodiff_subgraphs") {
+      m.def(
+          p.python,
+          [&p](const GraphHandle& g, nb::handle threshold) {
+            PassContext settings(p);
+            if (!threshold.is_none()) settings.smallest = nb::cast<size_t>(threshold);
+            const Pass* one = &p;
+            run_passes(*g.graph, {&one, 1}, &settings);
+          },
+          nb::arg("graph"), nb::arg("threshold") = nb::none());
     } else if (name == "_jit_pass_lint") {
       m.def(p.python, [](const GraphHandle& g) { check(*g.graph); });
     } else {

@@ -8,20 +8,27 @@ import pathlib
 
 import torch
 from pass_cases import CASES
+from pass_cases_more import CASES as MORE
+
+
+def every():
+    """{pass: {case: text}} of both files."""
+    return {name: {**CASES.get(name, {}), **MORE.get(name, {})} for name in {**CASES, **MORE}}
 
 
 def record(name, text):
     try:
         graph = torch._C.parse_ir(text, parse_tensor_constants=True)
         before = str(graph)
-        getattr(torch._C, name)(graph)
+        name, _, flags = name.partition("|")
+        getattr(torch._C, name)(graph, **{flag: True for flag in flags.split()})
     except Exception as e:
         return [None, str(e).strip().splitlines()[0]]
     return [before, str(graph)]
 
 
 def main():
-    out = {name: {case: record(name, text) for case, text in cases.items()} for name, cases in CASES.items()}
+    out = {name: {case: record(name, text) for case, text in cases.items()} for name, cases in every().items()}
     for name, cases in out.items():
         for case, (before, after) in cases.items():
             if before is None:

@@ -448,6 +448,20 @@ void AliasDb::replace_with_new(const Value* before, const Value* after) {
   elements_[static_cast<size_t>(e)].value = after;
 }
 
+void AliasDb::forget(const Node* n) {
+  auto drop = [&](const Node* one) {
+    for (const Value* v : one->outputs()) of_value_.erase(v);
+  };
+  drop(n);
+  for (const Block* b : n->blocks()) {
+    drop(b->param_node());
+    for_each_node(*b, [&](const Node* inner) {
+      drop(inner);
+      for (const Block* deeper : inner->blocks()) drop(deeper->param_node());
+    });
+  }
+}
+
 void AliasDb::copy_value(const Value* from, const Value* to) {
   if (const int e = find(from); e >= 0) of_value_[to] = e;
 }

@@ -43,7 +43,8 @@ class AliasDb {
   bool could_move_after(Node* n, Node* point) { return try_move(n, point, false, true); }
 
   void replace_with_new(const Value* before, const Value* after);  // `after` takes the other's place
-  void copy_value(const Value* from, const Value* to);             // `to` shares what `from` shares
+  void forget(const Node* n);                           // which will be destroyed: its values, and those of its blocks
+  void copy_value(const Value* from, const Value* to);  // `to` shares what `from` shares
 
   std::string text() const;
   std::string graphviz() const;

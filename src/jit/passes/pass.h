@@ -44,6 +44,8 @@ class PassContext {
 
   bool shapes = true;    // peephole: rules that trust static shapes
   bool effects = false;  // dead code: nodes with side effects go too
+  size_t smallest = 2;   // autodiff subgraphs: operations of one
+  bool lengths = false;  // list idioms: lengths of lists that branches tell
 
  private:
   const Pass& pass_;

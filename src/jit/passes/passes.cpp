@@ -5,12 +5,15 @@
 #include <iterator>
 
 #include "jit/passes/activations.h"
+#include "jit/passes/batch_mm.h"
 #include "jit/passes/canonicalize_graph_fuser_ops.h"
 #include "jit/passes/clear_profiling.h"
 #include "jit/passes/clear_undefinedness.h"
 #include "jit/passes/common_subexpression_elimination.h"
 #include "jit/passes/constant_pooling.h"
 #include "jit/passes/constant_propagation.h"
+#include "jit/passes/create_autodiff_subgraphs.h"
+#include "jit/passes/create_functional_graphs.h"
 #include "jit/passes/dead_code_elimination.h"
 #include "jit/passes/decompose_ops.h"
 #include "jit/passes/erase_number_types.h"
@@ -18,6 +21,7 @@
 #include "jit/passes/inline_fork_wait.h"
 #include "jit/passes/inliner.h"
 #include "jit/passes/inplace_check.h"
+#include "jit/passes/integer_value_refinement.h"
 #include "jit/passes/lint.h"
 #include "jit/passes/loop_unrolling.h"
 #include "jit/passes/lower_grad_of.h"
@@ -79,6 +83,16 @@ constexpr Pass table[] = {
    activations_functional},
   {"FunctionalToInplaceActivation", "restore_mutation", "_jit_pass_functional_to_inplace_activation",
    activations_in_place},
+  {"BatchMM", "batch_mm", "_jit_pass_batch_mm", batch_mm},
+  {"CreateAutodiffSubgraphs", "create_autodiff_subgraphs", "_jit_pass_create_autodiff_subgraphs",
+   create_autodiff_subgraphs, "Before creating autodiff subgraphs"},
+  {"InlineAutodiffSubgraphs", "inline_autodiff_subgraphs", nullptr, inline_autodiff_subgraphs},
+  {"CreateFunctionalGraphs", "create_functional_graphs", "_jit_pass_create_functional_graphs",
+   create_functional_graphs},
+  {"InlineFunctionalGraphs", "create_functional_graphs", "_jit_pass_inline_functional_graphs",
+   inline_functional_graphs},
+  {"IntegerValueRefinement", "integer_value_refinement", "_jit_pass_integer_value_refinement", refine_integer_values},
+  {"RefineIntegerValues", "integer_value_refinement", "_jit_pass_refine_integer_values", refine_integer_values},
   {"Lint", "lint", "_jit_pass_lint", lint},
 };
 // clang-format on

@@ -6,6 +6,7 @@
 #include "jit/ir/alias.h"
 #include "jit/ir/equal.h"
 #include "jit/passes/peephole_parts.h"
+#include "jit/passes/refinements.h"
 
 namespace fc::jit {
 namespace {
@@ -88,8 +89,49 @@ bool peephole_lists(Graph& g, const PassContext& context) {
   return for_each_inside_first(g, [&](Node* n) { return context.allowed() && one_list(n, lists, context); });
 }
 
+namespace {
+
+// Where a branch was taken because a list has a length, and nobody changes it, it has that length.
+class LengthRefiner final : public Refiner {
+ public:
+  LengthRefiner(Graph& g, const PassContext& context) : Refiner(g), context_(context), aliases_(g) {}
+  bool changed = false;
+
+ private:
+  const Value* list_of(const Value* length) const {
+    const Node* n = length->node();
+    if (!n->is(aten_len) || n->num_inputs() != 1) return nullptr;
+    const Value* list = n->input(0);
+    return list->type()->is(TypeKind::List) && !aliases_.has_writers(list) ? list : nullptr;
+  }
+  void visit(Node* n) override {
+    if (is_any(n->kind(), aten_eq, aten_ne) && n->num_inputs() == 2)
+      for (size_t i : {size_t{0}, size_t{1}}) {
+        const Value* list = list_of(n->input(i));
+        const auto length = constant_int(n->input(1 - i));
+        if (list && length)
+          (n->is(aten_eq) ? condition(n->output()).yes : condition(n->output()).no).emplace(list, *length);
+      }
+    if (n->num_outputs() != 1) return;
+    const Value* list = list_of(n->output(0));
+    const auto known = list ? find(list) : std::nullopt;
+    if (known && context_.allowed()) changed = replace_with_constant(context_, n, *known) || changed;
+  }
+
+  const PassContext& context_;
+  AliasDb aliases_;
+};
+
+}  // namespace
+
 bool peephole_lists(Graph& g, PassContext& context) {
-  return peephole_lists(g, static_cast<const PassContext&>(context));
+  bool changed = false;
+  if (context.lengths) {
+    LengthRefiner refiner(g, context);
+    refiner.run();
+    changed = refiner.changed;
+  }
+  return peephole_lists(g, static_cast<const PassContext&>(context)) || changed;
 }
 
 bool peephole_dict(Graph& g, const PassContext& context) {

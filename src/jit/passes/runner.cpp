@@ -28,6 +28,8 @@ bool run_one(Graph& g, const Pass& p, const PassContext* settings) {
   if (settings) {
     context.shapes = settings->shapes;
     context.effects = settings->effects;
+    context.smallest = settings->smallest;
+    context.lengths = settings->lengths;
   }
   dump(p, p.before, g);
   std::string before;

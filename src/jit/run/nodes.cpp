@@ -170,6 +170,53 @@ void prepare_chunk(const Node& n, NodeCall& c) {
   }
 }
 
+// --- what batch_mm makes
+std::vector<Tensor> tensors(const NodeCall& c, Registers r, size_t from, size_t to) {
+  std::vector<Tensor> out;
+  for (size_t i = from; i < to; ++i) out.push_back(r[c.in[i].slot].tensor());
+  return out;
+}
+bool same_sizes(const std::vector<Tensor>& list) {
+  return std::ranges::all_of(list, [&](const Tensor& t) { return std::ranges::equal(t.sizes(), list[0].sizes()); });
+}
+void tree_reduce(const NodeCall& c, Registers r) {
+  const size_t n = c.in.size() / 2;
+  FC_CHECK(n > 0 && c.in.size() == 2 * n, "prim::MMTreeReduce of an odd number of factors");
+  const std::vector<Tensor> left = tensors(c, r, 0, n), right = tensors(c, r, n, 2 * n);
+  if (same_sizes(left) && same_sizes(right))
+    return give(
+        c, r,
+        fc::Value(call<"aten::mm", Tensor>(call<"aten::cat", Tensor>(left, 1), call<"aten::cat", Tensor>(right, 0))));
+  Tensor sum = call<"aten::mm", Tensor>(left[0], right[0]);
+  for (size_t i = 1; i < n; ++i) sum = add(sum, call<"aten::mm", Tensor>(left[i], right[i]));
+  give(c, r, fc::Value(std::move(sum)));
+}
+void batch_side(const NodeCall& c, Registers r) {
+  const bool right = c.prepared_values[0].arg().integer() != 0;  // the factor that is shared
+  FC_CHECK(c.in.size() > 1 && c.out.size() == c.in.size() - 1, "prim::MMBatchSide of another number of results");
+  const Tensor shared = r[c.in[0].slot].tensor();
+  const std::vector<Tensor> others = tensors(c, r, 1, c.in.size());
+  std::vector<Tensor> results;
+  if (same_sizes(others)) {
+    const int64_t dim = right ? 0 : 1;
+    const Tensor joined = call<"aten::cat", Tensor>(others, dim);
+    results = call<"aten::chunk", std::vector<Tensor>>(
+        right ? call<"aten::mm", Tensor>(joined, shared) : call<"aten::mm", Tensor>(shared, joined),
+        static_cast<int64_t>(others.size()), dim);
+  }
+  if (results.size() != others.size()) {  // of nothing there are fewer chunks
+    results.clear();
+    for (const Tensor& t : others)
+      results.push_back(right ? call<"aten::mm", Tensor>(t, shared) : call<"aten::mm", Tensor>(shared, t));
+  }
+  for (size_t i = 0; i < results.size(); ++i) r[c.out[i]] = fc::Value(results[i]);
+}
+void prepare_side(const Node& n, NodeCall& c) {
+  const int64_t* side = n.get<int64_t>(Symbol::of("side"));
+  FC_CHECK(side, "prim::MMBatchSide without side");
+  c.prepared_values.emplace_back(*side);
+}
+
 // --- gradients that may be absent
 size_t defined(const NodeCall& c, Registers r) {
   size_t n = 0;
@@ -214,6 +261,8 @@ constexpr NodeKind kinds[] = {
     {prim_GetAttr, get_attribute, prepare_name},
     {prim_SetAttr, set_attribute, prepare_name},
     {prim_CreateObject, create_object},
+    {prim_MMTreeReduce, tree_reduce},
+    {prim_MMBatchSide, batch_side, prepare_side},
     {prim_ConstantChunk, constant_chunk, prepare_chunk},
     {detail::qualified("prim::AutogradAnyNonZero"), any_nonzero},
     {detail::qualified("prim::AutogradAllNonZero"), all_nonzero},
