@@ -8,9 +8,13 @@ def test_operators_redistribution_and_factories(ranks, n):
     assert ranks(n, "dtensor.py").count("passed") == n
 
 
+def test_tensor_parallel_has_the_losses_of_one_process(ranks):
+    assert ranks(2, "tensor_parallel.py").count("passed") == 2
+
+
 @pytest.mark.parametrize("n", [2, 4])
-def test_tensor_parallel_has_the_losses_of_one_process(ranks, n):
-    assert ranks(n, "tensor_parallel.py").count("passed") == n
+def test_a_llama_that_is_cut_in_both_ways_has_the_losses_of_one_process(ranks, n):
+    assert ranks(n, "llama.py").count("passed") == n
 
 
 @pytest.mark.parametrize("n", [2, 4])

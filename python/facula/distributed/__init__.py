@@ -54,7 +54,7 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float = 3600) -> None:
 
 __getattr__ = _missing.missing(
     __name__,
-    ("_composable", "_functional_collectives", "algorithms", "checkpoint", "device_mesh", "elastic", "fsdp", "nn", "optim", "rpc", "run",
+    ("_composable", "_functional_collectives", "_tensor", "algorithms", "checkpoint", "device_mesh", "elastic", "fsdp", "nn", "optim", "rpc", "run",
      "schedule", "tensor", "utils"),
     {"DeviceMesh": "facula.distributed.device_mesh", "init_device_mesh": "facula.distributed.device_mesh"},
 )  # fmt: skip

@@ -71,6 +71,8 @@ class DeviceMesh:
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         names = (names,) if isinstance(names, str) else tuple(names)
+        if len(names) == 1 and names[0] not in self.mesh_dim_names and names[0] in self.__dict__.get("_flattened", {}):
+            return self._flattened[names[0]]
         dims = [self._dim(n) for n in names]
         if dims != sorted(set(dims)):
             raise KeyError(f"dimensions of a part come in the order of the mesh: {self.mesh_dim_names}")
@@ -80,6 +82,21 @@ class DeviceMesh:
         part = DeviceMesh(self.device_type, self.mesh[at], mesh_dim_names=names, _groups=[self._groups[d] for d in dims])
         part._root = self._root if self._root is not None else self
         return part
+
+    def _flatten(self, mesh_dim_name: str | None = None) -> "DeviceMesh":
+        """This part of the mesh with one dimension, in whose group are all its ranks. Every process of the whole mesh calls it."""
+        name = mesh_dim_name or "_".join(self.mesh_dim_names or ())
+        root = self._root if self._root is not None else self
+        found = root.__dict__.setdefault("_flattened", {})
+        if name not in found:
+            dims = [root._dim(n) for n in self.mesh_dim_names] if root is not self else list(range(root.ndim))
+            others = [d for d in range(root.ndim) if d not in dims]
+            made = [c10d.new_group(line, group_desc=f"mesh {name}") for line in root.mesh.permute(*others, *dims).reshape(-1, self.mesh.numel()).tolist()]
+            mine = next((g for g in made if not c10d._no_member(g)), None)
+            flat = DeviceMesh(self.device_type, self.mesh.flatten(), mesh_dim_names=(name,) if name else None, _groups=[mine])
+            flat._root = root
+            found[name] = flat
+        return found[name]
 
     def get_group(self, mesh_dim: int | str | None = None):
         """The process group along a dimension, through this rank."""

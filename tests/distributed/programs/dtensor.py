@@ -162,6 +162,24 @@ assert all(torch.equal(c, copies[0]) for c in copies)
 d = F.dropout(ones(size * 64, device_mesh=mesh, placements=[Shard(0)]), 0.5).full_tensor()
 assert 0 < (d == 0).sum() < size * 64
 
+# What is sent: one call for a gather and its gradient each; q, k and v reduce one gradient.
+from torch.distributed.tensor.debug import CommDebugMode  # noqa: E402
+
+kinds = torch.ops._c10d_functional
+cut_w = [distribute_tensor(torch.randn(4 * size, 8).requires_grad_(), mesh, [Shard(0)]) for _ in range(3)]
+t = distribute_tensor(torch.randn(2 * size, 8).requires_grad_(), mesh, [Shard(0)])
+with CommDebugMode() as sent:
+    whole = t.redistribute(placements=[Replicate()])
+    a, c, d = (F.linear(whole, v).square().sum() for v in cut_w)
+    out = (a + c + d).redistribute(placements=[Replicate()])
+assert sent.get_comm_counts() == {kinds.all_gather_into_tensor: 1, kinds.all_reduce: 1}, sent.get_comm_counts()
+with CommDebugMode() as sent:
+    out.backward()
+assert sent.get_comm_counts() == {kinds.reduce_scatter_tensor: 1} and sent.get_total_counts() == 1, sent.get_comm_counts()
+if grid is not None:
+    flat = grid["dp", "tp"]._flatten("all")
+    assert flat.size() == 4 and grid["all"] is flat and dist.get_world_size(flat.get_group()) == 4
+
 # Modules, copies, files, optimizers.
 torch.manual_seed(0)
 net, plain = torch.nn.Linear(8, 4), torch.nn.Linear(8, 4)

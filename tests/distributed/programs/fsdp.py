@@ -2,6 +2,8 @@
 """fully_shard: the losses of one process, in every arrangement; what is kept, what is let go of, what is refused."""
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+from torch.distributed.checkpoint.state_dict import get_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, Shard
@@ -58,6 +60,11 @@ else:
         inner = b.forward
         b.forward = lambda x, inner=inner: checkpoint(inner, x, use_reentrant=False)
     agrees(model, mine)
+    model = small_gpt.make()
+    apply_activation_checkpointing(model, check_fn=lambda m: isinstance(m, small_gpt.Block))
+    assert list(model.state_dict()) == list(trained.state_dict()) == list(get_model_state_dict(model))
+    model.load_state_dict(small_gpt.make().state_dict())
+    agrees(sharded(model), mine)
 
     # Types of computation and of sums; the optimizer's stay.
     half = {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32}
@@ -100,6 +107,15 @@ else:
     assert torch.equal(block.up.weight, parts.full_tensor())
     block.reshard()
     assert block.up.weight is parts
+
+    # Backward gathers the block before while this one computes, and sums this one's gradients while it goes on.
+    model.unshard()
+    out = small_gpt.loss_of(model(a[mine, :-1]), a[mine, 1:])
+    calls = dist.group.WORLD.last_calls
+    first = len(calls()) and calls()[-1]["sequence"]
+    out.backward()
+    kinds = [c["op"] for c in calls() if c["sequence"] > first]
+    assert kinds == ["all_gather", "all_gather", "reduce_scatter", "reduce_scatter", "reduce_scatter"], kinds
 
     # Frozen parameters, some without a gradient, tied ones, methods that compute.
     class Odd(torch.nn.Module):

@@ -47,8 +47,7 @@ class Loss:
             return small_gpt.loss_of(logits, targets)
 
 
-everything = ((plain, small_gpt.loss_of), (plain | heads, small_gpt.loss_of), (sequence, Loss()))
-for plan, loss in everything if size == 2 else everything[2:]:
+for plan, loss in ((plain, small_gpt.loss_of), (plain | heads, small_gpt.loss_of), (sequence, Loss())):
     model = parallelize_module(small_gpt.make(), mesh, plan)
     up = model.blocks[0].up.weight
     assert isinstance(up, DTensor) and up.to_local().shape == (4 * small_gpt.WIDTH // size, small_gpt.WIDTH)

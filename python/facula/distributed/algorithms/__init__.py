@@ -6,4 +6,4 @@ from facula.distributed.algorithms.join import Join, Joinable, JoinHook
 
 __all__ = ["Join", "JoinHook", "Joinable"]
 
-__getattr__ = _missing.missing(__name__, later=("ddp_comm_hooks", "join"))
+__getattr__ = _missing.missing(__name__, later=("_checkpoint", "ddp_comm_hooks", "join"))

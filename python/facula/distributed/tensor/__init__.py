@@ -12,4 +12,4 @@ __all__ = [
     "init_device_mesh", "ones", "rand", "randn", "zeros",
 ]  # fmt: skip
 
-__getattr__ = _missing.missing(__name__, later=("placement_types", "parallel", "experimental"))
+__getattr__ = _missing.missing(__name__, later=("debug", "experimental", "parallel", "placement_types"))

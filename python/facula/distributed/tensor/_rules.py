@@ -24,6 +24,8 @@ def rule_of(func) -> Rule | None:
         return RULES[base]
     if base in _views.RESHAPES:
         return _views.reshape
+    if base in ("view_as_complex", "view_as_real"):
+        return _views.complex_numbers
     if func.is_map or base in ELEMENTS:
         return pointwise
     if func.is_view and not func.is_in_place and not func.is_composite and base != "as_strided":

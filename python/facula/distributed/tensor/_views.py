@@ -8,7 +8,7 @@ from facula.distributed.tensor._dispatch import Call, Strategy
 from facula.distributed.tensor._utils import compute_local_shape
 from facula.distributed.tensor.placement_types import Shard
 
-__all__ = ["RESHAPES", "groups", "reshape", "strided"]
+__all__ = ["RESHAPES", "complex_numbers", "groups", "reshape", "strided"]
 
 RESHAPES = frozenset("view reshape _unsafe_view flatten unflatten ravel expand _reshape_alias".split())
 _PRIMES = (10007, 10009, 10037, 10039, 10061, 10067, 10069, 10079, 10091, 10093, 10099, 10103, 10111, 10133, 10139, 10141)
@@ -79,8 +79,11 @@ def strided(call: Call) -> Iterator[Strategy]:
         return
     primes = list(_PRIMES[: x.dim()])
     probe = facula.empty_strided(x.shape, primes, device="meta")
-    found = call.func(*(probe if v is x else v for v in call.values.values())) if not _keywords(call) else None
-    if found is None:
+    if any(p.kwarg_only for p in call.func._schema.arguments):
+        return
+    try:
+        found = call.func(*(probe if v is x else v for v in call.values.values()))
+    except RuntimeError:  # a view that these strides do not allow
         return
     found = found if isinstance(found, (list, tuple)) else [found]
     for i, prime in enumerate(primes):
@@ -96,5 +99,9 @@ def strided(call: Call) -> Iterator[Strategy]:
     yield from _sums(call)
 
 
-def _keywords(call: Call) -> bool:
-    return any(p.kwarg_only for p in call.func._schema.arguments)
+def complex_numbers(call: Call) -> Iterator[Strategy]:
+    """Numbers and pairs of numbers: the last dimension of the pairs stays whole."""
+    x, out = call.geometry("self"), call.results[0]
+    for d in range(min(x.dim(), out.dim())):
+        yield Strategy(Shard(d), {"self": Shard(d)})
+    yield from _sums(call)
