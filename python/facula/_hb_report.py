@@ -22,9 +22,16 @@ class Kernel:
         self.name = name
         self.calls = self.cycles = self.launch_cycles = self.instructions = self.flops = self.bytes = self.tiles = 0
         self.stalls: dict[str, int] = {}
+        self.estimated = 0  # launches that were not timed: their cycles follow from the others'
+        self.interval: int | None = 0  # half of the 95 % interval of the cycles; None: one that was timed says nothing
 
     def add(self, row: dict) -> None:
         self.calls += 1
+        self.interval = row.get("interval", 0)
+        if row.get("estimated"):
+            self.estimated += 1
+            self.cycles += row["cycles"]
+            return
         for key in ("cycles", "launch_cycles", "instructions", "flops", "bytes"):
             setattr(self, key, getattr(self, key) + row[key])
         self.tiles = row["tiles"][0] * row["tiles"][1]
@@ -57,11 +64,14 @@ def _table(kernels: dict[str, Kernel]) -> str:
     total = sum(k.cycles for k in kernels.values()) or 1
     rows = [f"{'kernel':36} {'calls':>6} {'cycles':>10} {'%':>6} {'IPC':>5} {'B/cycle':>8} {'FLOP/cycle':>10}  waits for"]
     for k in kernels.values():
-        cycles = k.cycles or 1
+        cycles = k.cycles * (k.calls - k.estimated) / k.calls or 1  # bytes and operations are those of launches that were timed
         spent = k.spent()
         everything = sum(spent.values()) or 1
         waits = ", ".join(f"{name.split('_', 1)[1]} {100 * v / everything:.0f} %" for name, v in spent.items() if name != "instructions" and v > 0.05 * everything)
         rows.append(f"{k.name:36} {k.calls:6} {k.cycles:10} {100 * k.cycles / total:6.1f} {k.instructions / everything:5.2f} {k.bytes / cycles:8.2f} {k.flops / cycles:10.2f}  {waits}")
+        if k.estimated:
+            within = "of unknown error: one launch was timed" if k.interval is None else f"± {k.interval} (95 %)"
+            rows.append(f"{'':36} {k.calls - k.estimated:6} of them timed: {k.cycles} cycles {within}; what is beside them, of the timed ones")
     return "\n".join(rows)
 
 

@@ -96,7 +96,10 @@ void set_python_error() {
   } catch (nanobind::python_error& e) { e.restore(); } catch (const files::SystemError& e) {
     errno = e.number;
     PyErr_SetFromErrnoWithFilename(PyExc_OSError, e.what());
-  } catch (const Error& e) { set_error(kind_of(e.kind()), e.what()); } catch (const std::bad_alloc&) {
+  } catch (const Error& e) {
+    if (PyErr_CheckSignals() != 0) return;  // Ctrl-C ended it: that is what the program hears of
+    set_error(kind_of(e.kind()), e.what());
+  } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, "not enough memory");
   } catch (const std::exception& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "an unknown error");

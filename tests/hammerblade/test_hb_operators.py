@@ -206,6 +206,12 @@ def all_equal(torch):
     assert not failed, "\n".join(failed)
 
 
+@pytest.mark.quick(emulated=False)  # which does all of them below
+@pytest.mark.parametrize("name", CASES)
+def test_case(torch, name):
+    CASES[name](torch)
+
+
 @pytest.mark.parametrize("mode", ["fast", "check"])
 @pytest.mark.parametrize("mesh", MESHES, ids=lambda m: f"{m[0]}x{m[1]}")
 def test_operators_equal_the_cpu(torch, mesh, mode):
@@ -224,6 +230,7 @@ def test_the_order_in_which_tiles_take_turns_changes_nothing(torch):
 TYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"]
 
 
+@pytest.mark.quick
 def test_casts_between_all_types(torch):
     x = torch.tensor([[0.0, 1.0, 2.5], [3.0, 100.0, 0.0]])
     for first in TYPES:
@@ -284,6 +291,7 @@ def test_random_numbers_do_not_depend_on_the_mesh(torch):
     assert abs(d.mean()) < 0.15 and abs(d.std() - 1) < 0.1
 
 
+@pytest.mark.quick
 def test_sums_of_embeddings(torch):
     table, index = data(torch, 6, 3).double(), torch.tensor([[0, 1, 1], [2, 5, 4]])
     want = torch.nn.functional.embedding(index, table).masked_fill((index == 1)[..., None], 0).sum(1, keepdim=True)

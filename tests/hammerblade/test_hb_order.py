@@ -47,6 +47,15 @@ def orders(torch, x, dim):
         yield x.cumprod(dim)
 
 
+@pytest.mark.quick(emulated=False)  # which does more of them below
+@pytest.mark.parametrize("dtype", TYPES)
+def test_case(torch, dtype):
+    for shape in [(5,), (300,), (3, 65), (2, 3, 7)]:
+        x = numbers(torch, dtype, *shape)
+        for layout in (x, x.transpose(0, -1)):
+            equal(torch, list(orders(torch, layout.hammerblade_ll(), 0)), list(orders(torch, layout, 0)), f"{dtype} {shape}")
+
+
 @pytest.mark.parametrize("mesh", MESHES, ids=lambda m: f"{m[0]}x{m[1]}")
 def test_orders_equal_the_cpu(torch, mesh):
     torch.hammerblade.tiles(*mesh)

@@ -96,6 +96,13 @@ PORT = {
 }
 
 
+@pytest.mark.quick(emulated=False)  # which does all of them below
+@pytest.mark.parametrize("name", [*CORE, *PORT])
+def test_case(torch, name):
+    function = (CORE | PORT)[name]
+    check(torch, name, lambda s, d: function(torch, s, d), coo(torch, 9, 9), data(torch, 9, 9))
+
+
 def all_equal(torch):
     for name, function in {**CORE, **PORT}.items():
         check(torch, name, lambda s, d, f=function: f(torch, s, d), coo(torch, 9, 9), data(torch, 9, 9))

@@ -81,6 +81,11 @@ def test_trains_as_on_the_cpu(torch, make):
     assert want[-1] < want[0]
 
 
+@pytest.mark.quick(emulated=False)
+def test_a_step_of_a_small_network(torch):
+    assert losses(torch, mlp, "hammerblade", steps=1) == pytest.approx(losses(torch, mlp, "cpu", steps=1), rel=2e-3, abs=2e-4)
+
+
 def test_without_corners_resnet18_agrees_whatever_the_seed(torch, monkeypatch):
     monkeypatch.setattr(torch.nn.functional, "relu", lambda x, inplace=False: torch.nn.functional.softplus(x))
     assert losses(torch, resnet18, "hammerblade", 0, 2) == pytest.approx(losses(torch, resnet18, "cpu", 0, 2), rel=3e-6)

@@ -8,10 +8,10 @@ they look at every device, and at the CPU alone.
 
 from facula import _device_module
 from facula.hammerblade import kernel_logger, profiler
-from facula.hammerblade._device import accesses, bind, cycle, echo, engine, has_half, kernel_cycles, kernels, launch, load, machine, mode, printed, reload, tiles, verify, watch, watchdog
+from facula.hammerblade._device import accesses, bind, cycle, echo, engine, estimates, has_half, kernel_cycles, kernels, launch, load, machine, mode, printed, reload, tiles, verify, watch, watchdog
 
 _of_every_device = _device_module.names("hammerblade")
 globals().update(_of_every_device)
 
-__all__ = ["accesses", "bind", "cycle", "echo", "engine", "has_half", "kernel_cycles", "kernel_logger", "kernels", "launch", "load", "machine", "mode", "printed", "profiler", "reload", "tiles", "verify", "watch", "watchdog"]
+__all__ = ["accesses", "bind", "cycle", "echo", "engine", "estimates", "has_half", "kernel_cycles", "kernel_logger", "kernels", "launch", "load", "machine", "mode", "printed", "profiler", "reload", "tiles", "verify", "watch", "watchdog"]
 __all__ += list(_of_every_device)

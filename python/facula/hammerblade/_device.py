@@ -235,6 +235,20 @@ def kernel_cycles() -> int:
     return int(_call("cycle").split()[1])
 
 
+class Estimate(NamedTuple):
+    kernel: str
+    launches: int
+    timed: int  # of these; the others' cycles follow from their instructions
+    cycles: int  # of all launches
+    interval: float  # 95 %: cycles - interval to cycles + interval; inf: one timed launch says nothing about the others
+
+
+def estimates() -> list[Estimate]:
+    """What the launches of each kernel have taken since `sample` was chosen: engine("sim", sample="1/16") times some of them."""
+    rows = (line.split("\t") for line in _call("estimates").splitlines())
+    return [Estimate(kernel, int(launches), int(timed), int(cycles), float(interval)) for kernel, launches, timed, cycles, interval in rows]
+
+
 def printed() -> str:
     """What the tiles of the last launch printed: "(x,y) text", a line each."""
     return _call("printed")

@@ -88,6 +88,8 @@ const char* const* HammerBlade::functions() {
       "its "
       "name and its settings, a line each",
       "cycle(): the simulated clock, and what the last kernel took by it",
+      "estimates(): of each kernel that was timed a line: name, launches, timed ones, cycles of all, half of the "
+      "interval",
       "printed(): what the tiles of the last launch printed, '(x,y) text' a line",
       "echo(on): whether device prints go to standard error",
       "accesses(on): counts what kernels load and store (modes check and sim) from now on, or no longer; returns "
@@ -168,6 +170,14 @@ void HammerBlade::call(fc_context& c, const char* function, const fc_value* args
   if (f == "cycle") {
     a.count(0, 0);
     return give_text(result, std::to_string(device().cycle()) + " " + std::to_string(device().last_time().cycles));
+  }
+  if (f == "estimates") {
+    a.count(0, 0);
+    std::string text;
+    for (const auto& e : device().estimates())
+      text += e.kernel + "\t" + std::to_string(e.launches) + "\t" + std::to_string(e.timed) + "\t" +
+              std::to_string(e.cycles) + "\t" + std::to_string(e.interval) + "\n";
+    return give_text(result, text);
   }
   if (f == "printed") {
     a.count(0, 0);

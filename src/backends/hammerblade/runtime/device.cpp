@@ -174,6 +174,11 @@ uint64_t Device::cycle() {
   return engine_->cycle();
 }
 
+std::vector<Engine::Estimate> Device::estimates() {
+  std::lock_guard lock(mutex_);
+  return engine_->estimates();
+}
+
 void Device::set_watchdog(double seconds) {
   std::lock_guard lock(mutex_);
   watchdog_seconds_ = seconds;

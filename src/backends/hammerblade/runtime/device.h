@@ -79,6 +79,7 @@ class FC_HB_API Device {
   Time launch(const std::string& name, std::span<const uint32_t> words, Dimension grid, Dimension group);
   Time last_time();  // of the last launch
   uint64_t cycle();  // of the engine's clock; 0: it has none
+  std::vector<Engine::Estimate> estimates();
   // What the tiles of the last launch printed, by tile. It is also written to standard error unless echo is off.
   std::vector<Print> prints();
   void set_echo(bool);

@@ -88,6 +88,14 @@ class Engine {
   // The machine's clock since the engine was made; 0: it has none.
   virtual uint64_t cycle() const { return 0; }
 
+  // What the launches of each kernel have taken so far by that clock, where only some of them were timed.
+  struct Estimate {
+    std::string kernel;
+    uint64_t launches = 0, timed = 0, cycles = 0;
+    double interval = 0;  // 95 %: cycles - interval to cycles + interval; infinite: unknown
+  };
+  virtual std::vector<Estimate> estimates() const { return {}; }
+
   // Settings of the engine's own (a simulator's fidelity). Throws Error: there is none of that name, or value.
   struct Setting {
     std::string name, value;

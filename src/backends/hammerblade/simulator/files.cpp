@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -39,6 +40,10 @@ std::string stats_header() {
   text += ",miss_icache,miss_beq,miss_bne,miss_blt,miss_bge,miss_bltu,miss_bgeu,miss_jalr";
   for (size_t i = 0; i < stall_count; ++i) text += std::string(",") + stall_name(i);
   return text + "\n";
+}
+
+std::string interval_text(double value) {
+  return std::isfinite(value) ? std::to_string(static_cast<uint64_t>(value)) : "null";
 }
 
 const char* what_name(uint32_t what) { return what < issue_count ? issue_name(what) : stall_name(what - issue_count); }
@@ -232,7 +237,26 @@ void Files::flush(uint64_t until) {
   flushed_ = std::max(flushed_, until);
 }
 
-void Files::end(const char* kernel, uint64_t wall) {
+void Files::estimated(const Mesh& mesh, const char* kernel, uint64_t cycles, double interval) {
+  if (!launches_) return;
+  write(launches_, format("{\"launch\": %llu, \"kernel\": \"%s\", \"machine\": \"%s\", \"tiles\": [%u, %u], "
+                          "\"estimated\": true, \"cycles\": %llu, \"interval\": %s}\n",
+                          static_cast<unsigned long long>(launch_), kernel, mesh.machine().name.c_str(), mesh.size().x,
+                          mesh.size().y, static_cast<unsigned long long>(cycles), interval_text(interval).c_str()));
+  ++launch_;
+  flush_all();
+}
+
+void Files::flush_all() {
+  for (const File* file : {&launches_, &stats_, &caches_, &routers_, &trace_, &log_, &wave_})
+    if (*file && fflush(file->get()) && !failed_) {
+      failed_ = true;
+      fprintf(stderr, "hammerblade: the files of this run in %s cannot be written further: %s\n", folder_.c_str(),
+              strerror(errno));
+    }
+}
+
+void Files::end(const char* kernel, uint64_t wall, double interval) {
   if (!timed_ || !launches_) return;
   if (traces()) flush(timed_->now());
   if (kept_ == Kept::Saif) write_saif();
@@ -248,10 +272,10 @@ void Files::end(const char* kernel, uint64_t wall) {
   }
   std::string row = format(
       "{\"launch\": %llu, \"kernel\": \"%s\", \"machine\": \"%s\", \"tiles\": [%u, %u], "
-      "\"cycles\": %llu, \"launch_cycles\": %llu, \"wall_ns\": %llu, \"instructions\": %llu, "
+      "\"cycles\": %llu, \"interval\": %s, \"launch_cycles\": %llu, \"wall_ns\": %llu, \"instructions\": %llu, "
       "\"flops\": %llu, \"bytes\": %llu, \"icache_misses\": %llu, \"stalls\": {",
       static_cast<unsigned long long>(launch_), kernel, mesh_->machine().name.c_str(), mesh_->size().x, mesh_->size().y,
-      static_cast<unsigned long long>(timed_->kernel_cycles()),
+      static_cast<unsigned long long>(timed_->kernel_cycles()), interval_text(interval).c_str(),
       static_cast<unsigned long long>(timed_->launch_cycles()), static_cast<unsigned long long>(wall),
       static_cast<unsigned long long>(sum.instructions), static_cast<unsigned long long>(sum.flops),
       static_cast<unsigned long long>(sum.bytes), static_cast<unsigned long long>(sum.misses));
@@ -263,12 +287,7 @@ void Files::end(const char* kernel, uint64_t wall) {
   }
   write(launches_, row + "}}\n");
   ++launch_;
-  for (const File* file : {&launches_, &stats_, &caches_, &routers_, &trace_, &log_, &wave_})
-    if (*file && fflush(file->get()) && !failed_) {
-      failed_ = true;
-      fprintf(stderr, "hammerblade: the files of this run in %s cannot be written further: %s\n", folder_.c_str(),
-              strerror(errno));
-    }
+  flush_all();
   timed_ = nullptr;
 }
 

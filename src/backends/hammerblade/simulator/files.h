@@ -27,9 +27,11 @@ class Files final : public Watcher {
   Files(Kept, std::string folder, uint64_t limit);
   ~Files() override;
 
-  void begin(Mesh&, Timed&);                                // a launch
-  void end(const char* kernel, uint64_t wall_nanoseconds);  // of it
-  void stat(const Tile&, uint32_t tag);                     // a tile prints statistics
+  void begin(Mesh&, Timed&);  // a launch
+  // Of it; `interval`: half of the one for the cycles of all of the kernel's launches, where some are not timed.
+  void end(const char* kernel, uint64_t wall_nanoseconds, double interval);
+  void estimated(const Mesh&, const char* kernel, uint64_t cycles, double interval);  // a launch that was not timed
+  void stat(const Tile&, uint32_t tag);                                               // a tile prints statistics
   void saif(bool start) { switching_ = start; }
   void spent(uint32_t tile, uint64_t from, uint64_t cycles, uint32_t pc, uint32_t what) override;
   void cached(uint32_t bank, uint64_t cycle, const Packet& request) override;
@@ -47,6 +49,7 @@ class Files final : public Watcher {
   void write(const File&, const std::string&);
   void flush(uint64_t until);
   void write_saif();
+  void flush_all();
   bool traces() const { return kept_ == Kept::Trace || kept_ == Kept::Wave; }
 
   const Kept kept_;

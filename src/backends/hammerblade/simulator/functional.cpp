@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "backends/hammerblade/runtime/watch.h"
 #include "backends/hammerblade/simulator/interrupt.h"
 
 namespace fc::hb::sim {
@@ -86,6 +87,7 @@ class Runner {
         return stop(end);
       }
       value = mesh_.read(at, bytes);
+      if (mesh_.watched && at.target == Target::Dram) mesh_.tell(tile, s.pc, at, i.op, bytes, value);
     }
     value = extended(i.op, value);
     if (i.op == Op::Flw) s.f[i.rd] = value;
@@ -115,7 +117,10 @@ class Runner {
         mesh_.fault_of_ending(tile, s.pc);
         return stop(end);
       }
+      const bool told = mesh_.watched && at.target == Target::Dram;
+      const uint32_t before = told ? mesh_.read(at, bytes) : 0;
       mesh_.write(at, value, bytes);
+      if (told) mesh_.tell(tile, s.pc, at, i.op, bytes, before);
     }
     s.pc += 4;
     return !mesh_.stopped() || stop(end);
@@ -167,6 +172,7 @@ class Runner {
       return stop(end);
     }
     const uint32_t old = mesh_.atomic(i.op, address, s.x[i.rs2]);
+    if (mesh_.watched) mesh_.tell(tile, s.pc, at, i.op, 4, old);
     const bool same = i.op != Op::Amoadd && old == s.x[i.rs2];
     if (i.rd) s.x[i.rd] = old;
     s.pc += 4;
@@ -235,12 +241,15 @@ uint64_t run_functional(Mesh& mesh, double watchdog_seconds) {
       const uint64_t before = tile.instructions;
       const End end = runner.run(tile, turn);
       done += tile.instructions - before;
+      if (mesh.watched) Watchers::get().flush();
       if (end == End::Stopped || mesh.stopped()) return done;
     }
     if (!any) return done;
+    if (take_interrupt()) {
+      mesh.cancel("interrupted");
+      return done;
+    }
     if (rounds % 64) continue;
-    if (take_interrupt()) mesh.cancel("interrupted");
-    if (mesh.stopped()) return done;
     if (mesh.progress != seen) {
       seen = mesh.progress;
       since = Clock::now();

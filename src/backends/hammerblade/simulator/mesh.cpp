@@ -8,6 +8,7 @@
 
 #include "backends/hammerblade/include/host/bsg_manycore_errno.h"
 #include "backends/hammerblade/runtime/memory.h"
+#include "backends/hammerblade/runtime/watch.h"
 
 namespace fc::hb::sim {
 
@@ -151,6 +152,27 @@ uint32_t Mesh::atomic(Op op, uint32_t address, uint32_t operand) {
   if (now != old) ++progress;
   memcpy(dram(address), &now, 4);
   return old;
+}
+
+void Mesh::tell(const Tile& tile, uint32_t pc, const Place& at, Op op, uint32_t bytes, uint32_t before) const {
+  const Kind kind = kind_of(op);
+  uint32_t value = 0, tile_number = 0;
+  memcpy(&value, dram(at.offset), bytes);
+  if (tile.slot >= 0) {
+    const Dimension group = slots_[static_cast<size_t>(tile.slot)].group;
+    tile_number = (group.y * launch_.grid.x + group.x) * launch_.group.area() +
+                  (tile.y - tile.origin_y) * launch_.group.x + (tile.x - tile.origin_x);
+  }
+  facula_hb_access_t told{};
+  told.site = kSimulatedSite | uint64_t{program_->number} << 32 | pc;
+  told.value = kind == Kind::Load ? before : value;
+  told.before = kind == Kind::Load ? 0 : before;
+  told.address = at.offset;
+  told.tile = tile_number;
+  told.bytes = static_cast<uint8_t>(bytes);
+  told.kind = kind == Kind::Load ? FACULA_HB_LOAD : kind == Kind::Store ? FACULA_HB_STORE : FACULA_HB_ATOMIC;
+  told.type = op == Op::Flw || op == Op::Fsw ? FACULA_HB_FLOAT : FACULA_HB_UNKNOWN;
+  Watchers::get().tell(told);
 }
 
 bool Mesh::host_store(Tile& from, uint32_t offset, uint32_t value) {

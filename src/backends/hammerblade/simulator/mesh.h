@@ -111,6 +111,9 @@ class Mesh {
 
   Debugger* debugger = nullptr;  // null: nobody looks
 
+  bool watched = false;  // somebody wants to know of loads and stores (runtime/watch.h)
+  // Tells one of DRAM, by the instruction at `pc`; a store or atomic when it was made, with what lay there before.
+  void tell(const Tile&, uint32_t pc, const Place&, Op, uint32_t bytes, uint32_t before) const;
   bool woke = false;         // a write woke a tile: the engine looks, and clears it
   bool used_double = false;  // in this launch, in software
   uint64_t progress = 0;     // tiles woken and ended, words changed by atomics

@@ -19,9 +19,9 @@ namespace fc::hb::sim {
 enum class Message : uint8_t { Load, Store, Atomic, Fetch, Credit, Value, Fetched };
 
 struct Packet {
-  uint32_t address = 0, value = 0;
-  uint16_t from = 0, to = 0;  // nodes
-  uint8_t x = 0, row = 0;     // of `to`
+  uint32_t address = 0, value = 0, pc = 0;  // pc: of the instruction that asks
+  uint16_t from = 0, to = 0;                // nodes
+  uint8_t x = 0, row = 0;                   // of `to`
   Message message = Message::Load;
   Op op = Op::Illegal;
   uint8_t reg = 0, bytes = 4;

@@ -47,6 +47,7 @@ class Program final : public Image {
   std::vector<uint8_t> scratchpads;            // of all tiles, one behind the other; empty: not started yet
   std::vector<uint8_t> barrier;                // the barrier's object, before the first launch
   uint32_t barrier_at = 0;
+  uint32_t number = 0;           // among those of this process
   uint32_t loaded_sections = 0;  // of the file: what debuggers count
   bool keeps_flags = false;      // it reads the floating-point flags
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 
@@ -17,6 +18,7 @@
 #include "backends/hammerblade/runtime/library.h"
 #include "backends/hammerblade/runtime/memory.h"
 #include "backends/hammerblade/runtime/places.h"
+#include "backends/hammerblade/runtime/watch.h"
 #include "backends/hammerblade/simulator/functional.h"
 #include "backends/hammerblade/simulator/interrupt.h"
 
@@ -105,12 +107,20 @@ std::string Simulator::program_of(const std::string& path, bool* own) const {
 
 std::unique_ptr<Image> Simulator::prepare(const std::string& program, Mode) {
   bool own;
-  return std::make_unique<Program>(program_of(program, &own), static_cast<uint32_t>(machine_.dram_address), machine_);
+  auto image =
+      std::make_unique<Program>(program_of(program, &own), static_cast<uint32_t>(machine_.dram_address), machine_);
+  std::lock_guard lock(running_);
+  image->number = programs_.empty() ? 1 : programs_.rbegin()->first + 1;
+  programs_[image->number] = image.get();
+  return image;
 }
 
 void Simulator::release(std::unique_ptr<Image> image) {
   std::lock_guard lock(running_);
-  if (mesh_) mesh_->forget(static_cast<Program*>(image.get()));
+  auto* const program = static_cast<Program*>(image.get());
+  if (mesh_) mesh_->forget(program);
+  if (timed_program_ == program) timed_program_ = nullptr;  // another one may come to lie at its place
+  programs_.erase(program->number);
 }
 
 std::vector<Engine::Setting> Simulator::settings() const {
@@ -192,15 +202,47 @@ void Simulator::start(Program& program, const Launch& first) {
   memcpy(program.barrier.data(), mesh_->tiles[0].scratch + program.barrier_at, program.barrier.size());
 }
 
-void Simulator::run_for_results(const Launch& launch) {
+// What simulated cycles cost, of measurements on one core (docs/cosim.md): what each cycle takes by itself, and what
+// tiles that run add to it.
+void Simulator::say_what_to_expect() {
+  if (std::exchange(told_what_to_expect_, true)) return;
+  const double tiles = size_.area();
+  const bool trace = kept_ == Kept::Trace || kept_ == Kept::Wave;
+  const double least = 60 + tiles * (trace ? 60 : 0.5), most = 100 + tiles * (trace ? 500 : 10);
+  fprintf(stderr,
+          "hammerblade: %u x %u tiles are simulated, %s: expect %.0f to %.0f times the chip's time, %.2g to %.2g s for "
+          "each million cycles%s\n",
+          size_.x, size_.y, trace ? "with a trace" : "timed", least * static_cast<double>(machine_.clock_mhz) / 1000,
+          most * static_cast<double>(machine_.clock_mhz) / 1000, least / 1000, most / 1000,
+          sample_ > 1 ? "" : "; sample=1/16 times some launches, fidelity functional none");
+}
+
+std::vector<Engine::Estimate> Simulator::estimates() const {
+  std::lock_guard lock(running_);
+  std::vector<Estimate> all;
+  for (const auto& [kernel, sample] : sampled_)
+    if (sample.any())
+      all.push_back({kernel, sample.launches(), sample.timed_launches(), sample.cycles(), sample.interval()});
+  return all;
+}
+
+std::string Simulator::line_of(uint64_t site) const {
+  std::lock_guard lock(running_);
+  const auto at = programs_.find(static_cast<uint32_t>(site >> 32 & 0x7fffffff));
+  return at == programs_.end() ? "" : at->second->line_of({static_cast<uint32_t>(site)});
+}
+
+uint64_t Simulator::run_for_results(const Launch& launch) {
+  uint64_t instructions = 0;
   while (!mesh_->stopped() && !mesh_->done()) {
     const std::vector<HostWord> words = mesh_->next_groups();
     write_words(*mesh_, words);
     const uint64_t before = mesh_->progress;
-    run_functional(*mesh_, launch.watchdog_seconds);
+    instructions += run_functional(*mesh_, launch.watchdog_seconds);
     mesh_->settle();
     if (!mesh_->done() && words.empty() && mesh_->progress == before) mesh_->stuck();
   }
+  return instructions;
 }
 
 void Simulator::run_timed(const Launch& launch, Outcome& out) {
@@ -217,12 +259,16 @@ void Simulator::run_timed(const Launch& launch, Outcome& out) {
     mesh_->on_stat = [](void* files, Tile& tile, uint32_t tag) { static_cast<Files*>(files)->stat(tile, tag); };
     mesh_->on_saif = [](void* files, Tile&, bool start) { static_cast<Files*>(files)->saif(start); };
   }
+  const uint64_t instructions = timed_->instructions();
   if (!timed_->run(launch.watchdog_seconds)) mesh_->stuck();
+  Sample& sample = sampled_[launch.kernel];
+  if (!mesh_->stopped()) sample.timed(timed_->instructions() - instructions, timed_->kernel_cycles());
   if (writes) {
     files_->end(
         launch.kernel,
         static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count()));
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count()),
+        sample.interval());
     timed_->set_watcher(nullptr);
     mesh_->on_stat = nullptr;
     mesh_->on_saif = nullptr;
@@ -244,28 +290,30 @@ Outcome Simulator::run(const Launch& launch) {
   mesh_->used_double = false;
   mesh_->begin(launch);
   const NoticesInterrupts notices;
+  struct Looks {  // who does so while the launch runs
+    Mesh& mesh;
+    Gdb* gdb;
+    ~Looks() {
+      mesh.watched = false;
+      mesh.debugger = nullptr;
+      if (gdb) gdb->ends();
+    }
+  } const looks{*mesh_, gdb_.get()};
+  mesh_->watched = Watchers::get().accesses_wanted();
   if (gdb_) {
     mesh_->debugger = gdb_.get();
     gdb_->begins(*mesh_, launch.kernel);
   }
   Outcome took;
-  // Of a kernel's launches the first is timed, then every nth; the others count as what the timed ones took.
-  Sampled& sampled = sampled_[launch.kernel];
-  const bool timed = fidelity_ != Fidelity::Functional && sampled.launches++ % sample_ == 0;
-  if (timed) {
-    run_timed(launch, took);
-    ++sampled.timed;
-    sampled.cycles += took.cycles;
-  } else {
+  if (fidelity_ == Fidelity::Functional) {
     run_for_results(launch);
-    if (fidelity_ != Fidelity::Functional) {
-      took.cycles = sampled.cycles / sampled.timed;
-      took.nanoseconds = took.cycles * 1000 / static_cast<uint64_t>(machine_.clock_mhz);
-    }
-  }
-  if (gdb_) {
-    mesh_->debugger = nullptr;
-    gdb_->ends();
+  } else if (Sample& sample = sampled_[launch.kernel]; sample.wanted(sample_)) {
+    say_what_to_expect();
+    run_timed(launch, took);
+  } else {
+    took.cycles = sample.other(run_for_results(launch));
+    took.nanoseconds = took.cycles * 1000 / static_cast<uint64_t>(machine_.clock_mhz);
+    if (files_ && recording_ != "off") files_->estimated(*mesh_, launch.kernel, took.cycles, sample.interval());
   }
   if (mesh_->used_double && !told_double_[launch.kernel]) {
     told_double_[launch.kernel] = true;

@@ -17,6 +17,7 @@
 #include "backends/hammerblade/simulator/files.h"
 #include "backends/hammerblade/simulator/gdb.h"
 #include "backends/hammerblade/simulator/mesh.h"
+#include "backends/hammerblade/simulator/sample.h"
 #include "backends/hammerblade/simulator/timed.h"
 
 namespace fc::hb::sim {
@@ -32,17 +33,20 @@ class Simulator final : public Engine {
   void release(std::unique_ptr<Image>) override;
   Outcome run(const Launch&) override;
   uint64_t cycle() const override { return cycles_ + (timed_ ? timed_->now() : 0); }
+  std::vector<Estimate> estimates() const override;
+  std::string line_of(uint64_t site) const override;
   std::vector<Setting> settings() const override;
   void set(const std::string& name, const std::string& value) override;
 
  private:
   Simulator();
-  void start(Program&, const Launch&);  // its first launch: every tile runs the start-up kernel
-  void run_for_results(const Launch&);
+  void start(Program&, const Launch&);      // its first launch: every tile runs the start-up kernel
+  uint64_t run_for_results(const Launch&);  // returns its instructions
+  void say_what_to_expect();
   void run_timed(const Launch&, Outcome&);
   std::string program_of(const std::string& path, bool* own) const;
 
-  std::mutex running_;
+  mutable std::recursive_mutex running_;  // watchers ask for lines in a launch
   Machine machine_;
   Dimension size_{0, 0};
   std::unique_ptr<Mesh> mesh_;
@@ -57,12 +61,11 @@ class Simulator final : public Engine {
   std::unique_ptr<Files> files_;
   std::unique_ptr<Gdb> gdb_;
   std::string gdb_where_ = "none";
+  bool told_what_to_expect_ = false;
   uint32_t sample_ = 1;
-  struct Sampled {
-    uint64_t launches = 0, timed = 0, cycles = 0;
-  };
-  std::map<std::string, Sampled> sampled_;   // of each kernel
-  std::map<std::string, bool> told_double_;  // kernels that compute with double
+  std::map<std::string, Sample> sampled_;        // of each kernel
+  std::map<uint32_t, const Program*> programs_;  // by number
+  std::map<std::string, bool> told_double_;      // kernels that compute with double
 };
 
 }  // namespace fc::hb::sim

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "backends/hammerblade/runtime/watch.h"
 #include "backends/hammerblade/simulator/interrupt.h"
 
 namespace fc::hb::sim {
@@ -101,6 +102,12 @@ void Timed::account(Tile& tile, Core& core) {
   core.accounted = now_;
 }
 
+uint64_t Timed::instructions() const {
+  uint64_t all = 0;
+  for (const Core& core : cores_) all += core.stats.instructions;
+  return all;
+}
+
 void Timed::account_all() {
   for (Tile& tile : mesh_.tiles) account(tile, cores_[tile.index]);
 }
@@ -131,6 +138,10 @@ void Timed::address(Packet& packet, const Place& at) const {
   packet.target = static_cast<uint8_t>(at.target);
 }
 
+void Timed::tell(const Packet& request, const Place& at, uint32_t before) const {
+  mesh_.tell(mesh_.tiles[request.from - 2 * columns_], request.pc, at, request.op, request.bytes, before);
+}
+
 // A request where it arrives: to memory, and its answer.
 void Timed::perform(const Packet& request, Packet& answer) {
   const auto target = static_cast<Target>(request.target);
@@ -142,8 +153,16 @@ void Timed::perform(const Packet& request, Packet& answer) {
   answer.row = static_cast<uint8_t>(request.from / columns_);
   answer.message = Message::Value;
   switch (request.message) {
-    case Message::Load: answer.value = extended(request.op, mesh_.read(place, request.bytes)); break;
-    case Message::Atomic: answer.value = mesh_.atomic(request.op, request.address, request.value); break;
+    case Message::Load: {
+      const uint32_t value = mesh_.read(place, request.bytes);
+      answer.value = extended(request.op, value);
+      if (mesh_.watched && target == Target::Dram) tell(request, place, value);
+      break;
+    }
+    case Message::Atomic:
+      answer.value = mesh_.atomic(request.op, request.address, request.value);
+      if (mesh_.watched) tell(request, place, answer.value);
+      break;
     case Message::Fetch: answer.message = Message::Fetched; break;
     default: {
       answer.message = Message::Credit;
@@ -152,7 +171,9 @@ void Timed::perform(const Packet& request, Packet& answer) {
         break;
       }
       if (target == Target::Dram) {
+        const uint32_t before = mesh_.watched ? mesh_.read(place, request.bytes) : 0;
         mesh_.write(place, request.value, request.bytes);
+        if (mesh_.watched) tell(request, place, before);
         break;
       }
       Tile& to = mesh_.tiles[tile];
@@ -323,6 +344,7 @@ bool Timed::remote(Tile& tile, Core& core, const Instruction& i, const Place& at
   p.from = static_cast<uint16_t>(node_of(tile));
   p.address = at.offset;
   p.value = value;
+  p.pc = tile.s.pc;
   p.reg = i.rd;
   p.bytes = static_cast<uint8_t>(bytes_of(i.op));
   p.is_float = i.op == Op::Flw;
@@ -628,6 +650,7 @@ bool Timed::run(double watchdog_seconds) {
       }
     }
     if (mesh_.take_finished()) finished_at_ = now_;
+    if (mesh_.watched && looks % 256 == 0) Watchers::get().flush();
     if (++looks % 65536) continue;
     if (take_interrupt()) mesh_.cancel("interrupted");
     if (watchdog_seconds > 0) {

@@ -87,7 +87,8 @@ class Timed final : private Sink {
   void forget_text();  // another program's text lies in DRAM
 
   const CoreStats& stats(uint32_t tile) const { return cores_[tile].stats; }
-  void account_all();  // everybody's stalls up to now are in the statistics
+  uint64_t instructions() const;  // of all tiles, since it was made
+  void account_all();             // everybody's stalls up to now are in the statistics
   const std::vector<std::unique_ptr<Vcache>>& caches() const { return caches_; }
   const Dram& dram() const { return dram_; }
   uint64_t hops() const { return requests_.hops + answers_.hops; }
@@ -109,6 +110,7 @@ class Timed final : private Sink {
 
   bool take(bool answers, uint32_t node, const Packet&, uint64_t now) override;
   void perform(const Packet& request, Packet& answer);
+  void tell(const Packet& request, const Place&, uint32_t before) const;
   void arrived(Tile&, const Packet& answer);
   void tick(Tile&, Core&);
   bool operands_ready(Core&, const Instruction&);
