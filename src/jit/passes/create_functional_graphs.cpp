@@ -50,10 +50,10 @@ bool create_functional_graphs(Graph& g, PassContext& context) {
   std::unordered_set<uint64_t> serials;
   for (const Node* n : functional.nodes) serials.insert(n->serial());
   const Symbol kind = prim_FunctionalGraph;
-  const bool changed =
-      !make_groups(
-           g, kind, kSmallest, aliases, [&](const Node& n) { return serials.contains(n.serial()); }, false)
-           .empty();
+  auto accepts = [&](const Node& n) { return serials.contains(n.serial()); };
+  const std::vector<Node*> groups = make_groups(g, kind, kSmallest, aliases, accepts, false);
+  const bool changed = !groups.empty();
+  for (Node* group : groups) context.run("ConstantPooling", subgraph_of(*group));
   context.run("ConstantPooling", g);  // groups have copies, and leave them where they are dissolved
   return changed;
 }
