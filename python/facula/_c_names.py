@@ -105,11 +105,6 @@ def _get_default_device():
     return _C._default_device().type
 
 
-def _get_tracing_state():
-    """What records a trace: nothing does."""
-    return None
-
-
 class _Classes(type):
     """Classes of tensors are instances, though none is made by _TensorMeta."""
 
@@ -127,5 +122,5 @@ def _are_functorch_transforms_active():
 
 
 _C._TensorMeta, _C._are_functorch_transforms_active = _TensorMeta, _are_functorch_transforms_active
-_C._log_api_usage_once, _C._get_tracing_state, _C._get_default_device = _log_api_usage_once, _get_tracing_state, _get_default_device
+_C._log_api_usage_once, _C._get_default_device = _log_api_usage_once, _get_default_device
 _C.DispatchKey, _C.DispatchKeySet, _C._ExcludeDispatchKeyGuard = DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard

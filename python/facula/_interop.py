@@ -11,6 +11,8 @@ _ARRAY_TYPES = {
 def to_numpy(tensor, force=False):
     import numpy
 
+    if _C._is_tracing():
+        _C._warn_of_value("Converting a tensor to a NumPy array")
     if force:
         tensor = tensor.detach().cpu()
     if tensor.requires_grad and _C.is_grad_enabled():

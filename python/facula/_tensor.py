@@ -54,6 +54,7 @@ class Tensor(_C.TensorBase):
     def __iter__(self):
         if self.dim() == 0:
             raise TypeError("iteration over a 0-d tensor")
+        _C._warn_of_iteration()
         return iter(self.unbind(0))
 
     def __contains__(self, element):

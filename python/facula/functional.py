@@ -57,7 +57,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     else:
         if hasattr(data, "__array_interface__") and hasattr(data, "strides"):
             _check_array(data)
-        out = _C._tensor(data, dtype, device, True)
+        out = _C._tensor(data, dtype, device, 3)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -80,7 +80,7 @@ def as_tensor(data, dtype=None, device=None):
     """data as a tensor, sharing memory where that is possible."""
     if hasattr(data, "__array_interface__") and hasattr(data, "strides"):
         _check_array(data)
-    out = _C._tensor(data, dtype, device, _is_number(data))
+    out = _C._tensor(data, dtype, device, 4 | _is_number(data))
     return out if isinstance(data, Tensor) else _warned(out, "array")
 
 

@@ -18,6 +18,7 @@
 #include "dispatch/operator.h"
 #include "dispatch/sparse.h"
 #include "overload.h"
+#include "tracing.h"
 
 namespace fc::py {
 namespace {
@@ -108,6 +109,22 @@ int64_t list_item(PyObject* o, size_t i) {
   }
 }
 
+// A tensor stands for a number: a trace keeps the tensor. `out` is one of the call's arguments.
+const Tensor& as_number(PyObject* o, const Scratch& s, const Arg& out) {
+  if (tracing()) [[unlikely]]
+    note_traced_number(static_cast<size_t>(&out - s.args), o);
+  return tensor_of(o);
+}
+int64_t integer_of(PyObject* o, const Scratch& s, const Arg& out) {
+  if (!PyLong_Check(o) && is_tensor(o)) as_number(o, s, out);
+  return to_int(o);
+}
+int64_t list_item(PyObject* o, size_t i, const Scratch& s, const Arg& out) {
+  if (tracing()) [[unlikely]]
+    note_traced_item(static_cast<size_t>(&out - s.args), i, o);
+  return list_item(o, i);
+}
+
 // A list may change while its items are converted: __index__ is anyone's code. So each item is owned, and the length
 // asked for anew.
 Own list_item_at(PyObject* list, Py_ssize_t i) {
@@ -133,7 +150,7 @@ bool convert_ints(PyObject* o, const FlatType& type, Scratch& s, Arg& out) {
     if (PyLong_Check(number) ||
         (is_tensor(number) ? tensor_of(number).numel() == 1 && is_integral(tensor_of(number).dtype(), false)
                            : PyIndex_Check(number)))
-      v.push_back(list_item(number, static_cast<size_t>(i)));
+      v.push_back(list_item(number, static_cast<size_t>(i), s, out));
     else return false;
   }
   ++s.n_ints;
@@ -206,7 +223,7 @@ bool convert(PyObject* o, const FlatType& type, Scratch& s, Arg& out, Scalar& nu
     case Kind::Scalar:
       if (is_number(o)) number = to_scalar(o);
       else if (is_tensor_like_number(o) && !autograd::requires_grad(tensor_of(o)))
-        number = call<"aten::_local_scalar_dense", Scalar>(tensor_of(o));
+        number = call<"aten::_local_scalar_dense", Scalar>(as_number(o, s, out));
       else return false;
       out = number;
       return true;
@@ -215,7 +232,7 @@ bool convert(PyObject* o, const FlatType& type, Scratch& s, Arg& out, Scalar& nu
       if (!PyLong_Check(o) && !(is_tensor(o) ? tensor_of(o).numel() == 1 && is_integral(tensor_of(o).dtype(), false)
                                              : PyIndex_Check(o) != 0))
         return false;
-      out = to_int(o);
+      out = integer_of(o, s, out);
       return true;
     case Kind::Float:
       if (is_number(o)) {
@@ -223,7 +240,7 @@ bool convert(PyObject* o, const FlatType& type, Scratch& s, Arg& out, Scalar& nu
         if (v.is_complex()) return false;
         out = v.to_double();
       } else if (is_tensor_like_number(o) && !autograd::requires_grad(tensor_of(o))) {
-        out = call<"aten::_local_scalar_dense", Scalar>(tensor_of(o)).to_double();
+        out = call<"aten::_local_scalar_dense", Scalar>(as_number(o, s, out)).to_double();
       } else {
         return false;
       }
@@ -336,7 +353,7 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
     ++s.n_ints;
     for (size_t i = list_at; i < n; ++i) {
       if (!PyLong_Check(args[i]) && !PyIndex_Check(args[i])) return false;
-      v.push_back(list_item(args[i], i - list_at));
+      v.push_back(list_item(args[i], i - list_at, s, s.args[list_at]));
     }
     s.args[list_at] = v;
     filled |= uint64_t{1} << list_at;

@@ -9,6 +9,7 @@
 #include "dispatch/operator.h"
 #include "dispatch/warn_once.h"
 #include "py.h"
+#include "tracing.h"
 
 namespace fc::py {
 namespace {
@@ -311,6 +312,8 @@ int64_t to_int(PyObject* o) {
     }
     return v;
   }
+  if (tracing() && is_tensor(o)) [[unlikely]]  // for an operator, which the trace knows the tensor of
+    return call<"aten::_local_scalar_dense", Scalar>(tensor_of(o)).to_int();
   Own i(check(PyNumber_Index(o)));
   return to_int(i.get());
 }

@@ -13,9 +13,30 @@ namespace fc::jit {
 namespace {
 
 constexpr std::string_view names[] = {
-    "Graph",           "Node",          "Value",          "Block",        "Use",
-    "AliasDb",         "Attribute",     "parse_ir",       "SourceRange",  "parse_type_comment",
-    "CompilationUnit", "GraphFunction", "ScriptFunction", "JITException", "_create_function_from_graph"};
+    "Graph",
+    "Node",
+    "Value",
+    "Block",
+    "Use",
+    "AliasDb",
+    "Attribute",
+    "parse_ir",
+    "SourceRange",
+    "parse_type_comment",
+    "CompilationUnit",
+    "GraphFunction",
+    "ScriptFunction",
+    "JITException",
+    "_create_function_from_graph",
+    "TracingState",
+    "_tracer_warn_use_python",
+    "_set_tracing_state",
+    "_get_value_trace",
+    "_set_value_trace",
+    "_create_graph_by_tracing",
+    "_create_function_from_trace",
+    "_create_function_from_trace_with_dict",
+};
 
 bool is_ours(std::string_view name) {
   return name.starts_with("_jit_") || name.ends_with("Type") || std::ranges::find(names, name) != std::end(names);
@@ -76,6 +97,7 @@ void bind_jit_later(nb::module_& m) {
           bind_graph(self);
           bind_passes(self);
           bind_run(self);
+          bind_trace(self);
           return nb::getattr(self, name);
         }
         PyErr_Format(PyExc_AttributeError, "module '%U' has no attribute '%S'", nb::str("facula._C").ptr(), name.ptr());

@@ -5,6 +5,7 @@
 
 #include "bind.h"
 #include "jit/ir/graph.h"
+#include "jit/trace/state.h"
 
 namespace fc::jit {
 
@@ -30,14 +31,23 @@ struct GraphHandle {
 struct TypeHandle {
   TypeRef type;
 };
+struct StateHandle {
+  Ref<trace::State> state;
+};
 
 nanobind::object type_object(TypeRef t);  // of the class that says its kind: ListType …
 fc::Value to_value(nanobind::handle o);   // of any Python object that a constant can be; throws TypeError
+// What an input of that type takes; throws TypeError. And back; lists, dicts and tuples are new ones.
+fc::Value from_python(nanobind::handle o, TypeRef t, int depth = 0);
+nanobind::object to_python(const fc::Value& v, int depth = 0);
+
+nanobind::object make_function(const std::string& qualified_name, Ref<Graph> graph);  // a ScriptFunction
 
 void bind_types(nanobind::module_& m);
 void bind_graph(nanobind::module_& m);
 void bind_passes(nanobind::module_& m);
 void bind_run(nanobind::module_& m);
+void bind_trace(nanobind::module_& m);
 void bind_jit_later(nanobind::module_& m);  // sets the module up to bind the rest when it is first asked for
 
 }  // namespace fc::jit

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "bind.h"
+
 #include "dispatch/operator.h"
 #include "jit.h"
 #include "runtime.h"
+#include "tracing.h"
 
 namespace nb = nanobind;
 
@@ -48,6 +50,7 @@ NB_MODULE(_C_once, m) {
     py::add_override_functions(m.ptr());
     py::add_modes(m.ptr());
     py::add_module_functions(m.ptr());
+    py::add_tracing_functions(m.ptr());
     py::add_function_types(m.ptr());
   } catch (...) {
     py::set_python_error();

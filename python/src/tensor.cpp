@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bind.h"
+#include "tracing.h"
 #include "casters.h"
 #include "core/threads.h"
 #include "dispatch/forward_level.h"
@@ -65,11 +66,18 @@ void bind_tensor(nb::module_& m) {
         [](nb::handle cls) { py::tensor_class = reinterpret_cast<PyTypeObject*>(cls.inc_ref().ptr()); });
   m.def(
       "_tensor",
-      [](nb::handle data, nb::handle dtype, nb::handle device, bool copy) {
-        return py::tensor_from(data.ptr(), optional_dtype(dtype), optional_device(device), copy);
+      [](nb::handle data, nb::handle dtype, nb::handle device, int how) {
+        if (py::tracing()) [[unlikely]]
+          return py::traced_tensor(data.ptr(), optional_dtype(dtype), optional_device(device), how);
+        return py::tensor_from(data.ptr(), optional_dtype(dtype), optional_device(device), (how & 1) != 0);
       },
-      nb::arg("data").none(), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("copy"));
-  m.def("_from_buffer", [](nb::handle data) { return py::tensor_from_buffer(data.ptr()); });
+      nb::arg("data").none(), nb::arg("dtype").none(), nb::arg("device").none(), nb::arg("how"),
+      "how: 1 copies, 0 shares memory where it can; and 2 for torch.tensor, 4 for torch.as_tensor, which traces name");
+  m.def("_from_buffer", [](nb::handle data) {
+    if (py::tracing()) [[unlikely]]
+      py::warn_of_constant("torch.from_numpy");
+    return py::tensor_from_buffer(data.ptr());
+  });
   m.def("_is_read_only", [](const Tensor& t) { return given(t).impl().storage()->read_only(); });
   nb::class_<LentMemory>(m, "_LentMemory").def_prop_ro("__array_interface__", &LentMemory::array_interface);
   m.def("_lend", [](const Tensor& t) { return LentMemory(given(t)); });

@@ -16,6 +16,7 @@
 #include "define/calls.h"
 #include "dispatch/forward_level.h"
 #include "dispatch/warn_once.h"
+#include "tracing.h"
 
 namespace fc::py {
 
@@ -151,7 +152,7 @@ PyObject* version_of(const Tensor& t) {
       return expression;                                                                        \
     });                                                                                         \
   }
-GETTER(get_shape, wrap_size(t.sizes()))
+GETTER(get_shape, tracing() ? traced_sizes(t) : wrap_size(t.sizes()))
 GETTER(get_dtype, wrap(t.dtype()))
 GETTER(get_device, wrap(t.device()))
 GETTER(get_layout, wrap(layout_of(t)))
@@ -272,7 +273,7 @@ constinit PyGetSetDef getset[] = {
     });                                                             \
   }
 METHOD(dim, PyLong_FromLongLong(t.dim()))
-METHOD(numel, PyLong_FromLongLong(t.numel()))
+METHOD(numel, tracing() ? traced_numel(t) : PyLong_FromLongLong(t.numel()))
 void must_have_memory(const Tensor& t) {
   FC_CHECK_AS(NotImplementedError, !t.impl().is_sparse(),
               "Cannot access storage of a sparse tensor: its indices and values have storages");
@@ -286,8 +287,14 @@ Scalar only_element(const Tensor& t) {
   check_mapped_ranges();
   return number;
 }
-METHOD(item, wrap(only_element(t)))
-METHOD(tolist, to_list(t))
+// What Python reads of a tensor, a trace will not see again.
+const Tensor& leaves(const Tensor& t, const char* as) {
+  if (as && tracing()) [[unlikely]]
+    warn_of_lost_value(as);
+  return t;
+}
+METHOD(item, wrap(only_element(leaves(t, "Converting a tensor to a Python number"))))
+METHOD(tolist, to_list(tracing() ? traced_before_list(t) : t))
 METHOD(is_floating_point, PyBool_FromLong(is_floating(t.dtype())))
 METHOD(is_complex, PyBool_FromLong(is_complex(t.dtype())))
 METHOD(is_signed, PyBool_FromLong(is_signed(t.dtype())))
@@ -302,6 +309,7 @@ METHOD(_dump, PyUnicode_FromString(dump(t).c_str()))
 METHOD(_bool, [&]() -> PyObject* {
   FC_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   FC_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  leaves(t, "Converting a tensor to a Python boolean");
   return PyBool_FromLong(only_element(t).to_bool());
 }())
 #undef METHOD
@@ -320,6 +328,8 @@ PyObject* m_size(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyObject* dim = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:size", const_cast<char**>(names), &dim)) return nullptr;
     const Tensor& t = tensor_of(self);
+    if (tracing()) [[unlikely]]
+      return !dim || dim == Py_None ? traced_sizes(t) : traced_size(t, to_int(dim));
     if (!dim || dim == Py_None) return wrap_size(t.sizes());
     return PyLong_FromLongLong(t.size(to_int(dim)));
   });
@@ -436,9 +446,9 @@ void warn_of_lost_gradient(const Tensor& t) {
 }
 
 template <class F>
-PyObject* one_number(PyObject* self, const char* what, F&& f, bool warns = true) {
+PyObject* one_number(PyObject* self, const char* what, const char* leaves_as, F&& f, bool warns = true) {
   return guarded([&]() -> PyObject* {
-    const Tensor& t = tensor_of(self);
+    const Tensor& t = leaves(tensor_of(self), leaves_as);
     if (warns) warn_of_lost_gradient(t);
     FC_CHECK_AS(ValueError, t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
                 "() got a tensor of shape ", t.sizes());
@@ -446,7 +456,7 @@ PyObject* one_number(PyObject* self, const char* what, F&& f, bool warns = true)
   });
 }
 PyObject* as_complex(PyObject* self, PyObject*) {
-  return one_number(self, "complex", [](const Scalar& s) {
+  return one_number(self, "complex", "Converting a tensor to a Python complex", [](const Scalar& s) {
     ComplexDouble c = s.to_complex();
     return PyComplex_FromDoubles(c.re, c.im);
   });
@@ -489,6 +499,10 @@ PyMethodDef methods[] = {
 Py_ssize_t length(PyObject* self) {
   return guarded([&]() -> Py_ssize_t {
     FC_CHECK_AS(TypeError, tensor_of(self).dim() > 0, "len() of a 0-d tensor");
+    if (tracing()) [[unlikely]] {
+      warn_of_length();
+      const Own sizes(check(traced_sizes(tensor_of(self))));  // which the graph has, as PyTorch's
+    }
     return tensor_of(self).sizes()[0];
   });
 }
@@ -498,23 +512,25 @@ int truth(PyObject* self) {
     return b.get() == Py_True;
   });
 }
-PyObject* as_int(PyObject* self) {
+PyObject* integer(PyObject* self, const char* what) {
   return one_number(
-      self, "int",
+      self, "int", what,
       [](const Scalar& s) -> PyObject* {
         if (s.is_double()) return PyLong_FromDouble(s.to_double());
         return s.is_complex() ? PyLong_FromLongLong(s.to_int()) : wrap(s.is_bool() ? Scalar(s.to_int()) : s);
       },
       false);
 }
+PyObject* as_int(PyObject* self) { return integer(self, "Converting a tensor to a Python integer"); }
 PyObject* as_float(PyObject* self) {
-  return one_number(self, "float", [](const Scalar& s) { return PyFloat_FromDouble(s.to_double()); });
+  return one_number(self, "float", "Converting a tensor to a Python float",
+                    [](const Scalar& s) { return PyFloat_FromDouble(s.to_double()); });
 }
 PyObject* as_index(PyObject* self) {
   return guarded([&]() -> PyObject* {
     FC_CHECK_AS(TypeError, tensor_of(self).numel() == 1 && is_integral(tensor_of(self).dtype(), true),
                 "only integer tensors of a single element can be converted to an index");
-    return as_int(self);
+    return integer(self, nullptr);
   });
 }
 

@@ -7,6 +7,7 @@
 #include "core/device_record.h"
 #include "define/calls.h"
 #include "py.h"
+#include "tracing.h"
 
 namespace fc::py {
 namespace {
@@ -148,7 +149,7 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Own t(check(PyTuple_Type.tp_new(type, args, kwargs)));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t.get()); ++i) {
       PyObject* item = PyTuple_GET_ITEM(t.get(), i);
-      if (PyLong_Check(item)) continue;
+      if (PyLong_Check(item) || (tracing() && is_tensor(item))) continue;
       if (!PyIndex_Check(item))
         raise<TypeError>("torch.Size() takes an iterable of 'int' (item ", i, " is '", Py_TYPE(item)->tp_name, "')");
       PyTuple_SET_ITEM(t.get(), i, check(PyNumber_Index(item)));

@@ -19,7 +19,7 @@ enum : LayerSet {
   Devices = kNotOnCpu,      // all tensors are on one device; set on tensors that are not on the CPU (checks.h)
   ViewInPlace = 1u << 4,    // may it be written; version bumps, view bases; set on operators whose schema aliases
   Autograd = 1u << 5,       // set on tensors that require a gradient
-  Trace = 1u << 6,          // kept for recording graphs: nothing handles it, so it is passed
+  Trace = 1u << 6,          // records operators into a graph (jit/trace/record.h)
   Autocast = 1u << 7,
   User0 = 1u << 8,  // four slots for layers added at run time
   User1 = 1u << 9,

@@ -103,10 +103,11 @@ void redispatch(const Operator& op, LayerSet set, const Arg* args, Value* result
     LayerSet bit = std::bit_floor(set);
     const LayerHandler h = handlers[std::countr_zero(bit)];  // a copy: a layer may be removed by what it runs
     set &= layer::below(bit);
-    // A composite operator without a derivative of its own expands, and its parts are recorded. Next to the kernel it
-    // does so unless it has one, so that being watched changes nothing; nor does it where the device has one.
+    // A composite operator without a derivative of its own expands, and its parts are what autograd sees; a trace saw
+    // it whole. Next to the kernel it does so unless it has one, so that being watched changes nothing; nor does it
+    // where the device has one.
     const auto path = [&] { return bit > layer::Devices ? Path::Composite : op.planned_path(args); };
-    if (op.composite() && bit <= layer::Trace && !(bit == layer::Autograd && op.autograd()) &&
+    if (op.composite() && bit < layer::Trace && !(bit == layer::Autograd && op.autograd()) &&
         (bit == layer::Devices ? path() != Path::Kernel : path() == Path::Composite)) {
       op.composite().fn(op.composite().context, op, args, results);
       thread_state().path = Path::Composite;

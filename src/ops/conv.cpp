@@ -120,35 +120,44 @@ Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSp
   });
 }
 
-template <int n>
-Tensor conv_padding(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
-                    std::string_view padding, IntSpan dilation, int64_t groups) {
+// With the padding that "same" or "valid" stands for, of a batch.
+Tensor convolution_mode(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                        std::string_view padding, IntSpan dilation, int64_t groups) {
   const int64_t none[] = {0};
-  if (padding == "valid") return conv<n>(input, weight, bias, stride, none, dilation, groups);
+  if (padding == "valid") return convolution(x, weight, bias, stride, none, dilation, false, none, groups);
   FC_CHECK(padding == "same", "Invalid padding string: '", padding, "'");
   for (int64_t s : stride)
     FC_CHECK(s == 1, "padding='same' is not supported for strided convolutions, got stride=", stride);
+  FC_CHECK(x.dim() > 2 && weight.dim() == x.dim(), "Expected a weight of as many dimensions as the input of size ",
+           x.sizes(), ", but got weight of size ", weight.sizes());
+  const size_t n = spatial(weight).size();
+  Dims d = expand_parameter("dilation", dilation, static_cast<int>(n)), both, shape(x.sizes());
+  bool uneven = false;
+  for (size_t i = 0; i < n; ++i) {
+    FC_CHECK(d[i] > 0, "dilation should be greater than zero, but got ", dilation);
+    const int64_t total = kernel_reach(spatial(weight)[i], d[i]) - 1;
+    both.push_back(total / 2);
+    shape[i + 2] += total % 2;
+    uneven |= total % 2 != 0;
+  }
+  if (!uneven) return convolution(x, weight, bias, stride, both, dilation, false, none, groups);
+  // The odd element of padding goes to the right.
+  Dims widths;
+  for (size_t i = n; i-- > 0;) {
+    widths.push_back(0);
+    widths.push_back(shape[i + 2] - x.size(static_cast<int64_t>(i) + 2));
+  }
+  Tensor wide = call<"aten::constant_pad_nd", Tensor>(x, IntSpan(widths), Scalar(0));
+  return convolution(wide, weight, bias, stride, both, dilation, false, none, groups);
+}
+
+template <int n>
+Tensor conv_padding(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                    std::string_view padding, IntSpan dilation, int64_t groups) {
   FC_CHECK(weight.dim() == n + 2, "Expected a ", n + 2, "-dimensional weight for ", conv_names[n],
            ", but got weight of size ", weight.sizes());
   return with_batch<n>(conv_names[n], input, [&](const Tensor& x) {
-    Dims d = expand_parameter("dilation", dilation, n), both, shape(x.sizes());
-    bool uneven = false;
-    for (size_t i = 0; i < n; ++i) {
-      FC_CHECK(d[i] > 0, "dilation should be greater than zero, but got ", dilation);
-      const int64_t total = kernel_reach(spatial(weight)[i], d[i]) - 1;
-      both.push_back(total / 2);
-      shape[i + 2] += total % 2;
-      uneven |= total % 2 != 0;
-    }
-    if (!uneven) return convolution(x, weight, bias, stride, both, dilation, false, none, groups);
-    // The odd element of padding goes to the right.
-    Dims widths;
-    for (size_t i = n; i-- > 0;) {
-      widths.push_back(0);
-      widths.push_back(shape[i + 2] - x.sizes()[i + 2]);
-    }
-    Tensor wide = call<"aten::constant_pad_nd", Tensor>(x, IntSpan(widths), Scalar(0));
-    return convolution(wide, weight, bias, stride, both, dilation, false, none, groups);
+    return call<"aten::_convolution_mode", Tensor>(x, weight, bias, stride, padding, dilation, groups);
   });
 }
 
@@ -252,6 +261,9 @@ constexpr OpDef defs[] = {
     {.schema = SWITCHED("_convolution", "SymInt", ", bool allow_tf32"),
      .composite = kernel<&convolution_with_switches>()},
     {.schema = SWITCHED("_convolution.deprecated", "int", ""), .composite = kernel<&convolution_deprecated>()},
+    {.schema = "_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] "
+               "dilation, SymInt groups) -> Tensor",
+     .composite = kernel<&convolution_mode>()},
     CONV(1, "[1]", "[0]", "sequences"),
     CONV(2, "[1, 1]", "[0, 0]", "images"),
     CONV(3, "[1, 1, 1]", "[0, 0, 0]", "volumes"),

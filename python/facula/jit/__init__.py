@@ -7,7 +7,9 @@ import typing
 import warnings
 
 from facula import _missing, nn
+from facula._C import ScriptFunction
 from facula.futures import Future
+from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, is_tracing, trace, trace_module  # noqa: F401
 
 __all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
            "is_tracing", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]  # fmt: skip
@@ -20,17 +22,6 @@ _warned = False
 
 class Error(RuntimeError):
     """An error in a compiled function."""
-
-
-class TracerWarning(Warning):
-    """What a trace would not see again."""
-
-
-class ScriptFunction:
-    """A compiled function: this build makes none."""
-
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("torch.jit.ScriptFunction: Facula has no TorchScript yet")
 
 
 class ScriptModule(nn.Module):
@@ -51,18 +42,6 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """obj itself: nothing is compiled."""
     _say_once("script")
     return obj
-
-
-def trace(func, example_inputs=None, *args, **kwargs):
-    """func itself: nothing is recorded."""
-    _say_once("trace")
-    return func
-
-
-def trace_module(mod, inputs, *args, **kwargs):
-    """mod itself: nothing is recorded."""
-    _say_once("trace_module")
-    return mod
 
 
 def _get_trace_graph(f, args=(), kwargs=None, **options):
@@ -123,11 +102,6 @@ def is_scripting():
     return False
 
 
-def is_tracing():
-    """Whether a trace is being recorded: no."""
-    return False
-
-
 def isinstance(obj, target_type):
     """Whether obj is of a type that may say what it contains, such as List[Tensor]."""
     if _isinstance(target_type, tuple):
@@ -176,4 +150,4 @@ def wait(future):
     return future.wait()
 
 
-__getattr__ = _missing.missing(__name__, ("annotations", "view"))
+__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names"))

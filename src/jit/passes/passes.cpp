@@ -26,6 +26,7 @@
 #include "jit/passes/loop_unrolling.h"
 #include "jit/passes/lower_grad_of.h"
 #include "jit/passes/lower_tuples.h"
+#include "jit/passes/normalize_ops.h"
 #include "jit/passes/peephole.h"
 #include "jit/passes/peephole_list_idioms.h"
 #include "jit/passes/refine_tuple_types.h"
@@ -93,6 +94,7 @@ constexpr Pass table[] = {
    inline_functional_graphs},
   {"IntegerValueRefinement", "integer_value_refinement", "_jit_pass_integer_value_refinement", refine_integer_values},
   {"RefineIntegerValues", "integer_value_refinement", "_jit_pass_refine_integer_values", refine_integer_values},
+  {"NormalizeOps", "normalize_ops", "_jit_pass_normalize_ops", normalize_ops},
   {"Lint", "lint", "_jit_pass_lint", lint},
 };
 // clang-format on
