@@ -115,7 +115,7 @@ test-bench: build ## the benchmark runner's verdicts on this machine against kno
 	@$(RUN) tests/bench/live.py $(TEST_ARGS)
 
 test-kills: build ## a rank killed at 200 random moments of a training that saves checkpoints (TEST_ARGS="COUNT SEED"; 10 minutes)
-	@folder=$$(mktemp -d) && $(RUN) tests/distributed/kills.py $(or $(TEST_ARGS),200 1) "$$folder" && rm -r "$$folder"
+	@folder=$$(mktemp -d -p $(firstword $(wildcard /dev/shm) /tmp)) && $(RUN) tests/distributed/kills.py $(or $(TEST_ARGS),200 1) "$$folder" && rm -r "$$folder"
 
 build-stats: setup ## measure and judge every budget; writes build/stats.json
 	@$(PYTHON) tools/build_stats.py $(STATS_ARGS)

@@ -37,8 +37,9 @@ def check(folder: str, size: int) -> int | None:
     return state["step"]
 
 
-def kill_once(draws: random.Random, folder: str, size: int = 2) -> tuple[int | None, float]:
-    """(step of the checkpoint that was left, seconds from the kill to the launcher's end)."""
+def kill_once(draws: random.Random, folder: str, size: int = 2, limit: float | None = None) -> tuple[int | None, float]:
+    """(step of the checkpoint that was left, seconds from the kill to the launcher's end). A process that waits for a disk ends
+    when the disk answers, so a limit is for folders in memory."""
     command = [sys.executable, "-m", "facula.distributed.run", "--standalone", f"--nproc-per-node={size}", str(PROGRAM), folder]
     launcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     pids: dict[int, int] = {}
@@ -63,7 +64,7 @@ def kill_once(draws: random.Random, folder: str, size: int = 2) -> tuple[int | N
     text = "".join(said) + rest
     assert launcher.returncode != 0, text
     assert f"rank {victim} " in text and "it was the first" in text, text
-    assert took < LIMIT, (took, text)
+    assert limit is None or took < limit, (took, text)
     assert not any(map(_running, pids.values())), text
     return check(folder, size), took
 
@@ -73,7 +74,7 @@ def main() -> None:
     draws, longest, steps = random.Random(seed), 0.0, []
     for i in range(count):
         size = draws.choice((2, 2, 3))
-        step, took = kill_once(draws, f"{folder}/{size}", size)
+        step, took = kill_once(draws, f"{folder}/{size}", size, LIMIT)
         longest = max(longest, took)
         steps.append(step)
         print(f"\r{i + 1} of {count} kills, longest end of the others {longest:.1f} s", end="", flush=True)

@@ -2,12 +2,15 @@
 """Ranks in a grid of named dimensions, with a process group along each."""
 
 import math
+import weakref
 
 import facula
 from facula import _missing
 from facula.distributed import distributed_c10d as c10d
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
+
+_live: weakref.WeakSet = weakref.WeakSet()  # meshes of this process
 
 
 class DeviceMesh:
@@ -36,6 +39,13 @@ class DeviceMesh:
         here = (self.mesh == c10d.get_rank()).nonzero()
         self._coordinate = here[0].tolist() if len(here) else None
         self._groups = _groups if _groups is not None else [self._along(d) for d in range(self.mesh.dim())]
+        _live.add(self)
+
+    def __reduce__(self):
+        return _found_or_made, (self.device_type, self.mesh.tolist(), self.mesh_dim_names)
+
+    def __deepcopy__(self, memo: dict) -> "DeviceMesh":
+        return self
 
     def _along(self, dim: int):
         lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.size(dim)).tolist()
@@ -139,6 +149,16 @@ class DeviceMesh:
     def __repr__(self) -> str:
         names = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
         return f"DeviceMesh({self.device_type!r}, {self.mesh.tolist()}{names})"
+
+
+def _found_or_made(device_type: str, mesh: list, names: tuple[str, ...] | None) -> DeviceMesh:
+    """A mesh that a file names: the one of this process that is equal to it, as its groups exist."""
+    for known in list(_live):
+        if known.device_type == device_type and known.mesh_dim_names == names and known.mesh.tolist() == mesh and None not in known._groups:
+            return known
+    if not c10d.is_initialized():
+        raise RuntimeError("a DeviceMesh is loaded in a run of several processes: init_process_group comes first")
+    return DeviceMesh(device_type, mesh, mesh_dim_names=names)
 
 
 def init_device_mesh(device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None) -> DeviceMesh:

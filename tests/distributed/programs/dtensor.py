@@ -212,7 +212,10 @@ assert isinstance(again.weight, torch.nn.Parameter) and torch.equal(again.weight
 net.double()
 assert net.weight.dtype == torch.float64 == net.weight.to_local().dtype
 buffer = io.BytesIO()
-torch.save(again.weight.to_local(), buffer)
+torch.save({"weight": again.weight}, buffer)
+buffer.seek(0)
+loaded = torch.load(buffer)["weight"]
+assert isinstance(loaded, torch.nn.Parameter) and loaded.device_mesh is mesh and torch.equal(loaded.full_tensor(), again.weight.full_tensor())
 dist.barrier()
 dist.destroy_process_group()
 print(f"rank {rank} passed")

@@ -93,6 +93,7 @@ def train(model, batches, shared_out=False):
         with loss_parallel() if shared_out else contextlib.nullcontext():
             loss = F.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten(0, 1))
             loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         optimizer.step()
         optimizer.zero_grad()
         loss = loss.detach()

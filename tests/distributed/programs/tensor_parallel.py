@@ -19,7 +19,7 @@ import small_gpt
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
 mesh = init_device_mesh("cpu", (size,), mesh_dim_names=("tp",))
-wanted, trained = small_gpt.alone(clip=None)
+wanted, trained = small_gpt.alone()
 
 plain = {
     "blocks.*.wq": ColwiseParallel(), "blocks.*.wk": ColwiseParallel(), "blocks.*.wv": ColwiseParallel(), "blocks.*.wo": RowwiseParallel(),
@@ -51,7 +51,7 @@ for plan, loss in ((plain, small_gpt.loss_of), (plain | heads, small_gpt.loss_of
     model = parallelize_module(small_gpt.make(), mesh, plan)
     up = model.blocks[0].up.weight
     assert isinstance(up, DTensor) and up.to_local().shape == (4 * small_gpt.WIDTH // size, small_gpt.WIDTH)
-    losses = small_gpt.train(model, small_gpt.optimizer_of(model), small_gpt.batches(), clip=None, loss_of=loss)
+    losses = small_gpt.train(model, small_gpt.optimizer_of(model), small_gpt.batches(), loss_of=loss)
     assert (losses - wanted).abs().max() < 1e-5, (losses - wanted).abs().max()
     for (name, p), q in zip(model.named_parameters(), trained.parameters(), strict=True):
         if name.endswith("wk.bias"):  # whose gradient is zero but for rounding, which Adam makes large

@@ -36,6 +36,7 @@ class _Parameter:
         group = mesh.get_group(self.shard_mesh_dim)
         self.parts, self.here = group.size(), group.rank()
         self.full = -(-self.shape[self.dim] // self.parts)
+        self.even = self.dim == 0 and self.full * self.parts == self.shape[0]  # parts follow each other as elements do
         self.padded = facula.Size([*self.shape[: self.dim], self.full, *self.shape[self.dim + 1 :]])
         self.spec = _spec(parameter, mesh, placement)
         self.outer = parameter._spec if isinstance(parameter, DTensor) else None  # of a parameter that was a DTensor before
@@ -210,7 +211,9 @@ class ParameterGroup:
         rows = rows.view(self.group.size(), length)
         with facula.no_grad():
             for p, (at, size) in zip(self.parameters, sends, strict=True):
-                for rank in range(p.parts):
+                if p.even:
+                    p.data.view(p.parts, -1).copy_(rows[:, at : at + size].view(self._seen(p)))
+                for rank in () if p.even else range(p.parts):
                     begin, n = p.range(rank)
                     if n:
                         p.data.narrow(p.dim, begin, n).copy_(p.part(rows[rank, at : at + size].view(self._seen(p)), rank))
@@ -267,7 +270,9 @@ class ParameterGroup:
         with facula.no_grad():
             rows = facula.zeros(n, total, dtype=dtype)
             for (p, grad), begin in zip(pairs, at, strict=True):
-                for rank in range(n):
+                if p.even:
+                    rows[:, begin : begin + p.padded.numel()].copy_(grad.reshape(n, -1))
+                for rank in () if p.even else range(n):
                     first, length = p.range(rank)
                     if length:
                         p.write(rank, rows[rank, begin : begin + p.padded.numel()], grad.narrow(p.dim, first, length))

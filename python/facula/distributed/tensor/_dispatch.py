@@ -82,6 +82,8 @@ def _cost(source: Placement, target: Placement, bytes_: int, size: int) -> float
     if source == target:
         return 0
     share = bytes_ * (size - 1) / size
+    if isinstance(target, Partial) and target.reduce_op not in ("sum", "avg", "norm"):
+        return 1e30
     if isinstance(source, Replicate):
         return 2 * bytes_ + 1 if isinstance(target, Partial) else bytes_ / size * 1e-3 + 1
     if isinstance(source, Shard):
@@ -154,6 +156,13 @@ def _as_distributed(func, t: facula.Tensor, mesh: DeviceMesh) -> DTensor:
     return DTensor(t, DTensorSpec(mesh, (_REPLICATE,) * mesh.ndim, meta))
 
 
+def _mesh_of(tensors: list) -> DeviceMesh:
+    """The mesh that a call is on: numbers follow other tensors, and of several numbers' meshes the one with the most dimensions
+    counts."""
+    found = [t for t in tensors if isinstance(t, DTensor)]
+    return max(found, key=lambda t: (t.dim() > 0, t.device_mesh.ndim)).device_mesh
+
+
 def run(func, args: tuple, kwargs: dict):
     """Calls an operator some of whose arguments are DTensors."""
     from facula.distributed.tensor import _lists, _rules
@@ -164,8 +173,10 @@ def run(func, args: tuple, kwargs: dict):
         if done is not NotImplemented:
             return done
     tensors, key, at = _flat(func, args, kwargs)
-    mesh = next(t.device_mesh for t in tensors if isinstance(t, DTensor))
+    mesh = _mesh_of(tensors)
     for i, t in enumerate(tensors):
+        if isinstance(t, DTensor) and t.dim() == 0 and t.device_mesh is not mesh and t.device_mesh != mesh:
+            t = t._placed((_REPLICATE,) * t.device_mesh.ndim)._local_tensor  # a number, such as a norm
         if not isinstance(t, DTensor):
             tensors[i] = _as_distributed(func, t, mesh)
         elif t.device_mesh is not mesh and t.device_mesh != mesh:

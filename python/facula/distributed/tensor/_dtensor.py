@@ -11,10 +11,11 @@ import facula
 from facula import _C
 from facula import autograd as _autograd
 from facula.distributed import distributed_c10d as c10d
-from facula.distributed.device_mesh import DeviceMesh
+from facula.distributed.device_mesh import DeviceMesh, _found_or_made
 from facula.distributed.tensor._redistribute import _gradient, redistributed, summing
 from facula.distributed.tensor._utils import compute_global_tensor_info, compute_local_shape, normalized
-from facula.distributed.tensor.placement_types import Partial, Placement, Replicate
+from facula.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, _StridedShard
+from facula.serialization import add_safe_globals
 
 __all__ = ["DTensor", "DTensorSpec", "TensorMeta"]
 
@@ -317,8 +318,9 @@ class DTensor(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: int):
-        parameter = getattr(self, "_is_param", False)
-        return _rebuilt, (self._local_tensor.detach(), self._spec, self.requires_grad, parameter)
+        mesh, meta = self.device_mesh, self._spec.tensor_meta
+        about = mesh.device_type, mesh.mesh.tolist(), mesh.mesh_dim_names, [_told(p) for p in self.placements], list(meta.shape), list(meta.stride)
+        return _rebuilt, (self._local_tensor.detach(), *about, self.requires_grad, bool(getattr(self, "_is_param", False)))
 
     def __tensor_flatten__(self):
         return ["_local_tensor"], (self._spec, self.requires_grad)
@@ -331,11 +333,36 @@ class DTensor(Tensor):
 DTensor.__module__ = "torch.distributed.tensor"
 
 
-def _rebuilt(part, spec, requires_grad, parameter):
-    made = DTensor(part, spec, requires_grad=requires_grad)
+def _told(p: Placement) -> tuple:
+    """A placement in words and numbers, as files have it."""
+    if isinstance(p, _StridedShard):
+        return "strided", p.dim, p.split_factor
+    if isinstance(p, Shard):
+        return "shard", p.dim
+    if isinstance(p, Replicate):
+        return ("replicate",)
+    if type(p) is Partial:
+        return "partial", p.reduce_op
+    raise RuntimeError(f"a DTensor of {p} is not written to files; redistribute it first")
+
+
+_KINDS = {"strided": _StridedShard, "shard": Shard, "replicate": Replicate, "partial": Partial}
+
+
+def _rebuilt(part, device_type, ranks, names, placements, shape, stride, requires_grad, parameter):
+    """A DTensor from a file. Every rank loads its own part, in a run with the ranks of the mesh."""
+    mesh = _found_or_made(device_type, ranks, names)
+    placements = normalized([_KINDS[kind](*rest) for kind, *rest in placements], len(shape))
+    meta = TensorMeta(facula.Size(shape), tuple(stride), part.dtype)
+    if len(placements) != mesh.ndim or (mesh.get_coordinate() is not None and tuple(part.shape) != compute_local_shape(shape, mesh, placements)):
+        raise RuntimeError(f"a DTensor of shape {list(shape)} and {placements} has no part of shape {list(part.shape)} here")
+    made = DTensor(part, DTensorSpec(mesh, placements, meta), requires_grad=requires_grad)
     if parameter:
         made._is_param = True
     return made
+
+
+add_safe_globals([_rebuilt])
 
 
 def _empty_meta(meta: TensorMeta) -> Tensor:

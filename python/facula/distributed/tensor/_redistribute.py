@@ -126,6 +126,9 @@ def move(local, group, source, target, whole, twin=False):
         return _combined(local, group, source, target, whole, twin)
     if isinstance(source, Partial) and source.reduce_op == "avg":
         local, source = local / group.size(), _SUM
+    if isinstance(target, _NormPartial) and isinstance(source, Replicate):  # one rank has it, the others zeros, whose norm is it
+        part = move(local, group, _REPLICATE, _REPLICATE, 0, twin=True)[1]
+        return part if group.rank() == 0 else part.masked_fill(facula.ones((), dtype=facula.bool), 0)
     scale = isinstance(target, Partial) and target.reduce_op == "avg"
     if isinstance(target, Partial) and target.reduce_op not in ("sum", "avg"):
         raise RuntimeError(f"a tensor of {source} does not become {target}")
