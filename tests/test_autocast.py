@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 def test_products_run_lower_and_gradients_come_back_wide(torch):
     x = torch.ones(4, 4, requires_grad=True)

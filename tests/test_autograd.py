@@ -8,6 +8,8 @@ import weakref
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 def leaf(torch, *values):
     return torch.tensor(values or (1.0, 2.0, 3.0), requires_grad=True)

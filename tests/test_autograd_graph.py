@@ -4,6 +4,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 def leaf(torch, *values):
     return torch.tensor(values or (1.0, 2.0), requires_grad=True)

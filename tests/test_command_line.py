@@ -7,6 +7,10 @@ import sys
 
 import facula
 
+import pytest
+
+pytestmark = pytest.mark.not_sanitized
+
 
 def command(*args, cwd=None, **environment):
     home = os.path.dirname(os.path.dirname(os.path.abspath(facula.__file__)))

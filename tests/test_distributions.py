@@ -10,6 +10,8 @@ import warnings
 import distributions_cases
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 RECORDED = json.loads((pathlib.Path(__file__).parent / "golden" / "distributions.json").read_text())
 
 

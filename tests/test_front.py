@@ -11,6 +11,8 @@ import weakref
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 def test_missing_names_say_so(torch):
     with pytest.raises(AttributeError, match="no_such_function"):

@@ -10,6 +10,8 @@ import pytest
 from fuzz_operators import draw
 from fuzz_operators.targets import Parameter, Target
 
+pytestmark = pytest.mark.not_sanitized
+
 HERE = pathlib.Path(__file__).parent
 OPERATORS = """
 import os

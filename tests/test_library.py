@@ -4,6 +4,8 @@ import uuid
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 @pytest.fixture
 def space():

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("facula_only")
+pytestmark = [pytest.mark.usefixtures("facula_only"), pytest.mark.threads]
 
 
 @pytest.fixture

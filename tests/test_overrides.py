@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 def log_class(torch):
     class Logged(torch.Tensor):

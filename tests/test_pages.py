@@ -22,7 +22,7 @@ from browser import Browser, browse, needs_browser
 from facula.library_profile import model, page
 from facula.library_profile.record import Calls, Place, Product, Samples
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.not_sanitized]
 
 
 def profile():

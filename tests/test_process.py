@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 TRAINS = """
 import os, sys
 import facula as torch

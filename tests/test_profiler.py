@@ -13,6 +13,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 @pytest.fixture
 def own(torch):

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 HERE = pathlib.Path(__file__).parent
 PROGRAMS = HERE.parent / "examples" / "programs"
 RECORDED = json.loads((HERE / "golden" / "programs.json").read_text())

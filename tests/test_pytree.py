@@ -7,6 +7,8 @@ import pytest
 
 from facula.utils import _pytree as pytree
 
+pytestmark = pytest.mark.not_sanitized
+
 Point = namedtuple("Point", "a b")
 TREE = {"b": [1, (2, 3)], "a": Point(4, OrderedDict(z=5, y=None)), "d": deque([1], maxlen=3), "e": defaultdict(list, k=[1])}
 TEXT = """TreeSpec(dict, ['b', 'a', 'd', 'e'], [TreeSpec(list, None, [*,

@@ -10,6 +10,8 @@ import warnings
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.threads
+
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "golden")]
 

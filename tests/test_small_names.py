@@ -7,7 +7,7 @@ from facula.func import debug_unwrap, rearrange, vmap
 from facula.nn import grad
 from facula.nn.parallel import comm
 
-pytestmark = pytest.mark.usefixtures("torch")  # one thread: tiny tensors
+pytestmark = [pytest.mark.usefixtures("torch"), pytest.mark.not_sanitized]  # one thread: tiny tensors
 X = torch.arange(24).reshape(2, 3, 4)
 
 

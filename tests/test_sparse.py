@@ -10,6 +10,8 @@ import pickle
 import pytest
 import sparse_cases
 
+pytestmark = pytest.mark.threads
+
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "sparse.json").read_text())
 
 

@@ -11,6 +11,8 @@ import tensorboard_cases
 
 from facula.utils.tensorboard import SummaryWriter, _events
 
+pytestmark = pytest.mark.not_sanitized
+
 
 RECORDED = json.loads(tensorboard_cases.FILE.read_text())
 

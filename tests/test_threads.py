@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.threads
+
 SANITIZED = os.environ.get("FACULA_SANITIZED", "")
 
 PREAMBLE = """

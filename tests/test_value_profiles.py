@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 FOLDER = pathlib.Path(__file__).parents[1] / "benchmarks" / "value_profiles"
 PROGRAMS = {
     "1-spatial-convolution-model.py": (["--image", "32"], r"53 convolutions .* of the model", "mean -0.00004, first -0.01226, size 0.01268"),

@@ -10,6 +10,8 @@ import pytest
 from backend_tools import library
 from facula.utils._python_dispatch import TorchDispatchMode
 
+pytestmark = pytest.mark.threads
+
 
 def spying(seen):
     """An identity that tells where its backward runs, and in which state."""

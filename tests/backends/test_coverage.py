@@ -12,6 +12,8 @@ import facula as torch
 from backend_tools import library
 from facula.profiler.coverage import Coverage
 
+pytestmark = pytest.mark.threads
+
 PROGRAM = """
 import sys, torch
 assert sys.argv[1:] == ["--steps", "2"], sys.argv

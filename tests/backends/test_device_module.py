@@ -6,6 +6,8 @@ import facula as torch
 import pytest
 from backend_tools import library, run_python
 
+pytestmark = pytest.mark.threads
+
 
 def test_devices(example):
     module = torch.example

@@ -6,6 +6,8 @@ import pickle
 import facula as torch
 import pytest
 
+pytestmark = pytest.mark.threads
+
 DRAWS = {
     "uniform_": lambda t, **k: t.uniform_(-1, 2, **k),
     "normal_": lambda t, **k: t.normal_(1, 3, **k),

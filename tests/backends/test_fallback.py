@@ -4,6 +4,8 @@ import facula as torch
 import pytest
 from backend_tools import library, run_python
 
+pytestmark = pytest.mark.threads
+
 backends = torch.backends
 
 

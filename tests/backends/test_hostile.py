@@ -3,6 +3,8 @@
 import facula as torch
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 def add(name):
     x = torch.ones(4).to(name)

@@ -7,6 +7,8 @@ import facula as torch
 import pytest
 from backend_tools import library, run_python
 
+pytestmark = pytest.mark.threads
+
 
 def test_missing_file():
     with pytest.raises(RuntimeError, match="cannot open /no/such.so"):

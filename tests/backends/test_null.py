@@ -5,6 +5,8 @@ import os
 import facula as torch
 import pytest
 
+pytestmark = pytest.mark.threads
+
 
 def difference(work):
     before = torch.backends.counters("null")

@@ -17,6 +17,8 @@ from backend_tools import run_python
 from facula import _C
 from facula.hammerblade.profiler import _region, _signatures, chart, exec_time, route, unimpl
 
+pytestmark = pytest.mark.threads
+
 profiler = torch.hammerblade.profiler
 ADD = "at::Tensor at::CPUType::{anonymous}::add(const at::Tensor&, const at::Tensor&, c10::Scalar)"
 ADDMM = "at::Tensor at::CPUType::{anonymous}::addmm(const at::Tensor&, const at::Tensor&, const at::Tensor&, c10::Scalar, c10::Scalar)"

@@ -8,6 +8,8 @@ import facula as torch
 import pytest
 from facula import conformance
 
+pytestmark = pytest.mark.threads
+
 np = pytest.importorskip("numpy")
 backends = torch.backends
 

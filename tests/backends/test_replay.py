@@ -13,6 +13,8 @@ from backend_tools import library
 from facula.__main__ import main
 from facula.profiler import _replay, _replay_cpp, kernel_log
 
+pytestmark = pytest.mark.threads
+
 
 @pytest.fixture
 def recorded(tmp_path):

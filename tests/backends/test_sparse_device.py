@@ -7,6 +7,8 @@ import pytest
 import facula as torch
 from facula import backends
 
+pytestmark = pytest.mark.threads
+
 
 class Sparse(backends.Backend):
     """What a product of a sparse matrix needs, on NumPy."""

@@ -5,6 +5,8 @@ import threading
 import facula as torch
 import pytest
 
+pytestmark = pytest.mark.threads
+
 backends = torch.backends
 
 

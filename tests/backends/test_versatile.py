@@ -8,6 +8,8 @@ import facula as torch
 import pytest
 from backend_tools import library
 
+pytestmark = pytest.mark.threads
+
 
 @pytest.fixture
 def versatile():

@@ -9,6 +9,8 @@ import pytest
 
 from facula.tools.bench import _accuracy, _diverge
 
+pytestmark = pytest.mark.not_sanitized
+
 HERE = pathlib.Path(__file__).parent
 NET = f"path:{HERE / 'known.py'},class:Net"
 

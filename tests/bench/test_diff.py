@@ -12,6 +12,8 @@ import pytest
 import facula
 from facula.tools.bench import _diff, _page, _parent
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def result(path, seconds, status="measured", counts=None, speedup=1.5, name="net"):
     turns = [[{side: {"wall": seconds, "cpu": seconds} for side in "abc"} for _ in range(5)]]

@@ -7,6 +7,8 @@ import pytest
 
 from facula.tools.bench import _gate, _list, _plan
 
+pytestmark = pytest.mark.not_sanitized
+
 
 @pytest.mark.slow
 def test_counts_are_those_of_the_tree(capsys):

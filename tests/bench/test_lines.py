@@ -13,6 +13,8 @@ import pytest
 
 from facula.tools.bench import _options
 
+pytestmark = pytest.mark.not_sanitized
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHORT = "--tiny -t1 -n2 --passes 1"
 LINES = {  # line: (file of rows, names and statuses)

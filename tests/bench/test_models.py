@@ -11,6 +11,8 @@ import pytest
 
 from facula.tools.bench import _plan, _suites
 
+pytestmark = pytest.mark.not_sanitized
+
 HERE = pathlib.Path(__file__).parent
 RECORDED = json.loads((HERE / "models.json").read_text())
 NAMES = _plan.own_models()

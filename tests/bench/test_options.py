@@ -12,6 +12,8 @@ import pytest
 
 from facula.tools.bench import _check, _options, _plan
 
+pytestmark = pytest.mark.not_sanitized
+
 HERE = pathlib.Path(__file__).parent
 FACTS = json.loads((HERE / "parser_facts.json").read_text())
 

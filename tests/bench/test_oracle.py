@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 ORACLE = os.environ.get("FACULA_ORACLE")
-pytestmark = pytest.mark.skipif(not ORACLE, reason="FACULA_ORACLE names no Python that has PyTorch")
+pytestmark = [pytest.mark.skipif(not ORACLE, reason="FACULA_ORACLE names no Python that has PyTorch"), pytest.mark.not_sanitized]
 
 
 def has(package):

@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 HEAD = """
 class Base(nn.Module):
     def __init__(self):

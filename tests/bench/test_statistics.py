@@ -11,6 +11,8 @@ import pytest
 
 from facula.tools.bench import _measure, _statistics
 
+pytestmark = pytest.mark.not_sanitized
+
 
 class Machine:
     """Processes with their luck, turns with noise, disturbances that are seen, and a clock."""

@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 # A spelling: the C++ expression, what it needs before the call, and the integers that must arrive.
 SPELLINGS = {
     "braces": ("{5, 7}", "", [5, 7]),

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 #include <cstdio>

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+pytestmark = [pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed"), pytest.mark.not_sanitized]
 
 PROJECT = f"""
 cmake_minimum_required(VERSION 3.25)

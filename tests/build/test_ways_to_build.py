@@ -15,6 +15,8 @@ import venv
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tools" / "torch-build"
 # A shell without an active environment, and without switches.

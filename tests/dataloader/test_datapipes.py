@@ -17,6 +17,8 @@ from facula.utils.data import graph, graph_settings
 from facula.utils.data.datapipes import iter as pipes, map as maps
 from facula.utils.data.datapipes.utils import decoder
 
+pytestmark = pytest.mark.not_sanitized
+
 wrap = pipes.IterableWrapper
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "datapipes.json").read_text())
 CASES = dict(cases(torch))

@@ -12,6 +12,8 @@ import pytest
 import facula
 from facula import fx, nn
 
+pytestmark = pytest.mark.not_sanitized
+
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "fx.json").read_text())
 
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.not_sanitized
+
 MESHES = [(1, 1), (2, 2), (4, 4), (16, 8)]
 
 

@@ -3,6 +3,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def lenet5(torch):
     nn = torch.nn

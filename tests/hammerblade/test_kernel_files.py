@@ -14,7 +14,7 @@ from functools import partial
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not (shutil.which(os.environ.get("CXX", "c++").split()[0]) or shutil.which("g++")), reason="no C++ compiler to compile kernels with")
+pytestmark = [pytest.mark.skipif(not (shutil.which(os.environ.get("CXX", "c++").split()[0]) or shutil.which("g++")), reason="no C++ compiler to compile kernels with"), pytest.mark.not_sanitized]
 
 BETTER = """
 #include <facula_hb/kernel.h>

@@ -8,6 +8,8 @@ import pytest
 from facula import __main__ as command_line
 from facula import _hb
 
+pytestmark = pytest.mark.not_sanitized
+
 HERE = pathlib.Path(__file__).parent
 needs_compiler = pytest.mark.skipif(_hb.compiler() is None, reason="no compiler for RISC-V is installed")
 

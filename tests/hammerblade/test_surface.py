@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def test_device(torch):
     assert repr(torch.device("hammerblade")) == "device(type='hammerblade')"

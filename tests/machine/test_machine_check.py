@@ -11,6 +11,8 @@ import pytest
 from facula import machine
 from facula.machine import _command_line, _judge, _noise, _read
 
+pytestmark = pytest.mark.not_sanitized
+
 SETTINGS = {  # what is not ok, looking at settings only
     "intel": {"smt": "bad", "turbo": "bad", "governor": "warn", "frequency": "warn", "idle": "warn", "isolated": "warn"},
     "amd": {"turbo": "bad", "frequency": "warn", "affinity": "warn", "numa": "warn", "clock": "warn", "huge-pages": "warn"},

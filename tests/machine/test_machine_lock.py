@@ -16,6 +16,8 @@ import pytest
 from facula import machine
 from facula.machine import _command_line, _grub, _judge, _lock, _read
 
+pytestmark = pytest.mark.not_sanitized
+
 PACKAGE = pathlib.Path(machine.__file__).resolve().parent
 CPU = "sys/devices/system/cpu"
 OURS = ("run", "nvidia-smi.log")  # the state file, and what the card's tool was told

@@ -14,6 +14,8 @@ import facula
 from facula.machine import _command_line, _noise, _pin, _read
 from facula.machine._read import System
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def passes(rng, sigma, luck, number, rounds):
     """Times of the same work: noise of a sample, and the luck of a process."""

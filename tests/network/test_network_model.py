@@ -11,6 +11,8 @@ from facula.tools.network._command import main
 from facula.tools.network._machine import MachineError, names
 from facula.tools.network._replay import ReplayError
 
+pytestmark = pytest.mark.not_sanitized
+
 COUNTS = (2, 3, 4, 7, 8, 16)
 
 

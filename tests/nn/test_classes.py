@@ -10,6 +10,8 @@ import pytest
 from nn_cases import CASES, outcome, signature
 from record_nn import FILE
 
+pytestmark = pytest.mark.not_sanitized
+
 _file = np.load(FILE)
 INDEX = json.loads(_file["index"].tobytes())
 VALUES = _file["values"]

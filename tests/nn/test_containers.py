@@ -4,6 +4,8 @@ from collections import OrderedDict
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def raised(call):
     with pytest.raises(Exception) as e:

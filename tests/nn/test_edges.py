@@ -2,6 +2,8 @@
 """Modules where there is little to go by: numbers near zero, batches without elements, results in place of inputs."""
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 @pytest.mark.parametrize("dtype, right", [("bfloat16", 1.0), ("float16", 0.9995), ("float32", 0.9994), ("float64", 1.0)])
 def test_rms_norm_takes_the_epsilon_of_the_type_it_computes_in(torch, dtype, right):

@@ -2,6 +2,8 @@
 """linear_cross_entropy in chunks against itself at once, and grouped products against single ones."""
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("kind", ["classes", "weights", "probabilities", "places"])

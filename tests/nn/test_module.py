@@ -10,6 +10,8 @@ from collections import OrderedDict
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 @pytest.fixture(scope="session")
 def nn(torch):

@@ -7,6 +7,8 @@ import facula as torch
 import facula.nn.functional as F
 from facula.nn.functional import ScalingType, SwizzleType
 
+pytestmark = pytest.mark.not_sanitized
+
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 ONE, ROWS = ScalingType.TensorWise, ScalingType.RowWise
 

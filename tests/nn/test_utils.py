@@ -6,6 +6,8 @@ import math
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def raised(call):
     with pytest.raises(Exception) as e:

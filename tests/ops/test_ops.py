@@ -30,13 +30,18 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class Bad(list):
-    """Failures of one item, told together."""
+    """Failures of one item, told together. What was not recorded is counted: an item that compares little is no test."""
+
+    checked = unrecorded = 0
 
     def check(self, where, sentence):
+        self.checked += 1
         if sentence:
             self.append(f"{where}: {sentence}")
 
     def tell(self):
+        if self.unrecorded > self.checked:
+            self.append(f"only {self.checked} samples were compared, {self.unrecorded} are not recorded: record again")
         if self:
             more = f"\n… and {len(self) - 12} more" if len(self) > 12 else ""
             pytest.fail("\n".join(self[:12]) + more, pytrace=False)
@@ -196,6 +201,7 @@ def test_inplace(torch, device, op):
         for sample in select(op, torch, dtype, device):
             key = f"{op.name}/{dtype}/{sample.label}#inplace"
             if key not in GOLDEN:
+                bad.unrecorded += 1
                 continue
             target, version = sample.args[0], sample.args[0]._version
             want, got = GOLDEN.results(key), []
@@ -235,6 +241,7 @@ def test_out(torch, device, op):
             key = f"{op.name}/{dtype}/{label}"
             want = GOLDEN.results(key) if key in GOLDEN else {}
             if isinstance(want, dict) or not sample.out:
+                bad.unrecorded += key not in GOLDEN
                 continue
             for way in ("right size", "empty", "too large", "strided", "wrong dtype"):
                 outs = [out_of(torch, w, device) for w in want]
@@ -290,6 +297,7 @@ def test_method(torch, device, op):
             key = f"{op.name}/{dtype}/{label}"
             want = GOLDEN.results(key) if key in GOLDEN else {}
             if isinstance(want, dict):
+                bad.unrecorded += key not in GOLDEN
                 continue
             run = getattr(sample.args[0], op.method)
             bad.check(key, check_call(torch, op, lambda: run(*sample.args[1:], **sample.kwargs), want, None, dtype))
@@ -315,6 +323,7 @@ def test_operator(torch, device, op):
             key = f"{op.name}/{dtype}/{sample.label}"
             want = GOLDEN.results(key) if key in GOLDEN else {}
             if isinstance(want, dict) or sample.kwargs:
+                bad.unrecorded += key not in GOLDEN
                 continue
             bad.check(key, check_call(torch, op, lambda: function(*sample.args), want, None, dtype))
             if len(sample.args) < 2 or comparison:

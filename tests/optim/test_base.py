@@ -4,6 +4,8 @@ import importlib
 
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def required(torch):
     return importlib.import_module(torch.optim.Optimizer.__module__).required

@@ -8,6 +8,8 @@ import pathlib
 import optim_cases as cases
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 WANT = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "optim.json").read_text())["cases"]
 NAMES = [name for name, (optimizer, _) in cases.ALL.items() if optimizer != "LBFGS"]
 PAIRS = {"beta1": ("betas", 0), "beta2": ("betas", 1), "eps1": ("eps", 0), "eps2": ("eps", 1), "etaminus": ("etas", 0), "etaplus": ("etas", 1),

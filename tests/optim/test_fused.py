@@ -2,6 +2,8 @@
 """Fused steps as operators: layouts, scales, and what they refuse."""
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 OPTIONS = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False, "maximize": False}
 
 

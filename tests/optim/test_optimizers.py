@@ -8,6 +8,8 @@ import pickle
 import optim_cases as cases
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 WANT = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "optim.json").read_text())["cases"]
 FORMS = {"default": {}, "foreach": {"foreach": True}, "loop": {"foreach": False}}
 

@@ -8,6 +8,8 @@ import warnings
 import optim_cases as cases
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 WANT = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "optim.json").read_text())["schedules"]
 
 

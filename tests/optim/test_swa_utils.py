@@ -2,6 +2,8 @@
 """Averages of weights over training."""
 import pytest
 
+pytestmark = pytest.mark.not_sanitized
+
 
 def model(torch):
     return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
