@@ -17,6 +17,14 @@ import facula as torch
 F = torch.nn.functional
 
 
+CONVOLUTIONS = [
+    ("conv 8x3x32x32, 16 of 5x5", (8, 3, 32, 32), (16, 3, 5, 5), {}),
+    ("conv 8x64x14x14, 64 of 3x3", (8, 64, 14, 14), (64, 64, 3, 3), {"padding": 1}),
+    ("conv 4x64x56x56, 64 of 3x3", (4, 64, 56, 56), (64, 64, 3, 3), {"padding": 1}),
+    ("conv 8x128x28x28, 128 of 3x3 / 2", (8, 128, 28, 28), (128, 128, 3, 3), {"padding": 1, "stride": 2}),
+    ("conv 8x64x28x28, 64 of 1x1", (8, 64, 28, 28), (64, 64, 1, 1), {}),
+    ("conv 8x16x28x28, depthwise 3x3", (8, 16, 28, 28), (16, 1, 3, 3), {"padding": 1, "groups": 16}),
+]
 SETTLE, TURN = 0.020, 0.020  # seconds
 
 
@@ -69,14 +77,27 @@ def rows(seconds: float):
         yield name, "CPU", *in_turns(lambda f=function: f(device), lambda f=function: f(cpu), seconds), 3.0
     small, out = torch.ones(1).hammerblade(), torch.ones(1).hammerblade()
     yield "launch of an empty kernel", "", *in_turns(lambda: torch.neg(small, out=out), lambda: torch.neg(small, out=out), seconds), 20e-6
+    a, b = torch.randn(512, 512), torch.randn(512, 512)
+    row, at, bt = torch.randn(1, 512), a.t(), b.t()
+    for name, left, right in (("a @ b", a, b), ("a @ b.t()", a, bt), ("a.t() @ b", at, b), ("a.t() @ b.t()", at, bt), ("row @ b", row, b), ("row @ b.t()", row, bt)):
+        here = [t.hammerblade_ll() for t in (left, right)]
+        yield f"{name}, 512 x 512", "CPU", *in_turns(lambda p=here: p[0] @ p[1], lambda p=(left, right): p[0] @ p[1], seconds), 10.0
+    for name, image, filters, options in CONVOLUTIONS:
+        x, f = torch.randn(*image), torch.randn(*filters)
+        there, here = ((t.requires_grad_(), u.requires_grad_()) for t, u in ((x, f), (x.detach().hammerblade(), f.detach().hammerblade())))
+        yield name, "CPU", *in_turns(lambda t=here, o=options: F.conv2d(*t, **o), lambda t=there, o=options: F.conv2d(*t, **o), seconds), 4.0
+        back = [(F.conv2d(*t, **options), t) for t in (here, there)]
+        step = [lambda out=out, t=t, g=torch.ones_like(out): torch.autograd.grad(out, t, g, retain_graph=True) for out, t in back]
+        yield "  backward", "CPU", *in_turns(*step, seconds), 4.0
     yield "LeNet-5 step, batch 64", "CPU", *in_turns(lenet_step("hammerblade"), lenet_step("cpu"), seconds), 10.0
     part = device[: 1 << 16].clone()
 
-    def checked():
+    def checked(function, *arguments):
         with torch.hammerblade.mode("check"):
-            part.exp()
+            function(*arguments)
 
-    yield "check mode, exp of 64k floats", "fast mode", *in_turns(checked, lambda: part.exp(), seconds), 100.0
+    yield "check mode, add of 64k floats", "fast mode", *in_turns(lambda: checked(part.add, part), lambda: part + part, seconds), 100.0
+    yield "check mode, exp of 64k floats", "fast mode", *in_turns(lambda: checked(part.exp), lambda: part.exp(), seconds), 100.0
 
 
 def main() -> int:
@@ -87,7 +108,7 @@ def main() -> int:
         print("the HammerBlade device was not built (USE_HAMMERBLADE)", file=sys.stderr)
         return 2
     print(f"{torch.hammerblade.get_device_name()}; {torch.get_num_threads()} threads")
-    print(f"{'':32}{'device':>12}{'reference':>12}{'ratio':>9}{'budget':>9}{'A/A':>7}")
+    print(f"{'':36}{'device':>12}{'reference':>12}{'ratio':>9}{'budget':>9}{'A/A':>7}")
     broken = 0
     for what, against, a, b, noise, budget in rows(args.seconds):
         if against:
@@ -95,7 +116,7 @@ def main() -> int:
         else:
             line, over = f"{'':12}{'':9}{budget * 1e6:7.0f}us", a > budget
         broken += over
-        print(f"{what:32}{a * 1e6:10.1f}us{line}{noise:7.2f}{'   over' if over else ''}{f'   against {against}' if against else ''}", flush=True)
+        print(f"{what:36}{a * 1e6:10.1f}us{line}{noise:7.2f}{'   over' if over else ''}{f'   against {against}' if against else ''}", flush=True)
     return 1 if broken else 0
 
 

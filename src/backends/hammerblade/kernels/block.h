@@ -133,19 +133,21 @@ HB_INLINE void dots_of(const Dots& d, int32_t r0, int32_t t0, int32_t l) {
   for (int32_t r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int32_t t = 0; t < T; ++t) get<W>(sum[r][t], d.sum + ((r0 + r) * d.n + t0 + t) * kLanes + l);
-  for (int32_t line = 0; line < d.lines; ++line) {
-    const float* row = d.row + r0 * d.row_step + line * d.row_line + l;
-    const float* tap[T];
+  const float *row[R], *tap[T];
 #pragma GCC unroll 8
-    for (int32_t t = 0; t < T; ++t) tap[t] = d.taps + d.at[t0 + t] + line * d.tap_line + l;
-    for (int32_t x = 0; x < d.steps * kLanes; x += kLanes) {
+  for (int32_t r = 0; r < R; ++r) row[r] = d.row + (r0 + r) * d.row_step + l;
+#pragma GCC unroll 8
+  for (int32_t t = 0; t < T; ++t) tap[t] = d.taps + d.at[t0 + t] + l;
+  intptr_t row_at = 0, tap_at = 0;
+  for (int32_t line = 0; line < d.lines; ++line, row_at += d.row_line, tap_at += d.tap_line) {
+    for (intptr_t x = 0; x < d.steps * kLanes; x += kLanes) {
       L a[R];
 #pragma GCC unroll 8
-      for (int32_t r = 0; r < R; ++r) get<W>(a[r], row + r * d.row_step + x);
+      for (int32_t r = 0; r < R; ++r) get<W>(a[r], row[r] + (row_at + x));
 #pragma GCC unroll 8
       for (int32_t t = 0; t < T; ++t) {
         L b;
-        get<W>(b, tap[t] + x);
+        get<W>(b, tap[t] + (tap_at + x));
 #pragma GCC unroll 8
         for (int32_t r = 0; r < R; ++r) fuse<W>(sum[r][t], a[r], b);
       }
@@ -169,6 +171,9 @@ template <int32_t W>
 HB_INLINE void dots_by(const Dots& d) {
   int32_t r = 0;
   if (d.n > 1) {
+    if constexpr (W == 16)
+      if (d.n % 3 == 0)
+        for (; r + 8 <= d.rows; r += 8) dots_rows<W, 8, 3>(d, r);
     constexpr int32_t most = W == 16 ? 4 : 2;
     const bool fives = W == 16 && d.n % 5 == 0;
     for (; r + most <= d.rows; r += most) {
@@ -265,8 +270,19 @@ HB_INLINE void fetch_by(const float* row, int32_t length, int32_t first, int32_t
   const float* from = row + first;
   for (int32_t i = 0; i < begin; ++i) to[i] = 0;
   if (kStep == 1) copy(from + begin, end - begin, to + begin);
-  else
-    for (int32_t i = begin; i < end; ++i) to[i] = hb::load(from + i * step);
+  else {
+    int32_t i = begin;
+#if defined(HB_EMUL) && !defined(HB_EMUL_CHECK)
+    if constexpr (kStep == 2)  // pairs, of which the last may not be there
+      for (; i + 8 < end; i += 8) {
+        Lanes<8> a, b;
+        get<8>(a, from + 2 * i);
+        get<8>(b, from + 2 * i + 8);
+        put<8>(to + i, __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14));
+      }
+#endif
+    for (; i < end; ++i) to[i] = hb::load(from + i * step);
+  }
   for (int32_t i = end; i < n; ++i) to[i] = 0;
 }
 inline void fetch(const float* row, int32_t length, int32_t first, int32_t step, int32_t n, float* to) {

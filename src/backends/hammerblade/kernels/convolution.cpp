@@ -11,12 +11,13 @@ namespace {
 // needs more for itself.
 #if defined(HB_EMUL) && !defined(HB_EMUL_CHECK)
 constexpr int32_t kChannels = 32, kWidth = 128, kRow = 2048, kTaps = 128, kFilters = 8, kWide = 64, kLines = 256,
-                  kSums = 6144;
+                  kSeen = 1024, kSums = 6912;
 #elif defined(HB_EMUL_CHECK)
-constexpr int32_t kChannels = 4, kWidth = 32, kRow = 72, kTaps = 8, kFilters = 4, kWide = 32, kLines = 32, kSums = 192;
+constexpr int32_t kChannels = 4, kWidth = 32, kRow = 72, kTaps = 8, kFilters = 4, kWide = 32, kLines = 32, kSeen = 72,
+                  kSums = 192;
 #else
 constexpr int32_t kChannels = 8, kWidth = 32, kRow = 128, kTaps = 16, kFilters = 4, kWide = 32, kLines = 32,
-                  kSums = 320;
+                  kSeen = 128, kSums = 320;
 #endif
 
 struct Shape {
@@ -162,7 +163,7 @@ class Convolution {
     const int32_t rows = y_.count - r0 < window_.rows ? y_.count - r0 : window_.rows;
     for (int32_t x0 = 0; x0 < x_.count; x0 += kWidth) {
       const int32_t width = x_.count - x0 < kWidth ? x_.count - x0 : kWidth;
-      float sum[kChannels][kWidth];
+      alignas(block::kNative ? 64 : 4) float sum[kChannels][kWidth];
       for (int32_t c = 0; c < n; ++c) {
         const float first = start ? hb::load(start + c) : 0.0f;
         for (int32_t x = 0; x < kWidth; ++x) sum[c][x] = first;
@@ -197,7 +198,7 @@ class Convolution {
     const int32_t taps = window_.taps();
     if (!taps) return;
     const bool here = in_place(columns);
-    float seen[kRow + kWidth], factor[block::kNative ? 1 : kChannels][kTaps];
+    alignas(block::kNative ? 64 : 4) float seen[kRow + kWidth], factor[block::kNative ? 1 : kChannels][kTaps];
     int32_t own_at[kTaps];
     if (here)
       for (int32_t i = 0; i < together_; ++i) own_at[i] = i * area_;
@@ -288,7 +289,7 @@ __attribute__((noinline)) void to_weight(const Shape& s, int32_t images, const h
                       rounded > kWide   ? 1
                       : most < s.out[0] ? most
                                         : s.out[0],
-                      kRow, kSums / (kFilters * block::kLanes));
+                      kSeen, kSums / (kFilters * block::kLanes));
   const int32_t taps = window.taps(), per_channel = kFilters * taps * block::kLanes;
   const int32_t together = kSums / per_channel < s.per_group ? kSums / per_channel : s.per_group;
   const int32_t blocks = (s.out_per_group + kFilters - 1) / kFilters, groups = out.size[0] / s.out_per_group,
@@ -307,7 +308,7 @@ __attribute__((noinline)) void to_weight(const Shape& s, int32_t images, const h
                   left = (group + 1) * s.out_per_group - first;
     const int32_t n = left < kFilters ? left : kFilters,
                   channels = s.per_group - i0 < together ? s.per_group - i0 : together;
-    float sum[kSums], seen[kRow + kWide], g[kFilters * kLines];
+    alignas(block::kNative ? 64 : 4) float sum[kSums], seen[kSeen + kWide], g[kFilters * kLines];
     for (int32_t i = 0; i < channels * per_channel; ++i) sum[i] = 0;
     for (int32_t image = 0; image < images; ++image)
       for (int32_t r0 = 0; r0 < y.count; r0 += window.rows)

@@ -77,7 +77,7 @@ __attribute__((noinline)) void product(const Matrix& a, const Matrix& b, const M
   const int32_t rows = c.rows - i0 < kRows ? c.rows - i0 : kRows,
                 columns = c.columns - j0 < width ? c.columns - j0 : width, depth = a.columns;
   const bool left_here = block::kNative, right_here = block::kNative && b.column == 1 && columns % block::kLanes == 0;
-  float left[kRows][kDepth], right[kDepth][kColumns], sum[kRows][kColumns] = {};
+  alignas(block::kNative ? 64 : 4) float left[kRows][kDepth], right[kDepth][kColumns], sum[kRows][kColumns] = {};
   int32_t left_at[kDepth], right_at[kDepth];
   for (int32_t k = 0; k < kDepth; ++k) {
     left_at[k] = left_here ? k * a.column : k;
