@@ -460,3 +460,27 @@ def test_where_tiles_are_that_hang_or_miss_a_barrier(torch, tmp_path, mode):
     where = [row for row in str(hang.value).splitlines() if " run" in row]
     assert where and all(re.search(r"lost\.cpp:(8|9|10)\b", row) for row in where), hang.value
     assert f"lost.cpp:{line['only tile 0']}" in str(barrier.value), barrier.value
+
+
+SHARED = """#include <facula_hb/kernel.h>
+void shared_word(hb::DenseOut<float> out, int32_t writer) {
+  float sum = 0;
+  for (int32_t i = 0; i < 3000; ++i) sum += hb::load(out.data);  // all tiles, again and again
+  if (hb::tile() == writer) hb::store(out.data, sum);
+}
+HB_KERNEL_PLAIN(shared_word, "")
+"""
+
+
+def test_a_word_that_all_tiles_read_is_still_looked_at(torch, tmp_path):
+    (tmp_path / "shared_word.cpp").write_text(SHARED)
+    hb = torch.hammerblade
+    hb.load(tmp_path / "shared_word.cpp")
+    hb.tiles(4, 2)
+    x = torch.zeros(4).hammerblade()
+    for seed in range(3):
+        with hb.mode("check", seed=seed):
+            hb.launch("tensorlib_shared_word", x, -1)
+            for writer in (0, 5):
+                with pytest.raises(RuntimeError, match=r"shared_word\.cpp:[45].*\[race"):
+                    hb.launch("tensorlib_shared_word", x, writer)
