@@ -2,6 +2,9 @@
 #include <hb_reduction.hpp>
 #include <kernel_common.hpp>
 
+#include <algorithm>
+#include <random>
+
 static int counter = 40;  // private to a tile, and kept between launches
 static int table[4] = {1, 2, 3, 4};
 
@@ -162,6 +165,35 @@ __attribute__((noinline)) int fixed_shape(hb_tensor_t* t0, float* value) {
   return 0;
 }
 HB_EMUL_REG_KERNEL(fixed_shape, hb_tensor_t*, float*)
+
+// Every engine and distribution that the port's kernels draw from.
+__attribute__((noinline)) int draws(int* out, float* near, uint32_t seed) {
+  if (__bsg_id == 0) {
+    std::default_random_engine engine(seed);
+    std::minstd_rand other(seed);
+    std::uniform_real_distribution<float> real(-1.5f, 2.5f);
+    std::uniform_int_distribution<int> few(-3, 6), all(-2147483647 - 1, 2147483647);
+    std::bernoulli_distribution often(0.75);
+    std::normal_distribution<float> normal(0.5f, 2.0f);
+    std::exponential_distribution<float> exponential(2.0f);
+    for (int i = 0; i < 100; ++i) {
+      const float value = real(engine);
+      out[i] = (int)engine();
+      out[100 + i] = few(engine);
+      memcpy(&out[200 + i], &value, 4);
+      out[300 + i] = (int)std::min<uint32_t>(other(), std::max<uint32_t>(seed, 7));
+      out[400 + i] = all(other);
+      out[500 + i] = often(engine);
+    }
+    for (int i = 0; i < 50; ++i) {
+      near[i] = normal(engine);
+      near[50 + i] = exponential(engine);
+    }
+  }
+  g_barrier.sync();
+  return 0;
+}
+HB_EMUL_REG_KERNEL(draws, int*, float*, uint32_t)
 
 int nothing() {
   g_barrier.sync();

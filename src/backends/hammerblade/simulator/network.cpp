@@ -11,6 +11,7 @@ Network::Network(Shape shape, bool answers, Sink& sink) : shape_(shape), answers
   entries_.resize(std::size_t{nodes} * ports * shape.fifo);
   fifos_.resize(std::size_t{nodes} * ports);
   occupied_.resize(nodes);
+  turns_.resize(std::size_t{nodes} * ports);
   active_.resize((nodes + 63) / 64);
 }
 
@@ -48,52 +49,55 @@ Network::Port Network::route(uint32_t x, uint32_t row, const Packet& p) const {
   return local;
 }
 
+// Each output takes turns: whoever comes next after the input that it served last. Turns that went by the clock instead
+// would fall in step with a bank that takes a packet every so many cycles, and some inputs would wait for ever.
 void Network::step_router(uint32_t node, uint64_t now) {
-  const uint32_t columns = shape_.columns;
-  uint32_t waiting = occupied_[node];
-  uint32_t taken = 0;  // outputs of this cycle
-  // Whoever comes first in this cycle's order gets an output.
-  const auto first = static_cast<uint32_t>(now % ports);
-  uint32_t order = (waiting >> first | waiting << (ports - first)) & 0x7f;
-  for (; order; order &= order - 1) {
-    uint32_t port = static_cast<uint32_t>(std::countr_zero(order)) + first;
-    if (port >= ports) port -= ports;
+  uint32_t wanted[ports] = {};  // inputs, by the output that they want
+  uint32_t outputs = 0;
+  for (uint32_t waiting = occupied_[node]; waiting; waiting &= waiting - 1) {
+    const auto port = static_cast<uint32_t>(std::countr_zero(waiting));
     const uint32_t from = node * ports + port;
-    Fifo& fifo = fifos_[from];
-    const Entry& entry = entries_[std::size_t{from} * shape_.fifo + fifo.head];
+    const Entry& entry = entries_[std::size_t{from} * shape_.fifo + fifos_[from].head];
     if (entry.arrived + shape_.hop > now) continue;
-    const Port out = entry.out;
-    if (taken >> out & 1) {
-      ++stalls;
-      continue;
-    }
-    taken |= 1u << out;
-    bool moved = false;
-    if (out == local) {
-      moved = sink_.take(answers_, node, entry.packet, now);
-    } else {
-      uint32_t there = 0;
-      switch (out) {
-        case west: there = (node - 1) * ports + east; break;
-        case east: there = (node + 1) * ports + west; break;
-        case north: there = (node - columns) * ports + south; break;
-        case south: there = (node + columns) * ports + north; break;
-        case ruche_west: there = (node - shape_.ruche) * ports + ruche_east; break;
-        default: there = (node + shape_.ruche) * ports + ruche_west; break;
-      }
-      moved = room(there, now);
-      if (moved) push(there, entry.packet, now);
-    }
-    if (!moved) {
-      ++stalls;
-      continue;
-    }
-    ++hops;
-    --packets_;
-    fifo.head = static_cast<uint16_t>(fifo.head + 1u == shape_.fifo ? 0 : fifo.head + 1);
-    fifo.popped = now;
-    if (--fifo.count == 0) occupied_[node] &= static_cast<uint8_t>(~(1u << port));
+    wanted[entry.out] |= 1u << port;
+    outputs |= 1u << entry.out;
   }
+  for (; outputs; outputs &= outputs - 1) {
+    const auto out = static_cast<Port>(std::countr_zero(outputs));
+    uint8_t& next = turns_[node * ports + out];
+    const uint32_t inputs = wanted[out], later = inputs >> next << next;
+    const auto port = static_cast<uint32_t>(std::countr_zero(later ? later : inputs));
+    const bool moved = move(node, port, out, now);
+    if (moved) next = static_cast<uint8_t>(port + 1);
+    stalls += static_cast<uint64_t>(std::popcount(inputs)) - moved;
+  }
+}
+
+bool Network::move(uint32_t node, uint32_t port, Port out, uint64_t now) {
+  const uint32_t columns = shape_.columns, from = node * ports + port;
+  Fifo& fifo = fifos_[from];
+  const Entry& entry = entries_[std::size_t{from} * shape_.fifo + fifo.head];
+  if (out == local) {
+    if (!sink_.take(answers_, node, entry.packet, now)) return false;
+  } else {
+    uint32_t there = 0;
+    switch (out) {
+      case west: there = (node - 1) * ports + east; break;
+      case east: there = (node + 1) * ports + west; break;
+      case north: there = (node - columns) * ports + south; break;
+      case south: there = (node + columns) * ports + north; break;
+      case ruche_west: there = (node - shape_.ruche) * ports + ruche_east; break;
+      default: there = (node + shape_.ruche) * ports + ruche_west; break;
+    }
+    if (!room(there, now)) return false;
+    push(there, entry.packet, now);
+  }
+  ++hops;
+  --packets_;
+  fifo.head = static_cast<uint16_t>(fifo.head + 1u == shape_.fifo ? 0 : fifo.head + 1);
+  fifo.popped = now;
+  if (--fifo.count == 0) occupied_[node] &= static_cast<uint8_t>(~(1u << port));
+  return true;
 }
 
 void Network::step(uint64_t now) {

@@ -67,6 +67,7 @@ class Network {
   }
   void push(uint32_t fifo, const Packet&, uint64_t now);
   void step_router(uint32_t node, uint64_t now);
+  bool move(uint32_t node, uint32_t port, Port out, uint64_t now);
   Port route(uint32_t x, uint32_t row, const Packet&) const;
   Port along_x(uint32_t x, uint32_t row, uint32_t to) const;
 
@@ -76,6 +77,7 @@ class Network {
   std::vector<Entry> entries_;
   std::vector<Fifo> fifos_;
   std::vector<uint8_t> occupied_;  // of each router: its ports that hold packets
+  std::vector<uint8_t> turns_;     // of each router's outputs: the input whose turn it is
   std::vector<uint64_t> active_;   // routers with packets
   uint64_t packets_ = 0;
 };
