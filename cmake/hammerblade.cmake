@@ -90,3 +90,13 @@ if(SKBUILD)
   install(TARGETS facula_hammerblade LIBRARY DESTINATION facula)
   install(DIRECTORY src/kernels DESTINATION facula/share/hammerblade/include/formulas)
 endif()
+
+# ---- the value profiler for programs in CUDA-Lite: libfacula_hb loads it where FACULA_HB_WATCH names it -----------
+add_library(facula_hb_values MODULE src/watch/cuda_lite.cpp)
+target_include_directories(facula_hb_values PRIVATE src include)
+target_link_libraries(facula_hb_values PRIVATE facula_hb facula facula_flags)
+set_target_properties(facula_hb_values PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/facula BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+if(SKBUILD)
+  install(TARGETS facula_hb_values LIBRARY DESTINATION facula)
+endif()

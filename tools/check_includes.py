@@ -30,6 +30,7 @@ ORDER = [
     ["src/distributed"],
     ["src/front"],
     ["src/nn", "src/optim", "src/data"],
+    ["src/watch"],  # a library that programs without Python are watched with
     ["src/sampler"],  # libraries of their own, which include nothing of the others
 ]
 PUBLIC = "include/facula"

@@ -8,6 +8,7 @@
 #include "bind.h"
 #include "casters.h"
 #include "observe/values/engine.h"
+#include "observe/values/native.h"
 
 namespace nb = nanobind;
 
@@ -18,19 +19,21 @@ using namespace observe::values;
 
 struct PythonValues {
   Ref<Engine> engine;
+  bool watches = false;  // backends tell it single accesses
   ~PythonValues();
 };
 
 // Backends that can tell single loads and stores do so from now on, or no longer.
-void watch_backends(PythonValues& v, bool on) {
-  if (!v.engine->accesses()) return;
-  for (const BackendInfo& b : loaded_backends())
-    watch_backend(b.device_type, on ? v.engine->watcher(b.device_type) : nullptr);
+void watch(PythonValues& v, bool on) {
+  if (!v.engine->accesses() || v.watches == on) return;
+  v.watches = on;
+  if (on) watch_backends([engine = v.engine](int type) { return engine->watcher(type); });
+  else watch_backends({});
 }
 
 PythonValues::~PythonValues() {
   try {
-    watch_backends(*this, false);
+    watch(*this, false);
   } catch (const std::exception&) {  // a device that could not be opened tells nobody
   }
   engine->stop();
@@ -102,6 +105,7 @@ nb::dict row(const Node& n) {
   d["kind"] = text(to_string(n.kind));
   d["stack"] = n.stack;
   d["forward"] = n.forward;
+  d["native"] = n.native;
   d["scope"] = text(n.scope ? std::string_view(*n.scope) : std::string_view());
   d["device"] = text(str(n.where));
   d["calls"] = n.calls;
@@ -136,7 +140,7 @@ void bind_values(nb::module_& m) {
           "__init__",
           [](PythonValues* self, int mode, uint32_t patterns, double frequent, double zero, double heavy_error,
              double structured_error, int approximate, double budget, uint64_t exact_below, uint64_t sample,
-             bool instructions, bool floats) {
+             bool instructions, bool floats, bool native) {
             new (self) PythonValues{make_ref<Engine>(Options{.mode = static_cast<Mode>(mode),
                                                              .patterns = patterns,
                                                              .frequent = frequent,
@@ -147,22 +151,23 @@ void bind_values(nb::module_& m) {
                                                              .budget = budget,
                                                              .sample = sample,
                                                              .untyped = floats ? DType::Float32 : DType::Undefined,
+                                                             .native = native,
                                                              .instructions = instructions,
                                                              .exact_below = exact_below})};
           },
           nb::kw_only(), nb::arg("mode"), nb::arg("patterns"), nb::arg("frequent"), nb::arg("zero"),
           nb::arg("heavy_error"), nb::arg("structured_error"), nb::arg("approximate"), nb::arg("budget"),
-          nb::arg("exact_below"), nb::arg("sample"), nb::arg("instructions"), nb::arg("floats"))
+          nb::arg("exact_below"), nb::arg("sample"), nb::arg("instructions"), nb::arg("floats"), nb::arg("native"))
       .def(
           "start",
           [](PythonValues& v, bool process, bool children) {
             v.engine->start(process ? Watch::Process : Watch::Thread, children);
-            watch_backends(v, true);
+            watch(v, true);
           },
           nb::arg("process"), nb::arg("children"))
       .def("stop",
            [](PythonValues& v) {
-             watch_backends(v, false);
+             watch(v, false);
              v.engine->stop();
            })
       .def("accesses", [](const PythonValues& v) { return accesses_of(v); })
@@ -209,6 +214,11 @@ void bind_values(nb::module_& m) {
     d["slope"] = c.slope;
     d["base"] = c.base;
     return d;
+  });
+  m.def("_native_frames", [](uint32_t stack) {
+    nb::list out;
+    for (const auto& [file, address] : native_frames(stack)) out.append(nb::make_tuple(text(&file), address));
+    return out;
   });
   nb::list names;
   for (const std::string_view n : pattern_names) names.append(text(n));

@@ -38,7 +38,10 @@ def hammerblade(torch):
 
 
 def watched(torch, program, mode="check", **options):
-    with torch.profiler.values(instructions=True, min_bytes=0, share=0, **options) as v, torch.hammerblade.mode(mode):
+    with (
+        torch.profiler.values(instructions=True, min_bytes=0, share=0, **options) as v,
+        torch.hammerblade.mode(mode),
+    ):
         program()
     return v
 
@@ -67,7 +70,11 @@ def test_items_and_their_patterns(torch, hammerblade, make, counts, patterns):
     v = watched(torch, program)
     for kind in ("load", "store"):
         r = rows(v, "copy")[kind]
-        assert (r.accesses, r.unique_items, r.distinct) == counts and r.items == counts[1] and r.unique_accesses == counts[0]
+        assert (
+            (r.accesses, r.unique_items, r.distinct) == counts
+            and r.items == counts[1]
+            and r.unique_accesses == counts[0]
+        )
         assert set(r.patterns) - {"inappropriate_float"} >= patterns, r.patterns
         assert r.dtype == str(given.dtype).removeprefix("torch.")
     assert "approximate" not in patterns or rows(v, "copy")["load"].about == 1
@@ -77,7 +84,11 @@ def test_each_line_has_its_share(torch, hammerblade, tmp_path):
     path = tmp_path / "kernel_wasteful.cpp"
     path.write_text(KERNEL)
     hammerblade.load(str(path))
-    lines = {text.split("// ")[1]: f"{path.name}:{i}" for i, text in enumerate(KERNEL.splitlines(), 1) if "  // " in text}
+    lines = {
+        text.split("// ")[1]: f"{path.name}:{i}"
+        for i, text in enumerate(KERNEL.splitlines(), 1)
+        if "  // " in text
+    }
     a = torch.randn(N).hammerblade()
     out, total = torch.zeros(N, device="hammerblade"), torch.zeros(1, device="hammerblade")
 
@@ -125,6 +136,16 @@ def test_fast_mode_says_what_it_did_not_see(torch, hammerblade):
     v = watched(torch, lambda: (a.exp(), a.exp()), "fast")
     assert v.accesses.rows == [] and v.accesses.unseen == {"tensorlib_exp": 2}
     assert "tensorlib_exp: 2 launches in a mode that tells no loads and stores" in v.table()
+
+
+def test_stacks_with_compiled_frames(torch):
+    with torch.profiler.values(native=True, min_bytes=0) as v:
+        x = torch.empty(50_000)
+        x.zero_()
+        x.zero_()
+    (found,) = [f for f in v.findings if f.pattern == "redundant"]
+    frames = [line for line in found.stack if "fc::" in line]
+    assert frames and any(__file__ in line for line in found.stack) and not any("observe" in line for line in frames)
 
 
 def test_without_instructions_nothing_is_asked(torch, hammerblade):

@@ -156,7 +156,7 @@ def test_gvprof_and_gviewer(shell):
             "cannot read nowhere.txt",
         ),
         ("gvprof -e value_pattern", "no program"),
-        ("gvprof -e value_pattern /bin/true", "no Python program"),
+        ("gvprof -e value_pattern -ck HPCRUN_SANITIZER_DEFAULT_TYPE=double python script.py", "is float or int"),
     ],
 )
 def test_refused_before_the_program_runs(shell, line, words):

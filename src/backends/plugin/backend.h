@@ -188,6 +188,7 @@ class CallScope {
 
 [[noreturn]] void raise_status(const Backend& b, int device, int status, std::string_view call, const char* message);
 
+void tell_watchers(Backend& fresh);      // of accesses, if there are any
 Backend* find_backend(int device_type);  // null: none, or the device is no backend's
 Backend& backend_of(Device device);      // throws
 

@@ -79,12 +79,33 @@ std::vector<std::string> function_lines(Backend& b) {
 
 using namespace plugin;
 
-bool watch_backend(int device_type, const fc_watcher* watcher) {
-  Backend* b = find_backend(device_type);
-  if (!b || !b->c.watch) return false;
-  CallScope s(*b, 0);
-  s.check(b->c.watch(b->c.self, &s.context, watcher), "watch");
-  return true;
+namespace {
+struct Watching {
+  std::mutex mutex;
+  WatcherOf watcher_of;
+};
+Watching& watching() {
+  static Watching& w = *new Watching;
+  return w;
+}
+void watch(Backend& b, const fc_watcher* watcher) {
+  if (!b.c.watch) return;
+  CallScope s(b, 0);
+  s.check(b.c.watch(b.c.self, &s.context, watcher), "watch");
+}
+}  // namespace
+
+void watch_backends(WatcherOf watcher_of) {
+  std::lock_guard lock(watching().mutex);
+  watching().watcher_of = std::move(watcher_of);
+  const WatcherOf& of = watching().watcher_of;
+  for (const BackendInfo& info : loaded_backends())
+    if (Backend* b = find_backend(info.device_type)) watch(*b, of ? of(info.device_type) : nullptr);
+}
+
+void plugin::tell_watchers(Backend& b) {
+  std::lock_guard lock(watching().mutex);
+  if (watching().watcher_of) watch(b, watching().watcher_of(b.type));
 }
 
 Value call_backend(Device device, const std::string& function, std::span<const Value> args) {

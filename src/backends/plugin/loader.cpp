@@ -93,6 +93,7 @@ int register_backend(const fc_backend& given, const std::string& origin) {
     b.install_operators();
     type = b.type;
   }
+  if (Backend* b = find_backend(type)) tell_watchers(*b);
   // A warning may run Python code, which must not happen with the lock held.
   for (const std::string& name : unknown)
     warn(str("backend '", given.name, "' offers the operator '", name, "', which this Facula does not have"));

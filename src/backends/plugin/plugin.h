@@ -4,6 +4,7 @@
 // cache, copies of bytes, compute families, kernels by operator name. A loaded backend stays until the process ends,
 // since tensors may live as long. Everything here may be called from any thread.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,10 @@ std::vector<BackendInfo> loaded_backends();
 
 // A function of the backend's own. Arguments are None, numbers, texts, lists of numbers, tensors and lists of them.
 Value call_backend(Device device, const std::string& function, std::span<const Value> args);
-// Has a backend tell a watcher of its kernels' accesses, or nobody any more (null). False: it cannot.
-bool watch_backend(int device_type, const fc_watcher* watcher);
+// Who is told of accesses of kernels by the backends that can tell, those that are loaded later included; an empty
+// function: nobody any more. It gives the watcher of a device type and is called under a lock: it loads no backend.
+using WatcherOf = std::function<const fc_watcher*(int device_type)>;
+void watch_backends(WatcherOf watcher_of);
 struct Counter {
   std::string name;
   uint64_t value;

@@ -10,6 +10,7 @@
 
 #include "observe/recorder.h"
 #include "observe/values/lane.h"
+#include "observe/values/native.h"
 
 namespace fc::observe::values {
 namespace {
@@ -166,11 +167,14 @@ void Engine::see(const Event& e) noexcept {
     // It may wait for the interpreter's lock, so before ours is taken.
     uint32_t stack = 0;
     const bool names_place = e.kind == EventKind::Call || (e.kind == EventKind::Range && e.text == "function") ||
-                             (is_leaf(e.kind) && lane.frames.empty());
-    if (names_place && e.phase == Event::Begin && lane.calls == 0 && stack_source) stack = stack_source();
+                             ((is_leaf(e.kind) || e.kind == EventKind::Allocate) && lane.frames.empty());
+    if (names_place && e.phase != Event::End && lane.calls == 0) {
+      if (stack_source) stack = stack_source();
+      if (options_.native) lane.native = native_stack();
+    }
     std::lock_guard lock(mutex_);
     ++totals_.events;
-    if (e.phase == Event::Once) memory(lane, e);
+    if (e.phase == Event::Once) memory(lane, e, stack);
     else if (e.phase == Event::Begin) begin(lane, e, stack, now);
     else end(lane, e, now);
   } catch (const std::bad_alloc&) {
@@ -201,6 +205,7 @@ uint32_t Engine::child(uint32_t parent, const Operator* op, const std::string* n
   Node& n = nodes_.emplace_back();
   n.parent = parent, n.op = op, n.name = name, n.kind = kind, n.stack = stack, n.forward = forward, n.scope = scope;
   n.where = d;
+  n.native = top ? lane.native : 0;
   return same.back();
 }
 
@@ -343,11 +348,18 @@ void Engine::end(Lane& lane, const Event& e, uint64_t now) {
   }
 }
 
-void Engine::memory(Lane& lane, const Event& e) {
+void Engine::memory(Lane& lane, const Event& e, uint32_t stack) {
   if (e.kind == EventKind::Allocate) {
     free_storage(e.storage);
     StorageRecord& r = storages_.add(e.storage, e.address, e.bytes, e.where.type, e.where.index);
-    r.maker = lane.frames.empty() ? 0 : lane.frames.back().node;
+    if (lane.frames.empty()) {  // by the program itself
+      static const std::string* const name = intern("allocation");
+      lane.stack = stack, lane.forward = 0;
+      r.maker = child(0, nullptr, name, e.kind, lane, e.where);
+      ++nodes_[r.maker].calls;
+    } else {
+      r.maker = lane.frames.back().node;
+    }
     if (accesses_) accesses_->allocated(e.where.type, r.address, r.bytes, r.maker);
     r.inside = lane.own > 0;
     r.ignored = lane.leaves > 0;

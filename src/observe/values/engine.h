@@ -26,6 +26,7 @@ struct Node {
   const std::string* name = nullptr;  // of what is no operator: "fill", "map add", a library's routine
   EventKind kind{};
   uint32_t stack = 0, forward = 0;     // of the program (recorder.h); forward: of the call whose backward this is
+  uint32_t native = 0;                 // in compiled code (native.h), of its first call
   const std::string* scope = nullptr;  // modules and ranges around it, outermost first: "Net.layer1.0 / my part"
   Device where{};
   uint64_t calls = 0, ns = 0;
@@ -94,7 +95,7 @@ class Engine final : public Observer {
                  Device d);
   void begin(Lane& lane, const Event& e, uint32_t stack, uint64_t now);
   void end(Lane& lane, const Event& e, uint64_t now);
-  void memory(Lane& lane, const Event& e);
+  void memory(Lane& lane, const Event& e, uint32_t stack);
   void begin_kernel(Lane& lane, Frame& f, const Event& e);
   void end_kernel(Lane& lane, Frame& f, const Event& e);
   void begin_leaf(Lane& lane, Frame& f, const Event& e);

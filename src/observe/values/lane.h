@@ -32,7 +32,7 @@ struct Engine::Frame {
 struct Engine::Lane {
   std::vector<Frame> frames;
   std::vector<const std::string*> scopes;
-  uint32_t stack = 0, forward = 0;
+  uint32_t stack = 0, forward = 0, native = 0;
   int calls = 0, leaves = 0, masked = 0, kernels = 0, own = 0;
   int copies = 0, others = 0;                                    // leaves, so far
   uint64_t own_ns = 0;                                           // what this engine took on this thread

@@ -48,6 +48,7 @@ struct Options {
   double budget = 0.05;              // of Mode::Budget
   uint64_t sample = 1;               // after the first of a call path, one call in so many is looked at
   DType untyped = DType::Undefined;  // what words are that kernels load from memory of no known type; Float32: floats
+  bool native = false;               // where in compiled code each call path was first seen
   bool instructions = false;         // single loads and stores, where a backend tells them
   uint64_t exact_below = 64 * 1024;  // bytes up to which the default mode copies what was there before
 };

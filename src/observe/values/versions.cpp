@@ -428,7 +428,8 @@ void Engine::add_values(Node& n, const Content& c, uint64_t bytes, uint32_t of) 
     ++tally.calls;
   }
   if (c.narrow != DType::Undefined) n.narrow = c.narrow;
-  if (c.patterns) n.number = c.number, n.frequent = c.frequent_share;
+  if (c.patterns & (bit(Pattern::SingleValue) | bit(Pattern::Frequent) | bit(Pattern::Approximate)))
+    n.number = c.number, n.frequent = c.frequent_share;
   if (c.patterns & bit(Pattern::Structured)) n.slope = c.slope, n.base = c.base;
 }
 

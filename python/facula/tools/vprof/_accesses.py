@@ -50,8 +50,8 @@ class AllAccesses:
     """`values(instructions=True).accesses`: rows, those with most accesses for nothing first; temporal and spatial pairs as GVProf's
     CSV files have them; unseen: kernels that ran in a way that tells no accesses, with their launches."""
 
-    def __init__(self, told, nodes):
-        self._rows, self._told = Rows(nodes), told
+    def __init__(self, told, nodes, stacks=None):
+        self._rows, self._told = Rows(nodes, stacks), told
         self.unseen, self.lost = told["unseen"], told["lost"]
         self.rows = [self._row(r) for r in told["rows"]]
         self.rows.sort(key=lambda r: (-max(r.silent, r.temporal), -r.accesses, r.kernel, r.kind, r.object))
@@ -105,12 +105,21 @@ class AllAccesses:
         text = [head]
         for r in self.rows[:top]:
             place = f"{os.path.basename(r.file)}:{r.line}" if r.file else "-"
-            counts = (r.accesses, r.silent, r.temporal, r.spatial, *((r.items, r.unique_items, r.distinct) if r.detailed else "???"))
+            counts = (
+                r.accesses,
+                r.silent,
+                r.temporal,
+                r.spatial,
+                *((r.items, r.unique_items, r.distinct) if r.detailed else "???"),
+            )
             text.append((r.kernel, place, r.object, r.dtype, r.kind, *map(str, counts), ", ".join(r.patterns) + (f" ({r.detail})" if r.detail else "")))  # fmt: skip
         widths = [max(len(t[c]) for t in text) for c in range(len(head))]
         out = []
         for i, t in enumerate(text):
-            cells = [x.rjust(w) if 5 <= c <= 11 else x.ljust(w) for c, (x, w) in enumerate(zip(t, widths, strict=True))]
+            cells = [
+                x.rjust(w) if 5 <= c <= 11 else x.ljust(w)
+                for c, (x, w) in enumerate(zip(t, widths, strict=True))
+            ]
             out.append("  ".join(cells).rstrip())
             if i:
                 out.extend(

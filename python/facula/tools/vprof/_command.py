@@ -2,6 +2,7 @@
 """`facula vprof program.py`: what a program computes, writes and reads for nothing, without a change to it."""
 
 import argparse
+import dataclasses
 import os
 import sys
 import threading
@@ -64,6 +65,10 @@ def add_arguments(parser):
         help="follow single loads and stores of kernels, where a device tells them (HammerBlade in check mode)",
     )
     parser.add_argument(
+        "--floats", action="store_true", help="take words in device memory of no known type for float32, not int32"
+    )
+    parser.add_argument("--native", action="store_true", help="frames of compiled code in stacks, too")
+    parser.add_argument(
         "--file",
         action="append",
         metavar="GLOB",
@@ -80,7 +85,7 @@ def add_arguments(parser):
         help="where the results go (facula-vprof, or facula-vprof-2 … if that exists)",
     )
     parser.add_argument("-m", dest="module_name", action="store_true", help="PROGRAM is a module's name")
-    parser.add_argument("program", help="a script's path, or a module's name with -m")
+    parser.add_argument("program", help="a script's path, a module's name with -m, or a program in CUDA-Lite")
     parser.add_argument(
         "arguments", nargs=argparse.REMAINDER, default=[], help="handed to the program"
     ).required = False
@@ -176,7 +181,7 @@ def run(args) -> int:
     try:
         profile = values(
             args.mode, args.pattern, scopes=args.scopes or None, children=True, budget=args.budget, min_bytes=args.min_bytes, share=args.share, operators=args.operator, modules=args.module,
-            files=args.file, exclude=args.exclude, instructions=args.instructions)  # fmt: skip
+            files=args.file, exclude=args.exclude, instructions=args.instructions, native=args.native, floats=args.floats)  # fmt: skip
     except (ValueError, TypeError) as error:
         print(f"facula vprof: {str(error).removeprefix('values: ')}", file=sys.stderr)
         return 2
@@ -188,7 +193,13 @@ def run(args) -> int:
     except OSError as error:
         print(f"facula vprof: cannot make a folder for the results: {error}", file=sys.stderr)
         return 2
+    from facula.tools.vprof import _program
+
+    if not args.module_name and _program.is_native(args.program):
+        return _program.report("facula vprof", args.program, args.arguments, dataclasses.asdict(profile.options), folder, args.top)
     args.module = args.module_name
+    if args.instructions:
+        os.environ.setdefault("FACULA_HB_MODE", "check")  # fast kernels tell nothing
     return keep(args, profile, folder, run_program, args.top)
 
 

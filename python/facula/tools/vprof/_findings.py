@@ -5,6 +5,7 @@ import dataclasses
 import fnmatch
 import math
 import os
+import sys
 
 from facula import _C
 
@@ -143,11 +144,30 @@ _OF_VALUES = (
 )
 
 
+_native = {}
+
+
+def native_lines(number):
+    """Frames of compiled code (with native=True), innermost first, as 'file(line): function'; the interpreter's are left out."""
+    if number not in _native:
+        lines = []
+        for path, address in _C._native_frames(number) if number else ():
+            from facula.library_profile import symbols
+
+            path = sys.executable if path == "/proc/self/exe" else path
+            found = symbols.lookup(path, address)
+            if os.path.realpath(path) == os.path.realpath(sys.executable) or "libpython" in path or not found.function or "/observe" in found.file:
+                continue
+            lines.append(f"{found.file or path}({found.line}): {found.function}")
+        _native[number] = lines
+    return _native[number]
+
+
 class Rows:
     """The engine's nodes, and what follows from where they hang in the tree of call paths."""
 
-    def __init__(self, nodes):
-        self.nodes, self.stacks = nodes, Stacks()
+    def __init__(self, nodes, stacks=None):
+        self.nodes, self.stacks = nodes, stacks or Stacks()
 
     def top(self, i):
         while self.nodes[i]["parent"]:
@@ -165,7 +185,8 @@ class Rows:
     def place(self, top):
         """file, line, function, whether it is that of the forward call, and the stack's lines."""
         number = top["forward"] or top["stack"]
-        return *self.stacks.place(number), bool(top["forward"]), self.stacks.lines(number)
+        lines = self.stacks.lines(number)
+        return *self.stacks.place(number), bool(top["forward"]), native_lines(top["native"]) + lines
 
 
 class _Sum:
@@ -178,9 +199,9 @@ class _Sum:
         self.seconds, self.tiles, self.largest = 0.0, False, None
 
 
-def findings(nodes, options):
+def findings(nodes, options, stacks=None):
     """Ranked: what costs most time first, then most bytes."""
-    rows, sums = Rows(nodes), {}
+    rows, sums = Rows(nodes, stacks), {}
     for i, node in enumerate(nodes):
         if not (node["found"] or node["calls"] or node["written"]):
             continue

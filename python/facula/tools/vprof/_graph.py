@@ -20,8 +20,8 @@ class Graph:
     def __init__(self, rows, edges, stacks, found=()):
         from facula.tools.vprof._findings import Rows
 
-        tree = Rows(rows)
-        used = {i for source, target, *_ in edges for i in (source, target)} | {f.node for f in found}
+        tree = Rows(rows, stacks)
+        used = {i for source, target, memory, *_ in edges for i in (source, target, memory)} | {f.node for f in found}
         shared = {f.node for f in found if f.pattern == "duplicate"}
         patterns = {}
         for f in found:
@@ -31,13 +31,14 @@ class Graph:
             row = rows[i]
             top = rows[tree.top(i)] if i else row
             file, line, function, _, stack = tree.place(top) if i else ("", 0, "", False, [])
-            kind = {"copy": "MEMCPY", "fill": "MEMSET"}.get(row["kind"], "KERNEL") if i else "HOST"
+            kinds = {"copy": "MEMCPY", "fill": "MEMSET", "allocate": "MEMORY"}
+            kind = kinds.get(row["kind"], "KERNEL") if i else "HOST"
             self.nodes.append({
                 "id": i, "name": (row["name"] if not row["parent"] else f"{top['name']} > {tree.path(i)}") if i else "before the profile, and outside", "kind": row["kind"] if i else "",
                 "type": kind, "count": row["calls"], "place": f"{file}:{line}" if file else "", "function": function, "context": stack[:20], "scope": top["scope"],
                 "written": row["written"], "read": row["read"], "seconds": row["ns"] * 1e-9, "tensor": row["tensor"],
                 "duplicate": "TOTAL" if i in shared else "", "findings": [f.as_dict() for f in patterns.get(i, ())]})  # fmt: skip
-        self.edges = [{"source": source, "target": target, "memory": memory, "type": "WRITE" if write else "READ", "bytes": size,
+        self.edges = [{"source": source, "target": target, "memory": memory, "type": ("WRITE" if target else "SINK") if write else "READ", "bytes": size,
                        "redundancy": unchanged / size if write and size else 0.0, "overwrite": min(1.0, size / whole) if write and whole else 0.0, "count": count}
                       for source, target, memory, write, size, unchanged, whole, count in edges]  # fmt: skip
 
@@ -66,7 +67,7 @@ class Graph:
         most = max((e["bytes"] for e in g.edges), default=1) or 1
         lines = ["digraph G {", '  rankdir="TB";']
         for n in g.nodes:
-            shape = {"MEMCPY": "circle", "MEMSET": "circle", "HOST": "box"}.get(n["type"], "ellipse")
+            shape = {"MEMCPY": "circle", "MEMSET": "circle", "HOST": "box", "MEMORY": "box"}.get(n["type"], "ellipse")
             label = n["name"] + (f"\n{n['place'].rpartition('/')[2]}" if n["place"] else "")
             width = 1 + math.log10(1 + n["count"])
             lines.append(f'  {n["id"]} [label={quoted(label)} shape={shape} width={width:.2f} node_id={n["id"]} node_type={n["type"]} count={n["count"]} '

@@ -27,8 +27,8 @@ KNOBS = {
     "BUFFER_POOL_SIZE": "events are told one by one, there is no pool of buffers",
     "APPROX_LEVEL": None,
     "PC_VIEWS": None,
-    "MEM_VIEWS": "of each place the most frequent value is kept, exactly counted",
-    "DEFAULT_TYPE": "types are those of the tensors, nothing has to be guessed",
+    "MEM_VIEWS": None,
+    "DEFAULT_TYPE": None,
     "KERNEL_SAMPLING_FREQUENCY": None,
     "WHITELIST": None,
     "BLACKLIST": None,
@@ -63,10 +63,10 @@ def _names(name, path):
 
 
 def options_of(events, knobs):
-    """The profile's options, rows of the table, and what was asked for and is not needed."""
+    """The profile's options, rows of the tables, values of a row, GVProf's modes, and what was asked for and is not needed."""
     from facula.tools.vprof._findings import PATTERNS
 
-    options, top, said, patterns = {}, 30, [], []
+    options, top, views, said, patterns, modes = {}, 30, 30, [], [], []
     for event in events:
         parts = event.removeprefix("gpu=").split(",")
         for part in parts:
@@ -78,6 +78,7 @@ def options_of(events, knobs):
                     f"unknown event {part!r}: there are {', '.join(MODES)}, as in -e gpu=nvidia,data_flow"
                 )
             patterns += MODES[mode]
+            modes.append(mode)
             if sample:
                 if mode == "data_flow":
                     raise Wrong(
@@ -102,6 +103,12 @@ def options_of(events, knobs):
                 options["patterns"] = tuple(p for p in options["patterns"] if p != "approximate")
         elif short == "PC_VIEWS":
             top = _whole(name, value, 1, 10**6)
+        elif short == "MEM_VIEWS":
+            views = _whole(name, value, 1, 10**6)
+        elif short == "DEFAULT_TYPE":
+            if value not in ("float", "int"):
+                raise Wrong(f"{name} is float or int, got {value!r}")
+            options["floats"] = value == "float"
         elif short == "KERNEL_SAMPLING_FREQUENCY":
             options["sample"] = _whole(name, value, 1, 10**9)
         elif short == "DATA_FLOW_HASH":
@@ -113,7 +120,10 @@ def options_of(events, knobs):
             options["exclude"] = _names(name, value)
     if not options["patterns"]:
         raise Wrong("these knobs leave no pattern to look for")
-    return options, top, said
+    modes = modes or list(MODES)
+    # What GVProf has its kernels record whole is told by single loads and stores, where a device can.
+    options["instructions"] = any(mode != "data_flow" for mode in modes)
+    return options, top, views, modes, said
 
 
 def program_of(command):
@@ -134,11 +144,6 @@ def program_of(command):
         raise Wrong("no program: say which, as in python ./script.py")
     if not os.path.isfile(rest[0]):
         raise Wrong(f"there is no file {rest[0]}")
-    with open(rest[0], "rb") as f:
-        if f.read(4) == b"\x7fELF":
-            raise Wrong(
-                f"{rest[0]} is no Python program: its calls go through no operators that could be seen"
-            )
     return False, rest[0], rest[1:]
 
 
@@ -148,11 +153,11 @@ def measure(prog, command, events, knobs, folder, exact=False):
     from facula.profiler._command import run_program
     from facula.tools.vprof import values
     from facula.tools.vprof._command import fresh_folder, keep
-    from facula.tools.vprof._report import csv_text
+    from facula.tools.vprof._tables import write_all
 
     try:
         is_module, program, arguments = program_of(command)
-        options, top, said = options_of(events, knobs)
+        options, top, views, modes, said = options_of(events, knobs)
         profile = values(children=True, **options)
         folder = fresh_folder(folder, exact)
     except (Wrong, ValueError, TypeError) as error:
@@ -165,24 +170,22 @@ def measure(prog, command, events, knobs, folder, exact=False):
         print(f"{prog}: {sentence}", file=sys.stderr)
     args = argparse.Namespace(module=is_module, program=program, arguments=arguments)
 
-    def more():
+    def more(profile=profile):
         graph = profile.graph
         write_file(os.path.join(folder, "data_flow.dot"), graph.dot())
         write_file(os.path.join(folder, "data_flow.dot.context"), graph.contexts())
-        write_file(
-            os.path.join(folder, "value_pattern_t0.csv"),
-            csv_text([f for f in profile.findings if f.pattern in MODES["value_pattern"]]),
-        )
+        write_all(folder, profile.accesses, profile.findings, {*modes, "value_pattern"}, top, views)
 
-    return keep(
-        args,
-        profile,
-        folder,
-        run_program,
-        top,
-        more,
-        "data_flow.dot, data_flow.dot.context, value_pattern_t0.csv, values.html, values.jsonl, values.csv",
-    )
+    names = ["data_flow.dot", "data_flow.dot.context", "value_pattern_t0.csv", "values.html", "values.jsonl", "values.csv"]
+    if "redundancy" in modes:
+        names[3:3] = ["temporal_read_t0.csv", "temporal_write_t0.csv", "spatial_read_t0.csv", "spatial_write_t0.csv"]
+    from facula.tools.vprof import _program
+
+    if not is_module and _program.is_native(program):
+        return _program.report(prog, program, arguments, options, folder, top, more, ", ".join([*names, "accesses.jsonl"]))
+    if options["instructions"]:
+        os.environ.setdefault("FACULA_HB_MODE", "check")  # fast kernels tell nothing
+    return keep(args, profile, folder, run_program, top, more, ", ".join(names))
 
 
 def _guard(main):

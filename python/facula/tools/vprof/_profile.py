@@ -57,6 +57,7 @@ class Options:
     exclude: tuple = ()
     instructions: bool = False
     floats: bool = False
+    native: bool = False
 
     def __post_init__(self):
         if self.mode not in MODES:
@@ -91,7 +92,7 @@ class Options:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise ValueError(f"values: {name} is a whole number from {low} to {high}, got {value!r}")
-        for name in ("instructions", "floats"):
+        for name in ("instructions", "floats", "native"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"values: {name} is True or False, got {getattr(self, name)!r}")
         for name in ("operators", "modules", "files", "exclude"):
@@ -101,7 +102,7 @@ class Options:
         return _C._Values(
             mode=MODES.index(self.mode), patterns=sum(1 << PATTERNS.index(p) for p in set(self.patterns)), frequent=self.frequent, zero=self.zero,
             heavy_error=self.heavy_error, structured_error=self.structured_error, approximate=self.approximate, budget=self.budget, exact_below=self.exact_below, sample=self.sample,
-            instructions=self.instructions, floats=self.floats)  # fmt: skip
+            instructions=self.instructions, floats=self.floats, native=self.native)  # fmt: skip
 
     def shows(self, found):
         """Whether the filters let a finding through."""
@@ -133,7 +134,7 @@ class values:
     what is not. scopes=True names the module that each finding is in, which costs a hook
     per call of a module; a filter by modules switches it on. process=False watches this thread and those that work for it; children=True goes on in forked processes.
     instructions=True follows single loads and stores of kernels where a device tells them (`accesses`); floats=True takes words in memory
-    of no known type for float32.
+    of no known type for float32. native=True adds the frames of compiled code to stacks.
     """
 
     def __init__(
