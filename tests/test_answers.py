@@ -49,6 +49,27 @@ def thrice_given(t):
     return [b is c, a.output_nr, b.output_nr, c.output_nr, x.grad.tolist()]
 
 
+def of_segments(t, reduce, initial):
+    x = t.tensor([1.0, 3, 3, 2, 5], requires_grad=True)
+    return t.autograd.grad(t.segment_reduce(x, reduce, lengths=t.tensor([3, 0, 2]), initial=initial).sum(), x)[0]
+
+
+def legit(t):
+    mean, var = t.zeros(1), t.zeros(1)
+    y = t._native_batch_norm_legit(t.tensor([[1.0], [3.0]]), None, None, mean, var, True, 0.5, 0.0)[0]
+    other = t._native_batch_norm_legit(t.tensor([[1.0], [3.0]]), None, None, True, 0.5, 0.0)[0]
+    assert other.tolist() == y.tolist()
+    return [y.flatten().tolist(), [mean.item(), var.item() / 2]]
+
+
+def of_sampled(t):
+    a, b = t.tensor([[1.0], [2.0]], requires_grad=True), t.tensor([[1.0, 2.0]], requires_grad=True)
+    pattern = t.eye(2).to_sparse_csr()
+    y = t.sparse.sampled_addmm(pattern, a, b, beta=0)
+    (ga,) = t.autograd.grad(y.to_dense().sum(), a, retain_graph=True)
+    return [(ga * t.eye(2)).tolist(), (y.to_dense() * t.tensor([[2.0, 1.0], [1.0, 0.5]])).tolist()]
+
+
 # name: (call, what it must give as nested lists)
 ANSWERS = {
     "a list of tensors and arrays without dimensions": (lambda t: t.tensor((t.tensor(1), np.array(2.5))), [1, 2.5]),
@@ -64,6 +85,36 @@ ANSWERS = {
     "narrow_copy keeps entries apart": (lambda t: t.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (3,)).narrow_copy(0, 1, 2)._values(), [1, 2]),
     "a Function's result given twice": (lambda t: twice_given(t), [True, True, 1, [45, 45]]),
     "a Function's result given twice, and another": (lambda t: thrice_given(t), [True, 0, 2, 2, [36]]),
+    "sums of segments": (lambda t: t.segment_reduce(t.arange(1.0, 6), "sum", lengths=t.tensor([2, 0, 3])), [3, 0, 12]),
+    "means of segments with a start": (lambda t: t.segment_reduce(t.arange(1.0, 6), "mean", lengths=t.tensor([2, 0, 3]), initial=3), [3, 3, 5]),
+    "maxima between offsets": (lambda t: t.segment_reduce(t.arange(1.0, 5), "max", offsets=t.tensor([0, 1, 1, 4])), [1, -inf, 4]),
+    "minima with a start": (lambda t: t.segment_reduce(t.tensor([4.0, 2, 8]), "min", lengths=t.tensor([1, 0, 2]), initial=3.0), [3, 3, 2]),
+    "products of segments": (lambda t: t.segment_reduce(t.tensor([4.0, 2, 8]), "prod", lengths=t.tensor([1, 0, 2]), initial=3.0), [12, 3, 48]),
+    "segments of the second dimension": (
+        lambda t: t.segment_reduce(t.arange(12.0).view(2, 3, 2), "sum", lengths=t.tensor([[1, 2], [3, 0]]), axis=1), [[[0, 1], [6, 8]], [[24, 27], [0, 0]]]),
+    "segments that leave rows out": (lambda t: t.segment_reduce(t.arange(1.0, 6), "sum", lengths=t.tensor([2]), unsafe=True), [3]),
+    "offsets that leave rows out": (lambda t: t.segment_reduce(t.arange(1.0, 5), "sum", offsets=t.tensor([1, 2, 3])), [2, 3]),
+    "equal maxima of a segment share": (
+        lambda t: of_segments(t, "max", 3.0), [0, 0.5, 0.5, 0, 1]),
+    "the gradient of a segment's product": (lambda t: of_segments(t, "prod", None), [9, 3, 3, 5, 2]),
+    "indices behind a mask": (
+        lambda t: t._unsafe_masked_index(t.arange(5.0), t.tensor([True, False, True]), [t.tensor([1, 99, 4])], -1.0), [1, -1, 4]),
+    "indices behind a mask into nothing": (lambda t: t._unsafe_masked_index(t.ones(0), t.tensor([False]), [t.tensor([7])], 2.0), [2]),
+    "sums at indices behind a mask": (
+        lambda t: t._unsafe_masked_index_put_accumulate(t.ones(5), t.tensor([True, False, True]), [t.tensor([1, 99, 1])], t.tensor([1.0, 2, 3])), [1, 5, 1, 1, 1]),
+    "chunks side by side": (lambda t: t._chunk_cat([t.arange(5.0), t.arange(4.0)], 0, 2), [[0, 1, 2, 0, 1], [3, 4, 0, 2, 3]]),
+    "chunks of rows side by side": (
+        lambda t: t._chunk_cat([t.arange(6.0).view(3, 2), t.arange(2.0).view(1, 2)], 0, 2), [[0, 1, 2, 3, 0, 1], [4, 5, 0, 0, 0, 0]]),
+    "softmax where all is masked": (lambda t: t._safe_softmax(t.tensor([[-inf, -inf], [-inf, 0.0]]), 1), [[0, 0], [0, 1]]),
+    "a hash of floats": (lambda t: t.hash_tensor(t.tensor([[1.0, 2.0], [3.0, 4.0]])).item(), 9216616637413720064),
+    "a hash of halves": (lambda t: t.hash_tensor(t.tensor([1.0, 2.0]).half()).item(), 9218868437227405312),
+    "a hash of signed bytes": (lambda t: t.hash_tensor(t.tensor([-1, 2], dtype=t.int8)).item(), 18446744073709551613),
+    "hashes of rows": (lambda t: t.hash_tensor(t.tensor([[1, 2], [3, 5], [7, 7]]), 1, keepdim=True), [[3], [6], [0]]),
+    "hashes of columns": (lambda t: t.hash_tensor(t.tensor([[1, 2], [3, 5], [7, 7]]), 0), [5, 0]),
+    "batch norm that says what it changes": (lambda t: legit(t), [[-1, 1], [1, 0.5]]),
+    "a product at the entries of a matrix": (
+        lambda t: t.sparse.sampled_addmm(t.eye(3).to_sparse_csr(), t.ones(3, 2), t.arange(6.0).view(2, 3), beta=2, alpha=0.5).values(), [3.5, 4.5, 5.5]),
+    "gradients of a product at the entries of a matrix": (lambda t: of_sampled(t), [[[1, 0], [0, 2]], [[2, 0], [0, 2]]]),
     "arange to a fraction": (lambda t: t.arange(3.1, dtype=t.int64), [0, 1, 2, 3]),
     "arange from a fraction": (lambda t: t.arange(-0.9, 2.1, 2.0, dtype=t.int64), [0, 2]),
     "arange down past the end": (lambda t: t.arange(0.0, -8.000001, -4.0, dtype=t.int64), [0, -4, -8]),
@@ -147,6 +198,18 @@ ERRORS = {
     "truth values to the power of truth values": (lambda t: t.ones(2, dtype=t.bool).pow(t.ones(2, dtype=t.bool)), NotImplementedError, "Bool"),
     "narrow_copy of sparse rows that are not there": (lambda t: t.eye(3).to_sparse().narrow_copy(0, 2, 3), RuntimeError, r"subset of range\(0, 3\)"),
     "a sorter out of range": (lambda t: t.searchsorted(t.arange(5.0), t.ones(1), sorter=t.arange(1, 6)), RuntimeError, "sorter index out of range"),
+    "segments that do not add up": (lambda t: t.segment_reduce(t.ones(5), "sum", lengths=t.tensor([2])), RuntimeError, "to sum to data.size"),
+    "segments of less than nothing": (lambda t: t.segment_reduce(t.ones(5), "sum", lengths=t.tensor([6, -1])), RuntimeError, "negative"),
+    "segments without limits": (lambda t: t.segment_reduce(t.ones(5), "sum"), RuntimeError, "lengths or offsets must be defined"),
+    "segments of integers": (lambda t: t.segment_reduce(t.ones(5, dtype=t.int32), "sum", lengths=t.tensor([5])), NotImplementedError, "Int"),
+    "chunks of nothing": (lambda t: t._chunk_cat([t.ones(0)], 0, 2), RuntimeError, "expects non-empty tensor"),
+    "no chunks": (lambda t: t._chunk_cat([t.ones(2)], 0, 0), RuntimeError, "positive num_chunks"),
+    "a hash of another kind": (lambda t: t.hash_tensor(t.ones(1), mode=1), RuntimeError, "mode: 1"),
+    "a hash of complex numbers": (lambda t: t.hash_tensor(t.ones(1) * 1j), NotImplementedError, "ComplexFloat"),
+    "entries of a matrix that is not CSR": (
+        lambda t: t.sparse.sampled_addmm(t.eye(2).to_sparse(), t.ones(2, 1), t.ones(1, 2)), (RuntimeError, NotImplementedError), "sparse"),
+    "a product of other shape at the entries": (
+        lambda t: t.sparse.sampled_addmm(t.eye(2).to_sparse_csr(), t.ones(2, 1), t.ones(2, 2)), RuntimeError, "cannot be multiplied"),
     "a tensor of text": (lambda t: t.tensor("x"), TypeError, "str"),
     "a tensor of nothing": (lambda t: t.tensor(None), RuntimeError, "NoneType"),
     "argmax of nothing": (lambda t: t.zeros(0).argmax(), IndexError, "reduction dim"),

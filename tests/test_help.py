@@ -40,8 +40,8 @@ def test_signatures(torch):
     got = {n: str(inspect.signature(getattr(torch, n))) for n in ("add", "sum", "sort", "zeros", "max")}
     assert got == {
         "add": "(input, other, *, alpha=1, out=None)",
-        "sum": "(input, dim=None, keepdim=False, *, dtype=None, out=None)",
-        "sort": "(input, dim=-1, descending=False, *, out=None, stable=None)",
+        "sum": "(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None)",
+        "sort": "(input, dim=-1, descending=False, *, out=None, stable=None, axis=None)",
         "zeros": "(*size, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False, out=None)",
         "max": "(input, *args, **kwargs)",
     }

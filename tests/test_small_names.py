@@ -155,3 +155,52 @@ def test_words_that_change_nothing():
     assert autograd.gradcheck(torch.sin, x, check_forward_ad=True, check_batched_forward_grad=True)
     with pytest.raises((ValueError, AssertionError), match="requires check_forward_ad to be True"):
         autograd.gradcheck(torch.sin, x, check_batched_forward_grad=True)
+
+
+def test_functions_as_modules(torch):
+    for where in (torch.nn.quantized, torch.ao.nn.quantized):
+        for kind in (where.FloatFunctional, where.FXFloatFunctional):
+            f, x = kind(), torch.tensor([-1.0, 2.0])
+            got = [f.add(x, x), f.add_scalar(x, 1.0), f.mul(x, x), f.mul_scalar(x, 3.0), f.cat([x, x]), f.add_relu(x, x), f.matmul(x, x)]
+            assert [y.tolist() for y in got] == [[-2, 4], [0, 3], [1, 4], [-3, 6], [-1, 2, -1, 2], [0, 4], 5]
+            with pytest.raises(RuntimeError, match="not intended to use the 'forward'"):
+                f(x)
+    seen = []
+    f = torch.nn.quantized.FloatFunctional()
+    f.activation_post_process.register_forward_hook(lambda m, args, out: seen.append(out.tolist()))
+    f.add(x, 1)
+    f.add_scalar(x, 1)
+    assert seen == [[0, 3]]
+
+
+def test_ranges_of_the_profiler_as_operators(torch):
+    ops = torch.ops.profiler
+    with torch.profiler.profile() as p:
+        handle = ops._record_function_enter("older", "arguments")
+        inner = ops._record_function_enter_new("newer")
+        torch.ones(2) + 1
+        ops._record_function_exit._RecordFunction(inner)
+        ops._record_function_exit(handle)
+        before = ops._record_function_enter_new("future")
+        future = torch.futures.Future()
+        then = ops._call_end_callbacks_on_jit_fut._RecordFunction(before, future)
+        future.set_result(3)
+        assert then.wait() == 3
+    names = [e.name for e in p.events()]
+    assert {"older", "newer", "future"} <= set(names)
+    with pytest.raises(RuntimeError):
+        ops._record_function_exit(torch.ones(1))
+
+
+@pytest.mark.parametrize("name", ["fft.fft", "fft.hfft", "argmax", "argmin", "stack", "linalg.matrix_norm", "sum", "concat", "cumsum"])
+def test_names_of_the_array_api_in_signatures(torch, name):
+    import inspect
+
+    if torch.__name__ == "torch":
+        pytest.skip("PyTorch's functions have no signatures")
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    parameters = inspect.signature(function).parameters
+    assert parameters["axis"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert ("keepdims" in parameters) == ("keepdim" in parameters)

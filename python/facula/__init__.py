@@ -68,6 +68,7 @@ int = _C.int32
 long = _C.int64
 cfloat = _C.complex64
 cdouble = _C.complex128
+_segment_reduce = _C._functions["segment_reduce"]
 bool = _C.bool
 is_grad_enabled = _C.is_grad_enabled
 is_inference_mode_enabled = _C.is_inference_mode_enabled
@@ -113,6 +114,7 @@ _LATER = (
     "onnx",
     "optim",
     "profiler",
+    "quasirandom",
     "safetensors",
     "signal",
     "testing",

@@ -87,7 +87,12 @@ def signature(operators, method=None):
         optional = i >= always or (result and result[-1].default is not p.empty)
         result.append(p.replace(default=None) if must and optional else p)
     keywords = {}
+    known = {p.name for positional, by_keyword in forms for p in positional + by_keyword}
     for p in (p for _, by_keyword in forms for p in by_keyword if p.name not in {r.name for r in result}):
         everywhere = all(any(q.name == p.name for q in by_keyword) for _, by_keyword in forms)
         keywords[p.name] = p if everywhere or p.default is not p.empty else p.replace(default=None)
+    if method is not None:  # the names of the array API's standard, which every call takes as well
+        for name, other in (("dim", "axis"), ("keepdim", "keepdims")):
+            if name in known and other not in known:
+                keywords[other] = Parameter(other, Parameter.KEYWORD_ONLY, default=None)
     return Signature([*result, *keywords.values()])

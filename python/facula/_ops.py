@@ -74,6 +74,10 @@ class _Ops:
         if space.startswith("__"):
             raise AttributeError(space)
         namespace = _Namespace(space)
+        if space == "profiler":
+            from facula.profiler._ops import FUNCTIONS
+
+            vars(namespace).update(FUNCTIONS)
         setattr(self, space, namespace)
         return namespace
 

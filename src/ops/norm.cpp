@@ -131,6 +131,19 @@ Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   return std::get<0>(
       call<"aten::native_batch_norm", Three>(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
+Three batch_norm_legit(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                       const Tensor& running_var, bool training, double momentum, double eps) {
+  return call<"aten::native_batch_norm", Three>(input, weight, bias, running_mean, running_var, training, momentum,
+                                                eps);
+}
+Three batch_norm_without(const Tensor& input, const Tensor& weight, const Tensor& bias, bool training, double momentum,
+                         double eps) {
+  return batch_norm_legit(input, weight, bias, Tensor(), Tensor(), training, momentum, eps);
+}
+Three batch_norm_by_running(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                            const Tensor& running_var, double momentum, double eps) {
+  return batch_norm_legit(input, weight, bias, running_mean, running_var, false, momentum, eps);
+}
 Three batch_norm_meta(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                       const Tensor& running_var, bool training, double, double) {
   check_batch_norm(input, weight, bias, running_mean, running_var, training);
@@ -451,6 +464,17 @@ constexpr OpDef defs[] = {
      .grad = batch_norm_grad,
      .differentiable_results = 1,
      .flops = element_flops<8>},
+    {.schema = "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
+               "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     .doc = "native_batch_norm, which says that it changes its statistics.",
+     .composite = kernel<&batch_norm_legit>()},
+    {.schema = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float "
+               "momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     .composite = kernel<&batch_norm_without>()},
+    {.schema = "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, "
+               "Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     .doc = "native_batch_norm by running statistics.",
+     .composite = kernel<&batch_norm_by_running>()},
     {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
                "Tensor? running_var, Tensor? save_mean, "
                "Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",

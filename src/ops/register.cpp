@@ -54,6 +54,7 @@ void define_all_operators() {
     define_attention();
     define_rnn();
     define_embedding_bag();
+    define_segment();
     define_port();
     define_ctc();
     define_sparse_primitives();

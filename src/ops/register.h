@@ -51,6 +51,7 @@ void define_optimizer();
 void define_attention();
 void define_rnn();
 void define_embedding_bag();
+void define_segment();
 void define_ctc();
 void define_port();
 // Sparse tensors, after all operators that know them.

@@ -17,6 +17,13 @@ Tensor log_softmax_int(const Tensor& self, int64_t dim, OptType dtype) {
   return call<"aten::_log_softmax", Tensor>(dtype ? to_dtype(self, *dtype) : self, dim, false);
 }
 
+// A line in which everything is masked has no share to give.
+Tensor safe_softmax(const Tensor& self, int64_t dim, OptType dtype) {
+  const Tensor out = softmax_int(self, dim, dtype);
+  const Tensor masked = call<"aten::all.dim", Tensor>(eq(self, Scalar(-__builtin_inf())), dim, true);
+  return where(masked, Scalar(0), out);
+}
+
 Tensor like_input(const Tensor& self, int64_t dim, bool) {
   wrap_dim(dim, self.dim(), "softmax");
   return empty_tensor(self.sizes(), self.dtype(), self.device());
@@ -88,6 +95,9 @@ constexpr OpDef defs[] = {
      .composite = kernel<&softmax_int>(),
      .out = true,
      .autocast = Autocast::Float32},
+    {.schema = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .doc = "softmax that is zero where a whole line is masked by minus infinity.",
+     .composite = kernel<&safe_softmax>()},
     {.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      .doc = "The logarithm of softmax along a dimension, without overflow.",
      .composite = kernel<&log_softmax_int>(),

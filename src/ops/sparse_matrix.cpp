@@ -125,8 +125,29 @@ Tensor sampled_kernel(const Tensor& a, const Tensor& b, const Tensor& pattern) {
 }
 Tensor scaled(const Tensor& g, const Scalar& by) { return by.is_complex() || by.to_double() != 1 ? mul(g, by) : g; }
 void sampled_grad(Grad& g) {  // of a: G @ b, of b: G.T @ a, G having the pattern
-  if (g.needs(0)) g.set(0, mm(g.out(), g.in(1)));
-  if (g.needs(1)) g.set(1, mm(t(g.out()), g.in(0)));
+  if (g.needs(0)) g.set(0, mm(g.out(), conj(g.in(1))));
+  if (g.needs(1)) g.set(1, mm(t(g.out()), conj(g.in(0))));
+}
+// A matrix product at the entries of a sparse matrix only.
+Tensor sampled_product(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                       const Scalar& alpha) {
+  constexpr const char* op = "sampled_addmm";
+  FC_CHECK(layout_of(self) == Layout::SparseCsr, op, ": Expected self to have sparse csr layout, but got torch.",
+           to_string(layout_of(self)));
+  for (const auto& [name, m] : {std::pair("mat1", &mat1), std::pair("mat2", &mat2)}) {
+    FC_CHECK(!is_sparse(*m), op, ": Expected ", name, " to have strided layout, but got torch.",
+             to_string(layout_of(*m)));
+    FC_CHECK(m->dim() == 2, op, ": Expected ", name, " to be a matrix, got ", m->dim(), "-D tensor");
+    FC_CHECK(m->dtype() == self.dtype(), op, ": Expected ", name, " and self to have the same dtype, but got ",
+             info(m->dtype()).legacy, " and ", info(self.dtype()).legacy);
+  }
+  FC_CHECK(mat1.size(1) == mat2.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", mat1.size(0), "x",
+           mat1.size(1), " and ", mat2.size(0), "x", mat2.size(1), ")");
+  FC_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), op, ": self of size ", self.sizes(),
+           " does not have the shape of the product, [", mat1.size(0), ", ", mat2.size(1), "]");
+  const Tensor at = call<"aten::_sparse_sampled", Tensor>(mat1, t(mat2), call<"aten::detach", Tensor>(self));
+  const Tensor product = scaled(at, alpha);
+  return beta.is_zero() ? product : add(scaled(self, beta), product);
 }
 // Gradients of a sparse factor have its entries.
 Tensor factor_grad(Grad& g, int arg, const Tensor& a, const Tensor& b) {
@@ -235,6 +256,10 @@ constexpr OpDef defs[] = {
      .all = kernel<&sampled_kernel>(),
      .saves = "a b",
      .grad = sampled_grad,
+     .hidden = true},
+    {.schema =
+         "sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .composite = kernel<&sampled_product>(),
      .hidden = true},
     {.schema = "_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor",
      .composite = kernel<&sparse_mm_reduce>(),

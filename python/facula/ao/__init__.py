@@ -3,4 +3,4 @@
 
 from facula import _missing
 
-__getattr__ = _missing.missing(__name__, ("quantization",))
+__getattr__ = _missing.missing(__name__, ("nn", "quantization"))

@@ -7,7 +7,7 @@ from facula.nn.modules import *
 from facula.nn.parallel import DataParallel
 from facula.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__getattr__ = _missing.missing("facula.nn", later=("attention", "common_types", "grad"))
+__getattr__ = _missing.missing("facula.nn", later=("attention", "common_types", "grad", "quantized"))
 
 
 def factory_kwargs(kwargs):

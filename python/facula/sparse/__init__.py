@@ -8,7 +8,7 @@ import threading
 from facula import _C, _missing
 from facula._tensor import _TYPE_NAMES, Tensor
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "mm", "sum", "softmax", "log_softmax", "as_sparse_gradcheck"]
+__all__ = ["addmm", "check_sparse_tensor_invariants", "mm", "sampled_addmm", "sum", "softmax", "log_softmax", "as_sparse_gradcheck"]
 
 _op = _C._hidden.__getitem__
 
@@ -22,6 +22,12 @@ def mm(mat1, mat2, reduce=None):
 def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
     """beta * mat + alpha * (mat1 @ mat2), with a sparse factor, whose gradient has its entries."""
     return _op("_sparse_addmm")(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
+    """beta * input + alpha * (mat1 @ mat2) at the entries of a CSR matrix only."""
+    result = _op("sparse_sampled_addmm")(input, mat1, mat2, beta=beta, alpha=alpha)
+    return result if out is None else out.copy_(result)
 
 
 def sum(input, dim=None, dtype=None):
