@@ -404,7 +404,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _C._functions["nonzero"](input, **({} if out is None else {"out": out}))
 
 
-_settings = {"warn_only": False, "interop_threads": 1, "warn_always": False}  # told back; the last one is for _warn_once
+_settings = {"warn_only": False, "warn_always": False}  # told back; the last one is for _warn_once
 _said = set()
 
 
@@ -450,15 +450,16 @@ def get_deterministic_debug_mode():
 
 
 def set_num_interop_threads(num):
-    """Operators run one after the other here, each over all threads: kept, and told back."""
+    """How many threads run what torch.jit.fork forks; once, before the first fork. Operators of a program run one after the
+    other, each over all threads."""
     if not isinstance(num, int) or num <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
-    _settings["interop_threads"] = num
+    _C._jit_set_num_interop_threads(num)
 
 
 def get_num_interop_threads():
-    """What set_num_interop_threads was told."""
-    return _settings["interop_threads"]
+    """What set_num_interop_threads was told; else as many as there are cores."""
+    return _C._jit_get_num_interop_threads()
 
 
 def set_warn_always(b):

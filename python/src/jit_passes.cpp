@@ -3,9 +3,12 @@
 #include "casters.h"
 #include "jit.h"
 #include "jit/ir/check.h"
+#include "jit/ir/parse.h"
 #include "jit/passes/canonicalize.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/passes.h"
+#include "jit/passes/subgraph_rewrite.h"
+#include "jit/run/interpreter.h"
 
 namespace nb = nanobind;
 
@@ -103,6 +106,15 @@ void bind_passes(nb::module_& m) {
       "_jit_pass_canonicalize",
       [](const GraphHandle& g, bool keep) { return GraphHandle{canonicalize(*g.graph, keep)}; }, nb::arg("graph"),
       nb::arg("keep_unique_names") = true);
+  m.def(
+      "_jit_pass_custom_pattern_based_rewrite_graph",
+      [](const std::string& pattern, const std::string& replacement, const GraphHandle& g, nb::handle) {
+        rewrite_pattern(*g.graph, *parse_graph(pattern), *parse_graph(replacement));
+      },
+      nb::arg("pattern"), nb::arg("fused_node_name"), nb::arg("g"), nb::arg("value_name_pairs") = nb::tuple(),
+      "Replaces what looks like the pattern by the other graph, both as text.");
+  m.def("_jit_set_num_interop_threads", set_interop_threads);
+  m.def("_jit_get_num_interop_threads", interop_threads);
   m.def("_jit_check_after_passes", [](bool on) { check_after_passes(on); });
   m.def("_jit_set_logging_option", [](const std::string& option) { set_log_option(option); });
   m.def("_jit_get_logging_option", [] { return log_option(); });

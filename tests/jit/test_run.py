@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs that run from Python: arguments, results, errors, threads, Ctrl-C."""
 import _thread
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -82,6 +84,43 @@ def test_functions_call_others_by_name():
     alone = torch._C.parse_ir(str(f.graph))
     with pytest.raises(RuntimeError, match="no function of that name"):
         torch._C._create_function_from_graph("f", alone)(torch.ones(1))
+
+
+def test_threads_for_forks_are_told_once():
+    program = """
+import facula as torch
+assert torch.get_num_interop_threads() >= 1
+torch.set_num_interop_threads(3)
+assert torch.get_num_interop_threads() == 3
+for wrong in (0, -1, "2"):
+    try:
+        torch.set_num_interop_threads(wrong)
+    except RuntimeError as e:
+        assert "positive" in str(e)
+try:
+    torch.set_num_interop_threads(4)
+except RuntimeError as e:
+    print(e)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "cannot set number of interop threads" in done.stdout
+
+
+def test_batched_products_are_what_they_replace():
+    sizes = "%x : Float(2, 3, strides=[3, 1], device=cpu), %y : Float(3, 2, strides=[2, 1], device=cpu)"
+    one = "  %one : int = prim::Constant[value=1]()\n"
+    products = "".join(f"  %p{i} : Tensor = aten::mm(%x, %y)\n" for i in range(8))
+    tree = "  %s1 : Tensor = aten::add(%p0, %p1, %one)\n" + "".join(
+        f"  %s{i} : Tensor = aten::add(%s{i - 1}, %p{i}, %one)\n" for i in range(2, 8)
+    )
+    side = ", ".join(f"%p{i}" for i in range(8))
+    for text, kind in ((tree + "  return (%s7)\n", "MMTreeReduce"), (f"  return ({side})\n", "MMBatchSide")):
+        graph = torch._C.parse_ir(f"graph({sizes}):\n{one}{products}{text}")
+        x, y = torch.randn(2, 3), torch.randn(3, 2)
+        before = torch._C._jit_interpret_graph(graph, x, y)
+        torch._C._jit_pass_batch_mm(graph)
+        assert kind in str(graph)
+        torch.testing.assert_close(torch._C._jit_interpret_graph(graph, x, y), before)
 
 
 def test_the_dump_names_operators():

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autograd/autograd.h"
+#include "core/containers.h"
 #include "core/error.h"
 #include "define/calls.h"
 #include "dispatch/operator.h"
@@ -28,6 +29,19 @@ Arg argument(const Operator& op, const Parameter& p, const fc::Value& v) {
 
 std::optional<Values> evaluate_structure(const Node& n, const Values& in) {
   if (n.is(prim_ListConstruct)) return Values{make_list(in, n.output(0)->type()->item())};
+  if (n.is(prim_TupleConstruct))
+    return Values{tuple_value(in, n.output(0)->type()->name().empty() ? nullptr : n.output(0)->type())};
+  if (n.is(prim_TupleUnpack) && in.size() == 1 && in[0].tag() == Tag::Tuple &&
+      tuple_of(in[0]).items.size() == n.num_outputs())
+    return tuple_of(in[0]).items;
+  if (n.is(prim_TupleIndex) && in.size() == 2 && in[0].tag() == Tag::Tuple) {
+    const auto& items = tuple_of(in[0]).items;
+    const auto size = static_cast<int64_t>(items.size());
+    int64_t i = in[1].arg().integer();
+    if (i < 0) i += size;
+    if (i < 0 || i >= size) return {};
+    return Values{items[static_cast<size_t>(i)]};
+  }
   if (n.is(prim_NumToTensor) && in.size() == 1) {
     const Scalar s = in[0].arg().scalar();
     const DType dtype = s.is_bool()            ? DType::Bool

@@ -29,10 +29,13 @@
 #include "jit/passes/normalize_ops.h"
 #include "jit/passes/peephole.h"
 #include "jit/passes/peephole_list_idioms.h"
+#include "jit/passes/propagate_facts.h"
 #include "jit/passes/refine_tuple_types.h"
 #include "jit/passes/remove_expands.h"
+#include "jit/passes/remove_inplace_ops.h"
 #include "jit/passes/remove_mutation.h"
 #include "jit/passes/specialize_autogradzero.h"
+#include "jit/passes/subgraph_rewrite.h"
 
 namespace fc::jit {
 namespace {
@@ -95,6 +98,13 @@ constexpr Pass table[] = {
   {"IntegerValueRefinement", "integer_value_refinement", "_jit_pass_integer_value_refinement", refine_integer_values},
   {"RefineIntegerValues", "integer_value_refinement", "_jit_pass_refine_integer_values", refine_integer_values},
   {"NormalizeOps", "normalize_ops", "_jit_pass_normalize_ops", normalize_ops},
+  {"PropagateShapes", "symbolic_shape_analysis", "_jit_pass_propagate_shapes_on_graph", propagate_shapes},
+  {"PropagateDTypes", "dtype_analysis", "_jit_pass_propagate_dtype", propagate_dtypes},
+  {"PropagateDevices", "device_type_analysis", "_jit_pass_propagate_device", propagate_devices},
+  {"RemoveInplaceOps", "remove_inplace_ops", "_jit_pass_remove_inplace_ops", remove_inplace_ops},
+  {"FuseLinear", "fuse_linear", "_jit_pass_fuse_linear", fuse_linear},
+  {"FuseAddRelu", "fuse_relu", "_jit_pass_fuse_add_relu", fuse_add_relu},
+  {"FuseAddMM", "peephole", "_jit_pass_fuse_addmm", fuse_addmm},
   {"Lint", "lint", "_jit_pass_lint", lint},
 };
 // clang-format on

@@ -366,10 +366,11 @@ class Pool {
   }
   void set_size(int n) {
     std::lock_guard lock(mutex_);
-    FC_CHECK(threads_ == 0,
+    FC_CHECK(threads_ == 0 && !told_,
              "Error: cannot set number of interop threads after parallel work has started or "
              "set_num_interop_threads called");
     size_ = n;
+    told_ = true;
   }
   int size() {
     std::lock_guard lock(mutex_);
@@ -382,6 +383,7 @@ class Pool {
   std::condition_variable change_;
   std::deque<Task> tasks_;
   int size_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), threads_ = 0, idle_ = 0;
+  bool told_ = false;
 };
 
 // Goes on with a run on the pool, when the future that it waits for is done.
