@@ -201,3 +201,23 @@ def test_forked_processes_have_files_of_their_own(shell):
         "redundant" in {f["pattern"] for f in findings(shell.folder / "out", child.name)}
         and findings(shell.folder / "out") == []
     )
+
+
+def test_ranks_of_a_job_have_files_of_their_own(shell, torch):
+    if not torch.distributed.is_gloo_available():
+        pytest.skip("libgloo was not found when Facula was built")
+    script = (
+        "import torch\nimport torch.distributed as dist\ndist.init_process_group('gloo')\nx = torch.empty(50_000)\nx.zero_()\n"
+        "x.zero_()\ndist.all_reduce(x)\ndist.destroy_process_group()\n"
+    )
+    line = f"{sys.executable} -m facula.distributed.run --nproc-per-node=2 -m facula vprof -o out script.py"
+    done = shell(line, script=script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = shell.folder / "out"
+    for r in range(2):
+        found = {f["pattern"]: f for f in findings(out, f"values-rank{r}.jsonl")}
+        assert found["redundant"]["line"] == 6 and found["redundant"]["bytes"] == 200_000 and "dead" in found
+        assert (out / f"values-rank{r}.html").exists()
+        assert f"results: out/values-rank{r}.html, values-rank{r}.jsonl" in done.stdout
+    assert not (out / "values.jsonl").exists()
+    assert shell(line, script=script).returncode == 0 and len(list((shell.folder / "out-2").glob("values-rank*.jsonl"))) == 2

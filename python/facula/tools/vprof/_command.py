@@ -92,8 +92,27 @@ def add_arguments(parser):
     parser.set_defaults(do=run)
 
 
+def rank():
+    """'-rank3' in a process that torchrun or mpirun started beside others, else ''."""
+    for number, size in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE")):
+        if os.environ.get(size, "1") not in ("", "1") and os.environ.get(number, "").isdigit():
+            return f"-rank{int(os.environ[number])}"
+    return ""
+
+
 def fresh_folder(name, exact=False):
-    """Makes a folder for results, never over old ones: NAME, else NAME-2, NAME-3 …"""
+    """Makes a folder for results, never over old ones: NAME, else NAME-2, NAME-3 … Ranks of one job share theirs, each with files
+    of its own."""
+    if own := rank():
+        for n in range(1, 10000):
+            path = name if n == 1 else f"{name}-{n}"
+            os.makedirs(path, exist_ok=True)
+            try:
+                with open(os.path.join(path, f"values{own}.jsonl"), "x"):
+                    return path
+            except FileExistsError:
+                continue
+        raise OSError(f"{name}, {name}-2 … all exist")
     for n in range(1, 10000):
         path = name if n == 1 else f"{name}-{n}"
         try:
@@ -146,7 +165,7 @@ class Keeper:
             self._exit(status)
 
     def path(self, suffix):
-        child = f"-{os.getpid()}" if os.getpid() != self._main else ""
+        child = rank() + (f"-{os.getpid()}" if os.getpid() != self._main else "")
         return os.path.join(self.folder, f"values{child}{suffix}")
 
     def write(self, all_files=False):
@@ -227,6 +246,8 @@ def keep(
                 more()
             sys.stdout.flush()
             print(profile.table(top), end="")
+            if own := rank():
+                names = ", ".join(f"{stem}{own}.{suffix}" for stem, _, suffix in (n.rpartition(".") for n in names.split(", ")))
             print(f"results: {folder}/{names}", flush=True)
     return status
 
