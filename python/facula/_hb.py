@@ -46,6 +46,16 @@ class Library:
             sys.exit(f"facula hb: {self._library.facula_hb_last_error().decode()}")
         return buffer.value.decode()
 
+    def lines(self, program: str, addresses: list[int]) -> list[str]:
+        """Where addresses of a chip's program come from: "file.cpp:12"; "" where nothing is known."""
+        values = (ctypes.c_uint32 * len(addresses))(*addresses)
+        buffer = ctypes.create_string_buffer(512 * len(addresses) + 1)
+        call = self._library.facula_hb_lines
+        call.restype = ctypes.c_long
+        if call(program.encode(), values, ctypes.c_size_t(len(addresses)), buffer, ctypes.c_size_t(len(buffer))) < 0:
+            return [""] * len(addresses)
+        return buffer.value.decode(errors="replace").split("\n")
+
     def machine(self, name: str | None) -> dict[str, str]:
         """The machine's values by section.key."""
         values, section = {}, ""

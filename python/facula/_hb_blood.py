@@ -37,8 +37,13 @@ def png(width: int, height: int, rows: list[bytes]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"".join(b"\0" + r for r in rows))) + chunk(b"IEND", b"")
 
 
-def read(path: str, most_columns: int = 1600) -> tuple[bytes, list[tuple[str, int, str]], int, int]:
-    """The picture, where cycles were spent (pc, cycles, what most of them were; the largest first), first and last cycle."""
+Place = tuple[int, str]  # which of the programs, and the pc
+
+
+def read(path: str, programs: list[tuple[int, int]], most_columns: int = 1600) -> tuple[bytes, list[tuple[Place, int, str]], int, int]:
+    """The picture, where cycles were spent (place, cycles, what most of them were; the largest first), first and last cycle.
+
+    `programs`: which one runs from a cycle on, in their order."""
     groups: dict[str, int] = {}
     first = last = None
     with open(path) as file:
@@ -52,11 +57,14 @@ def read(path: str, most_columns: int = 1600) -> tuple[bytes, list[tuple[str, in
     per_column = max((last - first + most_columns) // most_columns, 1)
     columns = (last - first) // per_column + 1
     tiles: dict[tuple[int, int], list[collections.Counter]] = {}
-    places: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    places: dict[Place, collections.Counter] = collections.defaultdict(collections.Counter)
+    program, later = -1, collections.deque(programs)
     with open(path) as file:
         next(file, None)
         for line in file:
             cycle, x, y, pc, operation = line.rstrip("\n").split(",")
+            while later and later[0][0] <= int(cycle):
+                program = later.popleft()[1]
             group = groups.get(operation)
             if group is None:
                 group = groups[operation] = _group(operation)
@@ -66,11 +74,11 @@ def read(path: str, most_columns: int = 1600) -> tuple[bytes, list[tuple[str, in
                 tile.append(collections.Counter())
             tile[column][group] += 1
             if group != 3:
-                places[pc][operation] += 1
+                places[program, pc][operation] += 1
     thick = max(3, min(12, 480 // len(tiles)))
     rows = []
     for _, counts in sorted(tiles.items()):
         colours = [_GROUPS[c.most_common(1)[0][0]][1] if c else _WHITE for c in counts] + [_WHITE] * (columns - len(counts))
         rows += [b"".join(bytes(c) for c in colours)] * (thick - 1) + [bytes(_WHITE) * columns]
-    spent = sorted(((pc, sum(c.values()), c.most_common(1)[0][0]) for pc, c in places.items()), key=lambda p: -p[1])
+    spent = sorted(((place, sum(c.values()), c.most_common(1)[0][0]) for place, c in places.items()), key=lambda p: -p[1])
     return png(columns, len(rows), rows), spent, first, last

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-_COLOURS = ["#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#bab0ac"]
+_COLOURS = ["#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#bab0ac", "#1b5e7b", "#8a4b08", "#7a1f3d", "#2f6f4f", "#5b4a8a", "#a68a00"]
 _IDLE = "stall_lr_aq"  # before the launch has reached a tile, and after its kernel
 
 
@@ -94,6 +94,39 @@ def _bars(kernels: dict[str, Kernel]) -> str:
     return f'<svg viewBox="0 0 1000 {y + 20}" font-family="sans-serif" font-size="13" role="img" aria-label="what tiles spent their cycles on">{"".join(rows)}</svg>'
 
 
+def _programs(folder: pathlib.Path) -> tuple[list[str], list[tuple[int, int]]]:
+    """The programs of a run, and which of them begins to run at which cycle."""
+    names: list[str] = []
+    begins = []
+    for line in (folder / "launches.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if "program" in row:
+            if row["program"] not in names:
+                names.append(row["program"])
+            begins.append((row["from"], names.index(row["program"])))
+    return names, begins
+
+
+def _by_line(names: list[str], spent: list) -> list[tuple[str, int, str, str]]:
+    """The places of `spent` by their line: line, cycles, what most of them were, the pcs; the largest first."""
+    from facula import _hb
+
+    library = _hb.Library()
+    found: dict[tuple, str] = {}
+    for number, name in enumerate(names):
+        mine = [place for place, _, _ in spent[:400] if place[0] == number]
+        if mine and pathlib.Path(name).exists():
+            found.update(zip(mine, library.lines(name, [int(pc, 16) for _, pc in mine]), strict=True))
+    lines: dict[str, list] = {}
+    for place, cycles, what in spent:
+        row = lines.setdefault(found.get(place) or place[1], [0, {}, []])
+        row[0] += cycles
+        row[1][what] = row[1].get(what, 0) + cycles
+        row[2].append(place[1])
+    table = [(where, cycles, max(whats, key=whats.get), f"{pcs[0]}" + (f" and {len(pcs) - 1} more" if len(pcs) > 1 else "")) for where, (cycles, whats, pcs) in lines.items()]
+    return sorted(table, key=lambda row: -row[1])
+
+
 def _picture(folder: pathlib.Path) -> str:
     """What the trace of a run shows, if it has one: blood.png, and where the cycles were spent."""
     import base64
@@ -105,17 +138,23 @@ def _picture(folder: pathlib.Path) -> str:
     if not trace.exists():
         return "<p>pycosim.trace writes what tiles did in each cycle; with it this page has the picture.</p>"
     try:
-        image, spent, first, last = _hb_blood.read(str(trace))
+        names, begins = _programs(folder)
+        image, spent, first, last = _hb_blood.read(str(trace), begins)
     except (OSError, ValueError) as e:
         sys.exit(f"facula hb report: {trace}: {e}")
     write_file(str(folder / "blood.png"), image)
     total = sum(cycles for _, cycles, _ in spent) or 1
-    rows = "".join(f"<tr><td>{html.escape(pc)}<td>{cycles}<td>{100 * cycles / total:.1f} %<td>{html.escape(what)}" for pc, cycles, what in spent[:30])
+    lines = _by_line(names, spent)
+    most = lines[0][1] if lines else 1
+    rows = "".join(
+        f"<tr><td>{html.escape(where)}<td>{cycles}<td>{100 * cycles / total:.1f} %<td><span class=bar style='width:{12 * cycles / most:.2f}em'></span>{html.escape(what)}<td>{html.escape(pcs)}"
+        for where, cycles, what, pcs in lines[:40]
+    )
     key = " ".join(f'<span style="background:{colour}">&nbsp;&nbsp;&nbsp;</span> {name}' for name, colour in _hb_blood.legend())
     source = base64.b64encode(image).decode()
     return (
         f"<h2>Tiles over cycles {first} to {last}</h2><p>{key}</p><img style='width:100%;image-rendering:pixelated' alt='a row for each tile' src='data:image/png;base64,{source}'>"
-        f"<h2>Where</h2><table><tr><th>pc<th>cycles of tiles<th>share<th>mostly{rows}</table>"
+        f"<h2>Where</h2><table><tr><th>line<th>cycles of tiles<th>share<th>mostly<th>at{rows}</table>"
     )
 
 
@@ -132,7 +171,7 @@ def report(args: argparse.Namespace) -> int:
     picture = _picture(folder if folder.is_dir() else folder.parent)
     write_file(
         output,
-        "<!doctype html><meta charset=utf-8><title>Simulated kernels</title><style>body{font-family:sans-serif;margin:2em}pre{overflow:auto}svg{max-width:70em}</style>"
+        "<!doctype html><meta charset=utf-8><title>Simulated kernels</title><style>body{font-family:sans-serif;margin:2em}pre{overflow:auto}svg{max-width:70em}td,th{text-align:left;padding:0 1em 0 0}.bar{display:inline-block;height:.8em;background:#4e79a7;margin-right:.5em}</style>"
         f"<h1>Simulated kernels</h1><pre>{html.escape(text)}</pre><h2>What tiles did</h2>{_bars(kernels)}{picture}\n",
     )
     print(f"{output} has the picture")

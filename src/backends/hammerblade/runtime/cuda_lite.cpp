@@ -13,6 +13,7 @@
 #include "backends/hammerblade/runtime/compile.h"
 #include "backends/hammerblade/simulator/execute.h"
 #include "backends/hammerblade/runtime/device.h"
+#include "backends/hammerblade/runtime/lines.h"
 #include "backends/hammerblade/runtime/error.h"
 #include "backends/hammerblade/runtime/places.h"
 #include "backends/hammerblade/runtime/scratch.h"
@@ -365,6 +366,13 @@ HB_EXPORT void facula_hb_unwatch(long number) { fc::hb::Watchers::get().remove(n
 HB_EXPORT long facula_hb_site(uint64_t site, char* out, size_t size) {
   return text_of(out, size, [&] {
     return fc::hb::engine_for(site & fc::hb::kSimulatedSite ? fc::hb::Mode::Sim : fc::hb::Mode::Check).line_of(site);
+  });
+}
+HB_EXPORT long facula_hb_lines(const char* program, const uint32_t* addresses, size_t count, char* out, size_t size) {
+  return text_of(out, size, [&] {
+    std::string text;
+    for (size_t i = 0; i < count; ++i) text += (i ? "\n" : "") + fc::hb::locate_in(program, {addresses[i]});
+    return text;
   });
 }
 HB_EXPORT long facula_hb_printed(char* out, size_t size) {

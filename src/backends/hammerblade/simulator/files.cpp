@@ -42,6 +42,16 @@ std::string stats_header() {
   return text + "\n";
 }
 
+std::string quoted(const std::string& text) {  // for JSON
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) out += format("\\u%04x", c);
+    else out += c;
+  }
+  return out + "\"";
+}
+
 std::string interval_text(double value) {
   return std::isfinite(value) ? std::to_string(static_cast<uint64_t>(value)) : "null";
 }
@@ -100,7 +110,7 @@ void Files::begin(Mesh& mesh, Timed& timed) {
   }
   before_.clear();
   for (uint32_t i = 0; i < n; ++i) before_.push_back(timed.stats(i));
-  flushed_ = timed.now();
+  flushed_ = began_ = timed.now();
   if (traces() && launch_ == 0)
     fprintf(stderr,
             "hammerblade: the trace has a row of about 34 bytes for each of %zu tiles and each cycle: %.0f MB for "
@@ -272,13 +282,16 @@ void Files::end(const char* kernel, uint64_t wall, double interval) {
   }
   std::string row = format(
       "{\"launch\": %llu, \"kernel\": \"%s\", \"machine\": \"%s\", \"tiles\": [%u, %u], "
-      "\"cycles\": %llu, \"interval\": %s, \"launch_cycles\": %llu, \"wall_ns\": %llu, \"instructions\": %llu, "
+      "\"from\": %llu, \"to\": %llu, \"program\": %s, \"cycles\": %llu, \"interval\": %s, \"launch_cycles\": %llu, "
+      "\"wall_ns\": %llu, \"instructions\": %llu, "
       "\"flops\": %llu, \"bytes\": %llu, \"icache_misses\": %llu, \"stalls\": {",
       static_cast<unsigned long long>(launch_), kernel, mesh_->machine().name.c_str(), mesh_->size().x, mesh_->size().y,
-      static_cast<unsigned long long>(timed_->kernel_cycles()), interval_text(interval).c_str(),
-      static_cast<unsigned long long>(timed_->launch_cycles()), static_cast<unsigned long long>(wall),
-      static_cast<unsigned long long>(sum.instructions), static_cast<unsigned long long>(sum.flops),
-      static_cast<unsigned long long>(sum.bytes), static_cast<unsigned long long>(sum.misses));
+      static_cast<unsigned long long>(began_), static_cast<unsigned long long>(timed_->now()),
+      quoted(mesh_->program()->path()).c_str(), static_cast<unsigned long long>(timed_->kernel_cycles()),
+      interval_text(interval).c_str(), static_cast<unsigned long long>(timed_->launch_cycles()),
+      static_cast<unsigned long long>(wall), static_cast<unsigned long long>(sum.instructions),
+      static_cast<unsigned long long>(sum.flops), static_cast<unsigned long long>(sum.bytes),
+      static_cast<unsigned long long>(sum.misses));
   bool first = true;
   for (size_t k = 0; k < stall_count; ++k) {
     if (!sum.stalled[k]) continue;

@@ -61,7 +61,7 @@ class Files final : public Watcher {
   std::vector<std::vector<Segment>> segments_;  // of each tile, until they are written
   std::vector<size_t> next_;
   size_t kept_segments_ = 0;
-  uint64_t flushed_ = 0, rows_ = 0, launch_ = 0, switched_cycles_ = 0;
+  uint64_t began_ = 0, flushed_ = 0, rows_ = 0, launch_ = 0, switched_cycles_ = 0;
   std::vector<CoreStats> before_;
   std::vector<uint32_t> waved_;  // what the wave says of each tile
   std::vector<uint64_t> toggles_, active_;

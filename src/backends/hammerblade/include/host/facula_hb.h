@@ -42,6 +42,9 @@ typedef struct {
 } facula_hb_counters_t;
 void facula_hb_counters(facula_hb_counters_t* out);
 
+/* Lines of addresses in a chip's program (a .riscv file), one for each, separated by newlines; "" for none. */
+long facula_hb_lines(const char* program, const uint32_t* addresses, size_t count, char* out, size_t size);
+
 /* What the tiles of the last launch printed, "(x,y) text" a line. */
 long facula_hb_printed(char* out, size_t size);
 
