@@ -32,7 +32,7 @@ def test_killed_at_any_line_of_a_save_the_old_or_the_new_is_there(tmp_path):
 
 def test_a_rank_of_a_training_is_killed(tmp_path):
     draws = random.Random(20)
-    for _ in range(3):
+    for _ in range(2):
         kills.kill_once(draws, str(tmp_path / "c"))
 
 

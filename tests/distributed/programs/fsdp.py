@@ -151,6 +151,20 @@ else:
     register_fsdp_forward_method(fsdp, "encode")
     assert torch.equal(fsdp.encode(x), odd.encode(x))
 
+    # An optimizer's step as soon as a gradient is there.
+    first = sharded()
+    optimizers = {p: torch.optim.SGD([p], 0.1) for p in first.parameters()}
+    seen = []
+    for p in first.parameters():
+        p.register_post_accumulate_grad_hook(lambda p: (seen.append(p), optimizers[p].step(), optimizers[p].zero_grad()))
+    small_gpt.loss_of(first(a[mine, :-1]), a[mine, 1:]).backward()
+    second = small_gpt.make()
+    small_gpt.loss_of(second(a[:, :-1]), a[:, 1:]).backward()
+    torch.optim.SGD(second.parameters(), 0.1).step()
+    assert len(seen) == len(optimizers)
+    for p, q in zip(first.parameters(), second.parameters()):
+        torch.testing.assert_close(p.full_tensor().detach(), q.detach(), rtol=1e-4, atol=1e-6)
+
     # A model that is made without memory first.
     with torch.device("meta"):
         empty = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Linear(6, 2))

@@ -298,5 +298,7 @@ class ParameterGroup:
                         holder.grad = part
                     else:
                         holder.grad += part
+            for p, _ in pairs:
+                p.sharded._gradient_added()
 
         return over_copies, end

@@ -271,7 +271,15 @@ class DTensor(Tensor):
             if (tensor := weak()) is not None:
                 hook(tensor)
 
-        return self._local_tensor.register_post_accumulate_grad_hook(called)
+        handle = self._local_tensor.register_post_accumulate_grad_hook(called)
+        hooks = self.__dict__.setdefault("_after_gradient", {})
+        hooks[handle] = hook
+        return _HookHandle(handle, hooks)
+
+    def _gradient_added(self) -> None:
+        """Calls the hooks above where a gradient did not come by backward: fully_shard sums it first."""
+        for hook in list(self.__dict__.get("_after_gradient", {}).values()):
+            hook(self)
 
     # ---- as numbers, objects and files
 
@@ -331,6 +339,17 @@ class DTensor(Tensor):
 
 
 DTensor.__module__ = "torch.distributed.tensor"
+
+
+class _HookHandle:
+    """Takes a hook off again."""
+
+    def __init__(self, handle, hooks: dict) -> None:
+        self._handle, self._hooks = handle, hooks
+
+    def remove(self) -> None:
+        self._handle.remove()
+        self._hooks.pop(self._handle, None)
 
 
 def _told(p: Placement) -> tuple:
