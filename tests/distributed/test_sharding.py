@@ -8,6 +8,10 @@ def test_operators_redistribution_and_factories(ranks, n):
     assert ranks(n, "dtensor.py").count("passed") == n
 
 
+def test_the_operator_table_on_parts(ranks):
+    assert ranks(2, "dtensor_table.py", 0).count("passed") == 2
+
+
 def test_tensor_parallel_has_the_losses_of_one_process(ranks):
     assert ranks(2, "tensor_parallel.py").count("passed") == 2
 

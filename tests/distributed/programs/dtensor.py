@@ -133,7 +133,12 @@ assert t.add_(1).mul_(2) is t and torch.equal(t.full_tensor(), 2 * (torch.arange
 with warnings.catch_warnings(record=True):
     assert t.index_fill_(0, distribute_tensor(torch.tensor([1, 4]), mesh, [Replicate()]), 9.0) is t
 assert t.full_tensor().tolist() == [2, 9, 6, 8, 9, 12] and t.placements == (Shard(0),)
+line = distribute_tensor(torch.zeros(size, 3), mesh, [Shard(0)])
+assert line.squeeze().shape == (size, 3) and line.squeeze().to_local().shape == (1, 3)  # one row here, several in all
+line[:, 1] = 5.0  # a view of parts is one of the tensor
+assert line.full_tensor().sum() == 5 * size
 for wrong, error, text in (
+    (lambda: line[0].add_(1), NotImplementedError, "would not be seen"),
     (lambda: t + torch.ones(6), RuntimeError, "mixed torch.Tensor and DTensor"),
     (lambda: t.redistribute(placements=[Partial()]), RuntimeError, "internal use"),
     (lambda: distribute_tensor(torch.ones(2), mesh, [Shard(1)]), IndexError, "1 dimensions"),

@@ -181,6 +181,11 @@ def run(func, args: tuple, kwargs: dict):
             tensors[i] = _as_distributed(func, t, mesh)
         elif t.device_mesh is not mesh and t.device_mesh != mesh:
             raise RuntimeError(f"{func}: operands lie on different meshes, {mesh} and {t.device_mesh}")
+    if func.is_in_place and "_copy_of" in tensors[0].__dict__:
+        raise NotImplementedError(
+            f"{func}: this tensor would be a view, but {tensors[0].__dict__['_copy_of']} had to move it to other ranks, so that what is "
+            "written here would not be seen there; write to the tensor itself, or redistribute it first"
+        )
     key += [(t._spec.placements, *t._spec.tensor_meta) for t in tensors]
     key.append(mesh)
     try:
@@ -195,7 +200,9 @@ def run(func, args: tuple, kwargs: dict):
                 _plans.clear()
             _plans[key] = plan
     if plan is None:
-        if func.is_composite and not func._opname.startswith("linalg_"):  # those look at what their kernel found
+        # Linear algebra looks at what its kernels found, others at numbers that say how much there is to do.
+        reads = func._opname.startswith("linalg_") or any(not (t.is_floating_point() or t.is_complex()) for t in tensors)
+        if func.is_composite and not reads:
             return func._expand(*args, **kwargs)
         return _whole(func, args, kwargs, tensors, at, mesh)
     parts = []
@@ -213,7 +220,16 @@ def run(func, args: tuple, kwargs: dict):
         found = plan.local(*local_args, **local_kwargs)
     if func.is_in_place:
         return args[0] if args else next(iter(kwargs.values()))
-    return _wrapped(found, plan.results, mesh)
+    found = _wrapped(found, plan.results, mesh)
+    if func.is_view and func._opname not in _MAY_COPY:
+        before = tensors[0].__dict__.get("_copy_of", func if tensors[0]._spec.placements != plan.wanted[0] else None)
+        if before is not None:
+            for t in found if isinstance(found, (list, tuple)) else [found]:
+                t._copy_of = before
+    return found
+
+
+_MAY_COPY = frozenset("reshape contiguous to type_as flatten ravel".split())
 
 
 def _wrapped(found, results, mesh: DeviceMesh):
@@ -316,7 +332,9 @@ def _whole(func, args, kwargs, tensors, at, mesh):
         warnings.warn(
             f"{func}: no rule says how it works on parts, so its operands are gathered on every rank (this is said once for each operator)", stacklevel=4
         )
-    written = [i for p in func._schema.arguments if p.is_write for i in at.get(p.name, ())]
+    statistics = ("running_mean", "running_var") if "batch_norm" in func._opname else ()  # which their schemas do not mark
+    written = [i for p in func._schema.arguments if p.is_write or p.name in statistics for i in at.get(p.name, ())]
+    changes = func.is_in_place or func.is_out
     everywhere = (_REPLICATE,) * mesh.ndim
     wholes = [t._placed(everywhere)._local_tensor for t in tensors]
     for i in written:
@@ -337,7 +355,7 @@ def _whole(func, args, kwargs, tensors, at, mesh):
             raise NotImplementedError(f"{func}: a DTensor of {t.placements} is not written in place; redistribute it first")
         new = DTensor(wholes[i], t._spec._replace(placements=everywhere))._placed(t.placements)
         t._local_tensor.copy_(new._local_tensor)
-    if written:
+    if changes:
         originals = [tensors[i] for i in written]
         return originals[0] if len(originals) == 1 else tuple(originals)
     results = [None if r is None else (everywhere, TensorMeta(r.shape, r.stride(), r.dtype)) for r in _shapes(found)]

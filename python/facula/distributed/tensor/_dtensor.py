@@ -20,6 +20,7 @@ from facula.serialization import add_safe_globals
 __all__ = ["DTensor", "DTensorSpec", "TensorMeta"]
 
 Tensor = facula.Tensor
+_SMALL = 4096  # elements
 
 
 class TensorMeta(NamedTuple):
@@ -59,9 +60,11 @@ class DTensor(Tensor):
     _spec: DTensorSpec
 
     def __new__(cls, local_tensor: Tensor, spec: DTensorSpec, *, requires_grad: bool | None = None) -> DTensor:
-        # One element stands for all: nothing reads the memory of the shell.
+        # One element stands for all, as nothing reads the memory of the shell; small ones have theirs, so that whoever does
+        # stays within it.
         meta = spec.tensor_meta
-        self = cls._make_wrapper_subclass(meta.shape, strides=[0] * len(meta.shape), dtype=local_tensor.dtype, device=local_tensor.device)
+        strides = meta.stride if meta.shape.numel() <= _SMALL else [0] * len(meta.shape)
+        self = cls._make_wrapper_subclass(meta.shape, strides=strides, dtype=local_tensor.dtype, device=local_tensor.device)
         if requires_grad is not None and requires_grad != local_tensor.requires_grad:
             local_tensor = local_tensor.detach().requires_grad_(requires_grad)
         self._local_tensor, self._spec = local_tensor, spec

@@ -50,7 +50,6 @@ ELEMENTS = frozenset(
     "pow float double half bfloat16 int long bool".split()
 )
 _OF_SUMS = frozenset("neg clone detach alias _to_copy to type_as contiguous zero float double half bfloat16 copy lift_fresh zeros_like".split())
-_NO_SUMS = frozenset("ones_like full_like fill".split())
 
 
 def pointwise(call: Call) -> Iterator[Strategy]:
@@ -75,7 +74,7 @@ def _sums(call: Call) -> Iterator[Strategy]:
     name = call.func._opname.rstrip("_")
     names = list(call.at)
     for p in call.partials():
-        if name in _OF_SUMS:
+        if name in _OF_SUMS and (call.results[0].is_floating_point() or call.results[0].is_complex()):
             if isinstance(p, _NormPartial) and name == "neg":
                 continue
             yield Strategy(p, dict.fromkeys(names, p))
@@ -172,7 +171,7 @@ def _norm(call: Call) -> Iterator[Strategy]:
 def _along(call: Call) -> Iterator[Strategy]:
     """All operands have the result's dimensions, and each dimension but `dim` is independent."""
     dims = call["dim"] if call["dim"] is not None else call["dims"]
-    if dims is None:
+    if dims is None or (isinstance(dims, (list, tuple)) and not dims):  # roll without dimensions is that of the flat tensor
         return
     x = call.geometry("self") if "self" in call.at else call.tensors[0]
     dims = [d % max(x.dim(), 1) for d in (dims if isinstance(dims, (list, tuple)) else [dims])]
@@ -323,7 +322,7 @@ def _samples(call: Call) -> Iterator[Strategy]:
     """Samples of a batch are independent."""
     name = next(iter(call.at))
     x, out = call.geometry(name), call.results[0]
-    if x.dim() < 2 or x.dim() != out.dim() or x.shape[0] != out.shape[0] or call["use_input_stats"]:
+    if x.dim() < 2 or x.dim() != out.dim() or x.shape[0] != out.shape[0] or call["use_input_stats"] or not call.filled(x.shape[0]):
         return
     if call.func._opname.startswith(("max_pool", "avg_pool", "adaptive", "_adaptive", "pad", "constant_pad")) and x.dim() < 3:
         return

@@ -75,6 +75,8 @@ def strided(call: Call) -> Iterator[Strategy]:
     """Views that order, take away or add dimensions: which is which, strides that are primes show."""
     name = next(iter(call.at))
     x = call.geometry(name)
+    if call.func._opname == "squeeze":
+        call.local = _squeezed
     if len(call.tensors) > 1 or x.dim() > len(_PRIMES):
         return
     primes = list(_PRIMES[: x.dim()])
@@ -97,6 +99,14 @@ def strided(call: Call) -> Iterator[Strategy]:
         if None not in places:
             yield Strategy(tuple(map(Shard, places)), {name: Shard(i)})
     yield from _sums(call)
+
+
+def _squeezed(call: Call):
+    """A part may have one element in a dimension where the whole has more."""
+    x, given = call.geometry("self"), call["dim"]
+    dims = range(x.dim()) if given is None else given if isinstance(given, (list, tuple)) else [given]
+    single = [d for d in dims if x.dim() and x.shape[d] == 1]
+    return lambda part, *args: part.squeeze(single)
 
 
 def complex_numbers(call: Call) -> Iterator[Strategy]:
