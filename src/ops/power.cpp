@@ -88,7 +88,8 @@ constexpr OpDef defs[] = {
            Scalar less = e.is_complex()                                  ? Scalar(ComplexDouble{c.re - 1, c.im})
                          : e.is_integral(true) && e.to_int() > INT64_MIN ? Scalar(e.to_int() - 1)
                                                                          : Scalar(e.to_double() - 1);
-           g.set(0, mul(G, conj(mul(pow(g.in(0), less), e))));
+           const bool square = !e.is_complex() && e.to_double() == 2;  // the first power is a copy
+           g.set(0, mul(G, conj(mul(square ? g.in(0) : pow(g.in(0), less), e))));
          },
      .in_place = true,
      .out = true,

@@ -142,3 +142,13 @@ def test_our_own_operators_do_without(tmp_path, program, options, names):
         and " > " in f["inside"]
     ]
     assert wasted == [] and inner == []
+
+
+def test_the_gradient_of_a_square_copies_nothing(torch):
+    x = torch.randn(50_000, requires_grad=True)
+    weight = torch.randn(50_000)
+    with torch.profiler.values(patterns="identity") as v:
+        for exponent in (2, 2.0):
+            (x.pow(exponent) * weight).sum().backward()  # pow's backward once raised to the first power
+    assert [f for f in v.findings if f.operator == "aten::pow"] == []
+    assert torch.equal(x.grad, 2 * (weight * (2 * x.detach())))
