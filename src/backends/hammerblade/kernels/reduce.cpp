@@ -19,19 +19,38 @@ struct Parts {
 
 template <class Fold, class T>
 [[gnu::noinline]] T fold_part(const hb::Reduced& r, const T* base, Parts part) {
-  constexpr int32_t lanes = 8;
-  T acc[lanes];
-  for (int32_t k = 0; k < lanes; ++k) acc[k] = static_cast<T>(Fold::identity);
+  // So many, one after the other, in each lane before they are joined: a long sum loses no digits.
+  constexpr int32_t lanes = 8, most = 256 * lanes;
+  T all[lanes], acc[lanes];
+  for (int32_t k = 0; k < lanes; ++k) all[k] = acc[k] = static_cast<T>(Fold::identity);
+  int32_t left = most;
   hb::rows(r, base, part.begin, part.end, [&](const T* p, int32_t step, int32_t n, int32_t) {
-    int32_t i = 0;
-    if (step == 1) {
-      for (; i + lanes <= n; i += lanes)
-        for (int32_t k = 0; k < lanes; ++k) acc[k] = Fold::join(acc[k], Fold::term(hb::load(p + i + k), T{}));
+    while (n > 0) {
+      const int32_t now = n < left ? n : left;
+      int32_t i = 0;
+      if (step == 1) {
+        for (; i + lanes <= now; i += lanes)
+          for (int32_t k = 0; k < lanes; ++k) acc[k] = Fold::join(acc[k], Fold::term(hb::load(p + i + k), T{}));
+      } else {
+        for (; i + lanes <= now; i += lanes)
+          for (int32_t k = 0; k < lanes; ++k)
+            acc[k] = Fold::join(acc[k], Fold::term(hb::load(p + (i + k) * step), T{}));
+      }
+      for (; i < now; ++i) acc[0] = Fold::join(acc[0], Fold::term(hb::load(p + i * step), T{}));
+      p += now * step;
+      n -= now;
+      left -= now;
+      if (left) continue;
+      for (int32_t k = 0; k < lanes; ++k) {
+        all[k] = Fold::join(all[k], acc[k]);
+        acc[k] = static_cast<T>(Fold::identity);
+      }
+      left = most;
     }
-    for (; i < n; ++i) acc[0] = Fold::join(acc[0], Fold::term(hb::load(p + i * step), T{}));
   });
-  for (int32_t k = 1; k < lanes; ++k) acc[0] = Fold::join(acc[0], acc[k]);
-  return acc[0];
+  for (int32_t k = 0; k < lanes; ++k) all[k] = Fold::join(all[k], acc[k]);
+  for (int32_t k = 1; k < lanes; ++k) all[0] = Fold::join(all[0], all[k]);
+  return all[0];
 }
 
 template <class Fold, class T>
