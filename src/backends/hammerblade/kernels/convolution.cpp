@@ -16,9 +16,10 @@ constexpr int32_t kChannels = 32, kWidth = 128, kRow = 2048, kTaps = 128, kFilte
 constexpr int32_t kChannels = 4, kWidth = 32, kRow = 72, kTaps = 8, kFilters = 4, kWide = 32, kLines = 32, kSeen = 72,
                   kSums = 192;
 #else
-constexpr int32_t kChannels = 8, kWidth = 32, kRow = 128, kTaps = 16, kFilters = 4, kWide = 32, kLines = 32,
-                  kSeen = 128, kSums = 320;
+constexpr int32_t kChannels = 8, kWidth = 24, kRow = 80, kTaps = 10, kFilters = 4, kWide = 32, kLines = 32, kSeen = 128,
+                  kSums = 192;
 #endif
+constexpr int32_t kBeyond = block::kNative ? kWidth : 4;  // that the loops read behind the last column
 
 struct Shape {
   Shape(const int32_t* image, const int32_t* kernel, const int32_t* result, const hb::Ints& strides,
@@ -198,7 +199,7 @@ class Convolution {
     const int32_t taps = window_.taps();
     if (!taps) return;
     const bool here = in_place(columns);
-    alignas(block::kNative ? 64 : 4) float seen[kRow + kWidth], factor[block::kNative ? 1 : kChannels][kTaps];
+    alignas(block::kNative ? 64 : 4) float seen[kRow + kBeyond], factor[block::kNative ? 1 : kChannels][kTaps];
     int32_t own_at[kTaps];
     if (here)
       for (int32_t i = 0; i < together_; ++i) own_at[i] = i * area_;
