@@ -368,3 +368,26 @@ def test_from_outside(torch, own, tmp_path):
     assert done.returncode == 2 and "cannot sort by 'speed'" in done.stderr
     done = subprocess.run([sys.executable, "-m", "facula", "profile", "--trace", "/nowhere/t.json", tmp_path / "p.py"], capture_output=True, text=True)
     assert done.returncode == 2 and "cannot write /nowhere/t.json" in done.stderr
+
+
+def test_steps_and_batches_are_ranges(torch):
+    p = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([p], lr=0.5)
+    with torch.profiler.profile() as profile:
+        for batch in torch.utils.data.DataLoader([torch.ones(2)] * 2):
+            optimizer.zero_grad()
+            (p * batch).sum().backward()
+            optimizer.step()
+    names = [e.name for e in profile.events() if "#" in e.name]
+    batch = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    assert names == [batch, "Optimizer.zero_grad#SGD.zero_grad", "Optimizer.step#SGD.step"] * 2 + [batch]
+
+
+def test_a_backward_names_its_forward(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.profiler.profile() as profile:
+        x.exp().sum().backward()
+    forward = next(e for e in profile.events() if e.name == "aten::exp")
+    backward = [e for e in profile.events() if "ExpBackward0" in e.name]
+    assert forward.sequence_nr >= 0 and forward.fwd_thread == 0 and forward.scope == 0 and forward.kwinputs == {}
+    assert backward and all(e.sequence_nr == forward.sequence_nr and e.fwd_thread == forward.thread and e.scope == 1 for e in backward)

@@ -105,8 +105,24 @@ class FunctionEvent(_Times):
                 f"cpu_children={[c.id for c in self.cpu_children]} thread={self.thread} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>")  # fmt: skip
 
 
+def _forward_thread(event):
+    """The thread of the forward call that a backward's belongs to; 0 of all others."""
+    if not event.forward_id:
+        return 0
+    threads = getattr(event._events, "threads_of_calls", None)
+    if threads is None:
+        threads = {e.id: e.thread for e in event._events}
+        if type(event._events) is not list:
+            event._events.threads_of_calls = threads
+    return threads.get(event.forward_id, 0)
+
+
 # What is made of several facts.
 _MADE = {
+    "sequence_nr": lambda e: e.forward_id or (e.id if e.kind == "call" else -1),  # the same of a call and its backward
+    "fwd_thread": _forward_thread,
+    "scope": lambda e: 1 if e.forward_id else 0 if e.kind == "call" else 7,  # PyTorch's RecordScope
+    "kwinputs": lambda e: {},
     "time_range": lambda e: Interval(e._start, e._end),
     "input_shapes": lambda e: json.loads(e._shapes),
     "is_user_annotation": lambda e: e.kind == "range" and e.text != "backward",

@@ -15,6 +15,7 @@ import time
 import warnings
 from typing import Generic, TypeVar
 
+from facula import _C
 from facula._utils import ExceptionWrapper
 from facula.utils.data._utils import pipes, worker
 from facula.utils.data._utils.collate import default_collate, default_convert
@@ -220,6 +221,7 @@ class _BaseDataLoaderIter:
 
     def __init__(self, loader):
         self._lock = threading.RLock()
+        self._range = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
         self._IterableDataset_len_called = loader._IterableDataset_len_called
@@ -255,7 +257,8 @@ class _BaseDataLoaderIter:
         self._IterableDataset_len_called = loader._IterableDataset_len_called
 
     def __next__(self):
-        data = self._next_data()
+        with _C._Range(self._range, ""):
+            data = self._next_data()
         with self._lock:
             self._num_yielded += 1
         promised = self._IterableDataset_len_called
