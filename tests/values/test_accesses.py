@@ -155,3 +155,46 @@ def test_without_instructions_nothing_is_asked(torch, hammerblade):
     assert v.accesses.rows == [] and v.accesses.unseen == {}
     with pytest.raises(ValueError, match="instructions is True or False"):
         torch.profiler.values(instructions=1)
+
+
+BROKEN = """
+#include <kernel_common.hpp>
+extern "C" {
+__attribute__((noinline)) int tensorlib_runs_over(hb_tensor_t* out_) {
+  HBTensor<float> out(out_);
+  volatile float* to = (volatile float*)out.data_ptr();
+  for (int i = 0; i < 1 << 20; ++i) to[i] = 1.0f;
+  g_barrier.sync();
+  return 0;
+}
+HB_EMUL_REG_KERNEL(tensorlib_runs_over, hb_tensor_t*)
+}
+"""
+
+
+def test_a_launch_that_is_ended_leaves_what_it_did(torch, hammerblade, tmp_path):
+    path = tmp_path / "kernel_runs_over.cpp"
+    path.write_text(BROKEN)
+    hammerblade.load(str(path))
+    a = torch.zeros(N, device="hammerblade")
+
+    def program():
+        with pytest.raises(RuntimeError, match="out of bounds|race"):
+            hammerblade.launch("tensorlib_runs_over", a)
+        a.exp()
+
+    v = watched(torch, program)
+    assert rows(v, "runs_over")["store"].accesses > 0 and rows(v, "exp")["load"].accesses == N
+
+
+def test_profiles_beside_each_other(torch, hammerblade):
+    a = torch.randn(N).hammerblade()
+    with torch.profiler.values(instructions=True) as outer, torch.hammerblade.mode("check"):
+        a.exp()
+        inner = watched(torch, lambda: a.cos())  # the accesses are told to the one that came last, until it ends
+        a.sin()
+    assert {r.operator for r in inner.accesses.rows} == {"aten::cos"}
+    assert "aten::exp" in {r.operator for r in outer.accesses.rows}
+    with torch.profiler.values(instructions=True) as again, torch.hammerblade.mode("check"), torch.hammerblade.accesses() as seen:
+        a.exp()
+    assert seen.loads == sum(r.accesses for r in again.accesses.rows if r.kind == "load") == N
