@@ -29,6 +29,9 @@ constexpr std::string_view names[] = {
     "JITException",
     "_create_function_from_graph",
     "TracingState",
+    "ScriptModule",
+    "ScriptMethod",
+    "_create_module",
     "_tracer_warn_use_python",
     "_set_tracing_state",
     "_get_value_trace",
@@ -98,6 +101,7 @@ void bind_jit_later(nb::module_& m) {
           bind_passes(self);
           bind_run(self);
           bind_trace(self);
+          bind_modules(self);
           return nb::getattr(self, name);
         }
         PyErr_Format(PyExc_AttributeError, "module '%U' has no attribute '%S'", nb::str("facula._C").ptr(), name.ptr());

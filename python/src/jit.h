@@ -4,8 +4,10 @@
 #include <nanobind/nanobind.h>
 
 #include "bind.h"
+#include "core/containers.h"
 #include "jit/ir/graph.h"
-#include "jit/trace/state.h"
+#include "jit/run/function.h"
+#include "jit/trace/trace.h"
 
 namespace fc::jit {
 
@@ -34,6 +36,15 @@ struct TypeHandle {
 struct StateHandle {
   Ref<trace::State> state;
 };
+struct ObjectHandle {
+  fc::Value object;
+  Instance& get() const { return *static_cast<Instance*>(object.box()); }
+};
+struct TraceOptions {
+  nanobind::handle lookup;  // names a tensor as the running function does; or None
+  bool strict, force_out_of_place;
+  std::vector<std::string> argument_names;
+};
 
 nanobind::object type_object(TypeRef t);  // of the class that says its kind: ListType …
 fc::Value to_value(nanobind::handle o);   // of any Python object that a constant can be; throws TypeError
@@ -41,6 +52,11 @@ fc::Value to_value(nanobind::handle o);   // of any Python object that a constan
 fc::Value from_python(nanobind::handle o, TypeRef t, int depth = 0);
 nanobind::object to_python(const fc::Value& v, int depth = 0);
 
+// Traces a call of func with a tuple of inputs, or with a dict by name; `self` as in trace::Request.
+trace::Result trace_function(nanobind::handle func, nanobind::handle inputs, const TraceOptions& o,
+                             fc::Value self = {});
+nanobind::object call_function(const Function& f, const nanobind::args& args, const nanobind::kwargs& kwargs);
+Ref<CompilationUnit> python_unit();  // where classes and functions of Python's go
 nanobind::object make_function(const std::string& qualified_name, Ref<Graph> graph);  // a ScriptFunction
 
 void bind_types(nanobind::module_& m);
@@ -48,6 +64,7 @@ void bind_graph(nanobind::module_& m);
 void bind_passes(nanobind::module_& m);
 void bind_run(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
+void bind_modules(nanobind::module_& m);
 void bind_jit_later(nanobind::module_& m);  // sets the module up to bind the rest when it is first asked for
 
 }  // namespace fc::jit

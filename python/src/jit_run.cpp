@@ -61,17 +61,7 @@ std::vector<fc::Value> bind_arguments(const Function& f, const nb::args& args, c
 }
 
 nb::object call(const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
-  std::vector<fc::Value> arguments = bind_arguments(*f.function, args, kwargs);
-  fc::Value result;
-  try {
-    const py::ReleaseGil released;
-    result = (*f.function)(std::move(arguments));
-  } catch (const ScriptError& e) {
-    if (!e.raised) throw;
-    PyErr_SetString(script_error, e.message().c_str());
-    throw nb::python_error();
-  }
-  return to_python(result);
+  return call_function(*f.function, args, kwargs);
 }
 
 void look_for_interrupt() {
@@ -85,6 +75,20 @@ void print_to_python(const std::string& line) {
 }
 
 }  // namespace
+
+nb::object call_function(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
+  std::vector<fc::Value> arguments = bind_arguments(f, args, kwargs);
+  fc::Value result;
+  try {
+    const py::ReleaseGil released;
+    result = f(std::move(arguments));
+  } catch (const ScriptError& e) {
+    if (!e.raised) throw;
+    PyErr_SetString(script_error, e.message().c_str());
+    throw nb::python_error();
+  }
+  return to_python(result);
+}
 
 nb::object make_function(const std::string& qualified_name, Ref<Graph> graph) {
   return nb::cast(FunctionHandle{make_ref<Function>(qualified_name, std::move(graph))});

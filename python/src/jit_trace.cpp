@@ -140,16 +140,11 @@ std::function<std::string(const Tensor&)> name_lookup(nb::handle lookup) {
   return [held](const Tensor& t) { return nb::cast<std::string>(held->get()(nb::steal(py::wrap(Tensor(t))))); };
 }
 
-struct Options {
-  nb::handle lookup;
-  bool strict, force_out_of_place;
-  std::vector<std::string> argument_names;
-};
-
-trace::Result run_trace(nb::handle func, std::vector<fc::Value> inputs, const Options& o,
+trace::Result run_trace(nb::handle func, std::vector<fc::Value> inputs, const TraceOptions& o, fc::Value self,
                         std::vector<std::string> keywords = {}) {
   trace::Request r;
   r.inputs = std::move(inputs);
+  r.self = std::move(self);
   r.strict = o.strict;
   r.force_out_of_place = o.force_out_of_place;
   r.argument_names = keywords.empty() ? o.argument_names : keywords;
@@ -172,7 +167,7 @@ trace::Result run_trace(nb::handle func, std::vector<fc::Value> inputs, const Op
 }
 
 // Inputs by keyword: those that the function has, in its order.
-trace::Result run_trace_by_name(nb::handle func, const nb::dict& inputs, const Options& o) {
+trace::Result run_trace_by_name(nb::handle func, const nb::dict& inputs, const TraceOptions& o, fc::Value self) {
   std::vector<std::string> keywords;
   std::vector<fc::Value> values;
   for (const std::string& name : o.argument_names)
@@ -180,15 +175,22 @@ trace::Result run_trace_by_name(nb::handle func, const nb::dict& inputs, const O
       keywords.push_back(name);
       values.push_back(traceable(inputs[name.c_str()]));
     }
-  return run_trace(func, std::move(values), o, std::move(keywords));
+  return run_trace(func, std::move(values), o, std::move(self), std::move(keywords));
 }
 
 }  // namespace
+
+trace::Result trace_function(nb::handle func, nb::handle inputs, const TraceOptions& o, fc::Value self) {
+  if (nb::isinstance<nb::dict>(inputs)) return run_trace_by_name(func, nb::cast<nb::dict>(inputs), o, std::move(self));
+  return run_trace(func, inputs_of(inputs), o, std::move(self));
+}
 
 void bind_trace(nb::module_& m) {
   trace::where = running_line;
   nb::class_<StateHandle>(m, "TracingState", "The trace that this thread makes.")
       .def_prop_ro("graph", [](const StateHandle& s) { return GraphHandle{s.state->graph}; })
+      .def("push_scope", [](const StateHandle& s, const std::string& name) { s.state->begin_module(name); })
+      .def("pop_scope", [](const StateHandle& s) { s.state->end_module(); })
       .def("__repr__", [](const StateHandle&) { return "<TracingState>"; });
   m.def("_tracer_warn_use_python", [] { trace::tracer_warning = warn_in_python; });
   py::tracing_state_object = [] { return nb::cast(StateHandle{Ref<trace::State>(trace::active())}).release().ptr(); };
@@ -213,7 +215,7 @@ void bind_trace(nb::module_& m) {
         FC_CHECK(self.is_none(), "_create_graph_by_tracing: a module is traced by its own methods");
         std::vector<fc::Value> values;
         for (nb::handle o : inputs) values.push_back(traceable(o));
-        trace::Result r = run_trace(func, std::move(values), {lookup, strict, force, names});
+        trace::Result r = run_trace(func, std::move(values), {lookup, strict, force, names}, {});
         return nb::make_tuple(GraphHandle{r.graph}, to_python(r.output));
       },
       nb::arg("func"), nb::arg("inputs"), nb::arg("var_lookup_fn").none(), nb::arg("strict"), nb::arg("force_outplace"),
@@ -222,7 +224,7 @@ void bind_trace(nb::module_& m) {
       "_create_function_from_trace",
       [](const std::string& name, nb::handle func, const nb::tuple& inputs, nb::handle lookup, bool strict, bool force,
          const std::vector<std::string>& names) {
-        return make_function(name, run_trace(func, inputs_of(inputs), {lookup, strict, force, names}).graph);
+        return make_function(name, trace_function(func, inputs, {lookup, strict, force, names}).graph);
       },
       nb::arg("qualname"), nb::arg("func"), nb::arg("input_tuple"), nb::arg("var_lookup_fn").none(), nb::arg("strict"),
       nb::arg("force_outplace"), nb::arg("argument_names") = std::vector<std::string>());
@@ -230,7 +232,7 @@ void bind_trace(nb::module_& m) {
       "_create_function_from_trace_with_dict",
       [](const std::string& name, nb::handle func, const nb::dict& inputs, nb::handle lookup, bool strict, bool force,
          const std::vector<std::string>& names) {
-        return make_function(name, run_trace_by_name(func, inputs, {lookup, strict, force, names}).graph);
+        return make_function(name, trace_function(func, inputs, {lookup, strict, force, names}).graph);
       },
       nb::arg("qualname"), nb::arg("func"), nb::arg("input_dict"), nb::arg("var_lookup_fn").none(), nb::arg("strict"),
       nb::arg("force_outplace"), nb::arg("argument_names") = std::vector<std::string>());

@@ -74,6 +74,14 @@ fc::Value from_python(nb::handle o, TypeRef t, int depth) {
           return from_python(o, i, depth);
         } catch (const TypeError&) {}
       cannot(o, t);
+    case TypeKind::Class: {
+      nb::object object = nb::borrow(o);
+      if (!nb::isinstance<ObjectHandle>(object) && nb::hasattr(object, "_c")) object = object.attr("_c");
+      if (!nb::isinstance<ObjectHandle>(object)) cannot(o, t);
+      fc::Value v = nb::cast<ObjectHandle>(object).object;
+      if (!fits(v, t)) cannot(o, t);
+      return v;
+    }
     default: {
       fc::Value v = to_value(o);
       if (!fits(v, t)) cannot(o, t);
@@ -111,6 +119,7 @@ nb::object to_python(const fc::Value& v, int depth) {
         out[to_python(d.key_at(at), depth + 1)] = to_python(d.value_at(at), depth + 1);
       return out;
     }
+    case Tag::Instance: return nb::cast(ObjectHandle{v});
     case Tag::Enum: return to_python(static_cast<EnumBox*>(v.box())->value, depth + 1);
     case Tag::Future: {
       Future& f = future_of(v);

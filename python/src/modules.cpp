@@ -3,6 +3,7 @@
 // Python would make and drop an AttributeError before it calls Module.__getattr__, for each of them, in every forward.
 // A call of a module without hooks is one of its forward(), which costs less to find here than in Module.__call__.
 #include "bind.h"
+#include "tracing.h"
 
 namespace fc::py {
 namespace {
@@ -49,7 +50,7 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   static PyObject* const forward = PyUnicode_InternFromString("forward");
   if (!stack_left()) return nullptr;
   const Own state(PyObject_GenericGetDict(self, nullptr));
-  if (!state || has_hooks(state.get())) {
+  if (!state || tracing() || has_hooks(state.get())) {
     PyErr_Clear();
     const Own bound(PyMethod_New(own_call, self));
     return bound ? PyObject_Call(bound.get(), args, kwargs) : nullptr;

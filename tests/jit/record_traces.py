@@ -31,8 +31,19 @@ def graph_of(torch, case):
             traced = torch.jit.trace(case.function, inputs, check_trace=False, **options)
         except Exception as e:
             return {"error": [type(e).__name__, str(e).strip()]}
+    if isinstance(case.function, torch.nn.Module):
+        return {"graph": plain("".join(methods(traced))), "warnings": []}
     said = [str(w.message) for w in caught if issubclass(w.category, torch.jit.TracerWarning)]
     return {"graph": plain(str(traced.graph)), "warnings": said}
+
+
+def methods(module, name="module"):
+    """The graphs of all methods of a traced module and of what it consists of."""
+    for method in sorted(module._c._method_names()):
+        text = re.sub(r"___torch_mangle_\d+\.", "", str(module._c._get_method(method).graph))
+        yield f"{name}.{method}: {text}"
+    for child, inner in module.named_children():
+        yield from methods(inner, f"{name}.{child}")
 
 
 def main():

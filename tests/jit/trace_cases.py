@@ -410,4 +410,112 @@ def make(torch):  # noqa: C901
             z = y * 2
         return y * 3 + z
 
+    add_modules(torch, cases, x, image)
     return cases
+
+
+def add_modules(torch, cases, x, image):
+    """Modules: what is compared is every method of every submodule."""
+    nn, F = torch.nn, torch.nn.functional
+
+    def module(*inputs, **options):
+        def add(cls):
+            made = cls()
+            with torch.no_grad():
+                for i, p in enumerate(made.parameters()):
+                    p.copy_((torch.arange(p.numel()) % 5 - 2 + i).reshape(p.shape) / 4)
+            cases[cls.__name__] = Case(made, inputs, options)
+            return cls
+
+        return add
+
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 3)
+            self.register_buffer("shift", torch.ones(3))
+            self.register_buffer("nothing", None)
+
+        def forward(self, value, scale):
+            y = self.fc(value) * scale
+            return y + self.shift, y
+
+    @module(x)
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+            self.tail = nn.Sequential(nn.Tanh(), nn.Linear(3, 2))
+            self.weight = nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            p, q = self.inner(x, x.sum())
+            r = self.tail(p) + self.weight
+            return self.tail(q) + r * self.inner.shift[0]
+
+    @module(image)
+    class Convolutional(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.features = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2))
+            self.classifier = nn.Linear(36, 5)
+
+        def forward(self, image):
+            y = self.features(image)
+            return self.classifier(y.view(image.shape[0], -1))
+
+    @module(x)
+    class TwiceCalled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.fc(self.fc(x))
+
+    @module(x, x)
+    class OtherMethods(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def helper(self, x):
+            return self.fc(x) * 2
+
+        def forward(self, a, b):
+            return self.helper(a) + b
+
+    @module(x)
+    class ParameterOfChild(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return F.linear(x, self.fc.weight) + self.fc.bias
+
+    @module(x)
+    class NoParameters(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    @module(x)
+    class ContainerOfModules(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = torch.relu(layer(x))
+            return x
+
+    @module(x)
+    class BufferWritten(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(4))
+
+        def forward(self, x):
+            self.count.add_(x[0])
+            return x + self.count

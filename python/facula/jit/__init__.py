@@ -9,6 +9,7 @@ import warnings
 from facula import _missing, nn
 from facula._C import ScriptFunction
 from facula.futures import Future
+from facula.jit._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
 from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, is_tracing, trace, trace_module  # noqa: F401
 
 __all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
@@ -22,13 +23,6 @@ _warned = False
 
 class Error(RuntimeError):
     """An error in a compiled function."""
-
-
-class ScriptModule(nn.Module):
-    """A module whose methods would be compiled."""
-
-
-RecursiveScriptModule = TopLevelTracedModule = ScriptModule
 
 
 def _say_once(what):
@@ -150,4 +144,4 @@ def wait(future):
     return future.wait()
 
 
-__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names"))
+__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module"))

@@ -9,6 +9,7 @@ import warnings
 
 import facula
 from facula import _C
+from facula.jit._module import ScriptModule, traced_module
 from facula.jit._names import argument_names as get_callable_argument_names
 from facula.jit._names import qualified_name as _qualified_name
 from facula.nn import Module
@@ -246,8 +247,12 @@ def trace(
     """
     if not _enabled:
         return func
-    if isinstance(func, Module) or isinstance(getattr(func, "__self__", None), Module):
-        return trace_module(func, {"forward": example_inputs})
+    if isinstance(func, ScriptModule):
+        warnings.warn(
+            "The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.",
+            stacklevel=2,
+        )
+        return func
     if optimize is not None:
         warnings.warn(
             "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
@@ -257,6 +262,20 @@ def trace(
     by_name = isinstance(example_kwarg_inputs, dict)
     if example_inputs is None and not by_name:
         raise RuntimeError("example_kwarg_inputs should be a dict")
+    owner = func if isinstance(func, Module) else getattr(func, "__self__", None)
+    if isinstance(owner, Module):
+        if owner is not func and func.__name__ != "forward":
+            raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
+        return trace_module(
+            owner,
+            {"forward": example_kwarg_inputs if by_name else example_inputs},
+            check_trace=check_trace,
+            check_inputs=None if check_inputs is None else [{"forward": c} for c in check_inputs],
+            check_tolerance=check_tolerance,
+            strict=strict,
+            _force_outplace=_force_outplace,
+            example_inputs_is_kwarg=by_name,
+        )
     inputs = example_kwarg_inputs if by_name else make_tuple(example_inputs)
     lookup = _create_interpreter_name_lookup_fn(0)
     traced = _trace_function(func, inputs, by_name, lookup, strict, _force_outplace)
@@ -269,10 +288,97 @@ def trace(
     return traced
 
 
-def trace_module(mod, inputs, *args, **kwargs):
-    """mod itself: calls of modules are not recorded yet."""
-    warnings.warn("torch.jit.trace: modules stay Python, as with PYTORCH_JIT=0; trace a function that calls one", stacklevel=3)
-    return mod
+_trace_module_map = None  # the name of each module of the one that is being traced
+
+
+def _scope_of(module):
+    return None if _trace_module_map is None else _trace_module_map.get(module)
+
+
+@contextlib.contextmanager
+def _modules_named(module):
+    """While inside, calls of the module's submodules are blocks of the trace."""
+    global _trace_module_map
+    names = {}
+
+    def name_children(parent, prefix):
+        for name, child in parent.named_children():
+            names[child] = f"{prefix}.{name}"
+            name_children(child, names[child])
+
+    name_children(module, "__module")
+    before, _trace_module_map = _trace_module_map, names
+    try:
+        yield
+    finally:
+        _trace_module_map = before
+
+
+def _trace_methods(mod, inputs, strict, force_outplace, by_name, lookup):
+    """A TopLevelTracedModule with a method for each of the inputs."""
+    module = traced_module(mod)
+    with _modules_named(mod):
+        for name, given in inputs.items():
+            func = mod if name == "forward" else getattr(mod, name)
+            names = get_callable_argument_names(getattr(mod, name))
+            if isinstance(given, dict) and by_name:
+                for key in given:
+                    if key not in names:
+                        raise NameError(
+                            f"'{key}' is not in forward() method's arguments, valid arguments name are [{','.join(names)}]"
+                        )
+                create = module._c._create_method_from_trace_with_dict
+            else:
+                create, given = module._c._create_method_from_trace, make_tuple(given)
+            create(name, func, given, lookup, strict, force_outplace, names, True)
+    return module
+
+
+def trace_module(
+    mod,
+    inputs,
+    optimize=None,
+    check_trace=True,
+    check_inputs=None,
+    check_tolerance=1e-5,
+    strict=True,
+    _force_outplace=False,
+    _module_class=None,
+    _compilation_unit=None,
+    example_inputs_is_kwarg=False,
+    _store_inputs=True,
+):
+    """Traces methods of a module: `inputs` gives example inputs for each, {"forward": x, "other": (y, z)}.
+
+    The result has the module's parameters, buffers and submodules; the forward() of a submodule is a method of its own.
+    """
+    if not _enabled:
+        return mod
+    if not isinstance(mod, Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    if isinstance(mod, ScriptModule):
+        warnings.warn(
+            "The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.",
+            stacklevel=2,
+        )
+        return mod
+    by_name = example_inputs_is_kwarg
+    lookup = _create_interpreter_name_lookup_fn(0)
+    module = _trace_methods(mod, inputs, strict, _force_outplace, by_name, lookup)
+    if check_trace:
+        for given in [inputs] if check_inputs is None else check_inputs:
+            for name, values in given.items():
+                values = values if isinstance(values, dict) and by_name else make_tuple(values)
+
+                def retrace(clones, name=name):
+                    again = _trace_methods(mod, {name: clones}, strict, _force_outplace, by_name, lookup)
+                    return again._c._get_method(name)
+
+                func = mod if name == "forward" else getattr(mod, name)
+                _check_trace([values], func, module._c._get_method(name), check_tolerance, retrace, by_name)
+    return module
 
 
 def is_tracing():

@@ -484,6 +484,7 @@ Node* Graph::create(Symbol kind, size_t outputs) {
   n->kind_ = kind;
   n->graph_ = this;
   n->serial_ = next_serial_++;
+  n->scope_ = current_scope_;
   ++live_nodes_;
   for (size_t i = 0; i < outputs; ++i) n->add_output();
   return n;

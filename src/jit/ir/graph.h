@@ -312,6 +312,8 @@ class Graph final : public RefCounted {
   size_t register_output(Value* v) { return block_->register_output(v); }
 
   // --- new nodes, which stand nowhere yet
+  // Nodes are made in the current scope ("__module.a/__module.a.fc"): of a trace, the module whose forward() runs.
+  void set_current_scope(std::string_view s) { current_scope_ = s.empty() ? nullptr : keep_scope(s); }
   Node* create(Symbol kind, size_t outputs = 1);
   Node* create(Symbol kind, std::span<Value* const> inputs, size_t outputs = 1);
   Node* create_none();
@@ -372,6 +374,7 @@ class Graph final : public RefCounted {
   std::unordered_map<std::string, Value*> names_;
   std::unordered_map<std::string, int64_t> last_suffix_;  // of a base name
   std::vector<std::unique_ptr<std::string>> scopes_;
+  const std::string* current_scope_ = nullptr;
 };
 
 inline Graph& Value::graph() const { return node_->graph(); }

@@ -168,6 +168,11 @@ void Recorder::outputs(Node* n, fc::Value* results) {
       const Tensor& t = results[i].tensor();
       if (!t.defined()) continue;
       out->set_type(type_of(results[i]));
+      if (is_convolution_) {  // PyTorch asks below autograd
+        TensorFacts facts = *out->type()->facts();
+        facts.requires_grad = false;
+        out->set_type(tensor_type(facts));
+      }
       state_.set_value(t, out);
     } else {
       out->set_type(list_type(tensor_type()));

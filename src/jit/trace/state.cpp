@@ -103,6 +103,20 @@ Value* State::call(Symbol kind, std::span<Value* const> inputs) {
   return v;
 }
 
+void State::begin_module(const std::string& name) {
+  scopes_.push_back(scopes_.empty() ? name : scopes_.back() + "/" + name);
+  graph->set_current_scope(scopes_.back());
+  Node* n = graph->insert(graph->create(prim_TracedModuleForward, 0));
+  n->set(attr_scope, name);
+  graph->set_insert_point(n->add_block());
+}
+
+void State::end_module() {
+  scopes_.pop_back();
+  graph->set_current_scope(scopes_.empty() ? std::string_view() : std::string_view(scopes_.back()));
+  graph->set_insert_point(graph->insert_point()->owning_block()->owning_node()->next());
+}
+
 Value* State::value_of(const Tensor& t) {
   if (!t.defined()) return graph->insert(graph->create_none())->output();
   if (Known* known = find(&t.impl())) {

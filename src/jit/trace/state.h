@@ -43,11 +43,16 @@ class State final : public RefCounted {
   Value* call(Symbol kind, std::span<Value* const> inputs);  // Graph::insert_call, the same
   void locate(Node* n) const;
 
+  // A module's forward() becomes a block of its own until it ends: a prim::TracedModuleForward (modules.h).
+  void begin_module(const std::string& name);
+  void end_module();
+
   // Inside of a block values may be found that outer frames have, and new ones are gone when it ends.
   void enter() { frames_.emplace_back(); }
   void leave() { frames_.pop_back(); }
 
  private:
+  std::vector<std::string> scopes_;
   struct Known {
     fc::Value keeps;  // so that no other object gets its address
     Value* value;

@@ -2,17 +2,9 @@
 #include "jit/trace/trace.h"
 
 #include "jit/passes/pass.h"
+#include "jit/trace/modules.h"
 
 namespace fc::jit::trace {
-namespace {
-
-void clean(Graph& g) {
-  for (const char* name : {"LowerSimpleTuples", "EliminateDeadCode", "NormalizeOps", "Lint"})
-    run_pass(g, *find_pass(name));
-}
-
-}  // namespace
-
 Result trace(const Request& r) {
   auto state = make_ref<State>();
   state->strict = r.strict;
@@ -21,6 +13,7 @@ Result trace(const Request& r) {
   {
     const Recording recording(state);
     Graph& g = *state->graph;
+    if (r.self.tag() == Tag::Instance) know_module(*state, r.self);
     const bool named = r.argument_names.size() >= r.inputs.size();
     std::vector<fc::Value> inputs;
     for (size_t i = 0; i < r.inputs.size(); ++i) {
@@ -31,7 +24,9 @@ Result trace(const Request& r) {
     out.output = r.run(inputs);
     g.register_output(state->output_of(out.output, 1));
   }
-  clean(*state->graph);
+  if (r.self.tag() == Tag::Instance) make_methods(*state->graph, r.self);
+  else inline_modules(*state->graph);
+  run_pass(*state->graph, *find_pass("NormalizeOps"));
   out.graph = state->graph;
   return out;
 }

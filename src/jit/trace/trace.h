@@ -16,6 +16,8 @@ struct Request {
   std::function<std::string(const Tensor&)> variable_name;
   std::vector<std::string> argument_names;  // used if there are enough
   bool strict = true, force_out_of_place = false;
+  fc::Value
+      self;  // an object of a module's class: its attributes are known, and calls of its submodules become methods
 };
 struct Result {
   Ref<Graph> graph;

@@ -211,9 +211,25 @@ class Module:
             )  # fmt: skip
         except KeyError as e:  # Module.__init__ was not called
             raise AttributeError(f"'{type(self).__name__}' object has no attribute {e}") from None
-        return self._call_with_hooks(args, kwargs) if hooked else self.forward(*args, **kwargs)
+        if hooked:
+            return self._call_with_hooks(args, kwargs)
+        return self._traced_forward(args, kwargs) if _C._is_tracing() else self.forward(*args, **kwargs)
 
     _call_impl = __call__
+
+    def _traced_forward(self, args, kwargs):
+        """forward() as a block of its own in the trace of the module that this one is part of."""
+        from facula.jit._trace import _scope_of
+
+        scope = _scope_of(self)
+        if scope is None:
+            return self.forward(*args, **kwargs)
+        state = _C._get_tracing_state()
+        state.push_scope(scope)
+        try:
+            return self.forward(*args, **kwargs)
+        finally:
+            state.pop_scope()
 
     def _call_with_hooks(self, args, kwargs):
         result = None
@@ -226,7 +242,7 @@ class Module:
             if full or pre:
                 backward = BackwardHook(self, full, pre)
                 args = backward.setup_input_hook(args)
-            result = self.forward(*args, **kwargs)
+            result = self._traced_forward(args, kwargs) if _C._is_tracing() else self.forward(*args, **kwargs)
             for number, hook, with_kwargs, always in self._get_forward_hooks():
                 if always:
                     called.add(number)
