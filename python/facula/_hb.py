@@ -9,7 +9,6 @@ import dataclasses
 import json
 import pathlib
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -36,8 +35,11 @@ class Library:
             sys.exit("facula hb: this Facula was built without the HammerBlade device (USE_HAMMERBLADE)")
         self._library = ctypes.CDLL(str(path))
         self._library.facula_hb_last_error.restype = ctypes.c_char_p
-        for name in ("machine", "folder"):
+        for name in ("machine", "folder", "chip_words"):
             getattr(self._library, f"facula_hb_{name}").restype = ctypes.c_long
+
+    def has_chip_compiler(self) -> bool:
+        return bool(self._library.facula_hb_has_chip_compiler())
 
     def text(self, function: str, argument: str | None) -> str:
         buffer = ctypes.create_string_buffer(1 << 16)
@@ -85,26 +87,17 @@ class Finding:
     what: str
 
 
-def compiler() -> list[str] | None:
-    """A compiler for rv32 with the words that name the target; None where none is installed."""
-    if path := shutil.which("clang++"):
-        targets = subprocess.run([path, "--print-targets"], capture_output=True, text=True).stdout
-        if "riscv32" in targets:
-            return [path, "--target=riscv32-unknown-elf", "-nostdlibinc"]
-    for name in ("riscv32-unknown-elf-g++", "riscv64-unknown-elf-g++"):
-        if path := shutil.which(name):
-            own = subprocess.run([path, "-print-file-name=include"], capture_output=True, text=True).stdout.strip()
-            return [path, "-nostdinc", "-isystem", own]
-    return None
+def compiler(library: Library | None = None, machine: str | None = None) -> list[str] | None:
+    """The words by which kernels are compiled for a machine's chip, the same for lint as for a launch; None: no compiler is installed."""
+    library = library or Library()
+    return library.text("chip_words", machine).split("\n") if library.has_chip_compiler() else None
 
 
-def _command(library: Library, machine: dict[str, str]) -> list[str]:
-    found = compiler()
+def _command(library: Library, machine: str | None) -> list[str]:
+    found = compiler(library, machine)
     if found is None:
-        sys.exit("facula hb lint: no RISC-V compiler is installed, so nothing was checked (Debian: apt-get install clang, or gcc-riscv64-unknown-elf)")
-    return [*found, f"-march={machine['core.isa']}", "-mabi=ilp32f", "-O2", "-g1", "-std=c++20", "-ffreestanding", "-fno-exceptions", "-fno-rtti",
-            "-fno-threadsafe-statics", "-fstack-usage", f"-Dbsg_global_X={machine['tiles.x']}", f"-Dbsg_global_Y={machine['tiles.y']}",
-            "-isystem", library.text("folder", "bare"), *(f"-I{p}" for p in library.text("folder", "headers").splitlines())]  # fmt: skip
+        sys.exit("facula hb lint: no RISC-V compiler is installed, so nothing was checked (make setup-cosim; Debian: gcc-riscv64-unknown-elf, or clang and lld)")
+    return found
 
 
 def _sizes(path: pathlib.Path) -> tuple[dict[str, int], int]:
@@ -154,6 +147,9 @@ def _read_assembly(text: str, functions: dict[str, Function], machine: dict[str,
         if match := re.match(r"([\w.$]+):", row):
             if match[1] in functions:
                 current, file, line = match[1], source, 0
+        elif match := re.match(r"\s*\.cfi_def_cfa_offset\s+(\d+)", row):
+            if current:  # what compilers say of stacks in files of their own is named differently by each
+                functions[current].stack = max(functions[current].stack, int(match[1]))
         elif match := re.match(r'\s*\.file\s+(\d+)\s+(?:"([^"]*)"\s+)?"([^"]*)"', row):
             files[match[1]] = match[3]
         elif match := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", row):
@@ -201,15 +197,11 @@ def lint_file(path: pathlib.Path, command: list[str], machine: dict[str, str]) -
     with tempfile.TemporaryDirectory(prefix="facula-hb-") as folder:
         at = pathlib.Path(folder)
         for words in (["-S", "-o", str(at / "k.s")], ["-c", "-o", str(at / "k.o")]):
-            done = subprocess.run([*command, *words, str(path)], capture_output=True, text=True)
+            done = subprocess.run([*command, f"-I{path.resolve().parent}", *words, str(path)], capture_output=True, text=True)
             if done.returncode:
                 return {"error": done.stderr}
         code, variables = _sizes(at / "k.o")
         functions = {name: Function(code=size) for name, size in code.items()}
-        stacks = at / "k.su"  # not written for a file without functions
-        for row in stacks.read_text().splitlines() if stacks.exists() else ():
-            name, size, _ = row.rsplit("\t", 2)
-            functions.setdefault(name.rsplit(":", 1)[1], Function()).stack = int(size)
         assembly = (at / "k.s").read_text()
     findings = _read_assembly(assembly, functions, machine, str(path))
     scratchpad, icache = int(machine["scratchpad.bytes"]), int(machine["icache.bytes"])
@@ -246,7 +238,7 @@ def lint(args: argparse.Namespace) -> int:
         sys.exit(f"facula hb lint: {', '.join(missing)}: no such file")
     if others := [str(f) for f in files if f.suffix not in (".cpp", ".cc", ".cxx", ".c++", ".C")]:
         sys.exit(f"facula hb lint: {', '.join(others)}: a kernel is a C++ file (.cpp)")
-    command = _command(library, machine)
+    command = _command(library, args.machine)
     results = {}
     with Progress("compiling", len(files)) as bar:
         for f in files:

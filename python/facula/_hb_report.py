@@ -221,11 +221,15 @@ def sweep(args: argparse.Namespace) -> int:
             folder = pathlib.Path(scratch) / str(i)
             folder.mkdir()
             paths = [str(package.parent), str(package / "_shim"), *filter(None, [os.environ.get("PYTHONPATH")])]
-            environment = {**os.environ, "FACULA_HB": "sim", "FACULA_HB_FILES": "profile", "FACULA_HB_FOLDER": str(folder), "FACULA_HB_MACHINE": str(machine), "PYTHONPATH": os.pathsep.join(paths)}
+            chosen = {k: v for k, v in os.environ.items() if k not in ("HBEMUL_TILE_X_DIM", "HBEMUL_TILE_Y_DIM")}  # the machine says
+            environment = {**chosen, "FACULA_HB": "sim", "FACULA_HB_FILES": "profile", "FACULA_HB_FOLDER": str(folder), "FACULA_HB_MACHINE": str(machine), "PYTHONPATH": os.pathsep.join(paths)}
             done = subprocess.run([sys.executable, args.script, *args.arguments], env=environment, capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"facula hb sweep: {args.script} fails with {dict(point)}:\n{done.stderr}")
             kernels = read(str(folder)).values()
+            values = _hb.Library().machine(str(machine))
+            if any(key.startswith("tiles.") for key, _ in point) and any(k.tiles != int(values["tiles.x"]) * int(values["tiles.y"]) for k in kernels):
+                print(f"facula hb sweep: {args.script} chooses its own mesh, so {', '.join(f'{k}={v}' for k, v in point)} was not what ran", file=sys.stderr)
             rows.append((point, sum(k.calls for k in kernels), sum(k.cycles for k in kernels), sum(k.instructions for k in kernels)))
     keys = [axis[0][0] for axis in axes]
     print(" ".join(f"{k:>18}" for k in keys), f"{'launches':>9} {'cycles':>12} {'instructions':>13} {'beside the first':>17}")

@@ -2,8 +2,8 @@
 #include <kernel_common.hpp>
 
 extern "C" {
-int divides(uint32_t* p) {
-  p[0] = p[0] / 7;  // mulhu
+int multiplies(uint32_t* p) {
+  p[0] = (uint32_t)((uint64_t)p[0] * p[1] >> 32);  // mulhu
   g_barrier.sync();
   return 0;
 }

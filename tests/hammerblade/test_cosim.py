@@ -178,4 +178,7 @@ def test_a_sweep(tmp_path):
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
     assert [r[0] for r in rows] == ["2", "4"] and all(int(r[2]) > 0 for r in rows)
+    (tmp_path / "own.py").write_text("import torch\ntorch.hammerblade.tiles(2, 1)\nx = torch.ones(64).hammerblade()\ny = x + x\n")
+    done = facula("hb", "sweep", "--machine", "4x4", "--set", "tiles.x=4", "own.py", cwd=tmp_path)
+    assert done.returncode == 0 and "own.py chooses its own mesh, so tiles.x=4 was not what ran" in done.stderr
     assert "`facula hb machine` lists the keys" in facula("hb", "sweep", "--set", "tiles.z=1", "add.py", cwd=tmp_path).stderr

@@ -317,6 +317,15 @@ HB_EXPORT long facula_hb_compile_command(const char* mode, const char* output, c
     return text;
   });
 }
+HB_EXPORT long facula_hb_chip_words(const char* machine, char* out, size_t size) {
+  return text_of(out, size, [&] {
+    std::string text;
+    for (const std::string& word :
+         fc::hb::chip_compile_words(machine ? fc::hb::read_machine(machine) : fc::hb::Machine()))
+      text += (text.empty() ? "" : "\n") + word;
+    return text;
+  });
+}
 HB_EXPORT int facula_hb_has_chip_compiler(void) { return fc::hb::has_chip_compiler(); }
 HB_EXPORT long facula_hb_run_instructions(const uint32_t* words, size_t count, void* data, uint32_t at, size_t bytes) {
   return fc::hb::sim::run_instructions(words, count, static_cast<uint8_t*>(data), at, bytes);

@@ -25,6 +25,9 @@ int facula_hb_set_mode(const char* mode, uint32_t seed);
 /* The command that compiles kernel files into a library for "fast" or "check", the words separated by newlines. */
 long facula_hb_compile_command(const char* mode, const char* output, const char* const* sources, size_t count,
                                char* out, size_t size);
+/* The words that compile a kernel file for the chip of a machine (null: the default), separated by newlines; the file
+ * and what becomes of it follow. */
+long facula_hb_chip_words(const char* machine, char* out, size_t size);
 /* Whether kernels can be compiled for the chip here, which mode "sim" needs. */
 int facula_hb_has_chip_compiler(void);
 /* The simulator's instructions by themselves, to compare with another machine's: from the first word until one that is
