@@ -46,7 +46,7 @@ def _gathered(tensor, dim, whole, group):
             return parts.view(whole, *tensor.shape[1:])
         shape = list(tensor.shape)
         shape[dim] = whole
-        return parts.movedim(0, dim).reshape(shape)
+        return parts.movedim(0, dim).reshape(shape).contiguous()
     return facula.cat([parts[i].narrow(dim, 0, max(min(full, whole - full * i), 0)) for i in range(n)], dim)
 
 

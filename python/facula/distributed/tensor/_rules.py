@@ -45,7 +45,7 @@ def rule(*names: str):
 
 ELEMENTS = frozenset(
     "where masked_fill clone detach alias _to_copy to type_as contiguous copy zero fill gelu zeros_like ones_like empty_like full_like "
-    "rand_like randn_like native_dropout dropout isnan isinf isfinite isclose clamp nan_to_num float_power lift_fresh celu hardtanh prelu "
+    "rand_like randn_like native_dropout dropout isnan isinf isfinite isclose clamp nan_to_num float_power lift_fresh celu hardtanh "
     "fake_quantize_per_tensor_affine relu6 logsigmoid threshold heaviside normal uniform bernoulli exponential random trunc_normal "
     "pow float double half bfloat16 int long bool".split()
 )
@@ -102,6 +102,16 @@ def _new(call: Call) -> Iterator[Strategy]:
     call.local = local
     for d in range(x.dim()):
         yield Strategy(Shard(d), {"self": Shard(d)})
+
+
+@rule("prelu _prelu_kernel")
+def _prelu(call: Call) -> Iterator[Strategy]:
+    """The weight is one number, or one for each of the channels in dimension 1."""
+    (x, a), (w, b) = ((n, call.geometry(n)) for n in call.at)
+    for d in range(a.dim()):
+        if b.numel() > 1 and b.dim() != 1:
+            return
+        yield Strategy(Shard(d), {x: Shard(d), **({w: Shard(0)} if d == 1 and b.numel() > 1 else {})})
 
 
 # ---- reductions
