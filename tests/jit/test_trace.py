@@ -192,3 +192,12 @@ def test_custom_operators_are_one_node():
     traced = torch.jit.trace(lambda x: twice(x, 3) + 1, torch.ones(2))
     assert [n.kind() for n in traced.graph.nodes() if "prim" not in n.kind()] == ["traced_tests::twice", "aten::add"]
     assert traced(torch.ones(2)).tolist() == [6.0, 6.0]
+
+
+def test_flat_graph_of_a_module():
+    module, x = torch.nn.Linear(3, 2), torch.ones(4, 3)
+    graph, out, given = torch.jit._get_trace_graph(module, (x,), return_inputs=True)
+    assert [n.kind() for n in graph.nodes()] == ["aten::linear"] and len(list(graph.inputs())) == 3 == len(given)
+    assert torch.equal(out, module(x))
+    graph, out = torch.jit._get_trace_graph(lambda pair, d: {"sum": pair[0] + pair[1] * d["k"]}, ((x, x), {"k": x}))
+    assert len(list(graph.inputs())) == 3 and torch.equal(out["sum"], x * 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.jit as under PYTORCH_JIT=0: functions and modules stay Python. The first script or trace says so in a warning."""
+"""torch.jit: traces of functions and modules; what is scripted stays Python, as under PYTORCH_JIT=0, and says so once."""
 
 import collections
 import inspect
@@ -10,7 +10,7 @@ from facula import _missing, nn
 from facula._C import ScriptFunction
 from facula.futures import Future
 from facula.jit._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
-from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, is_tracing, trace, trace_module  # noqa: F401
+from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, _get_trace_graph, is_tracing, trace, trace_module  # noqa: F401
 
 __all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
            "is_tracing", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]  # fmt: skip
@@ -36,11 +36,6 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """obj itself: nothing is compiled."""
     _say_once("script")
     return obj
-
-
-def _get_trace_graph(f, args=(), kwargs=None, **options):
-    """Needs a trace, and none is recorded."""
-    raise NotImplementedError("torch.jit._get_trace_graph: Facula has no TorchScript yet")
 
 
 def script_method(fn):

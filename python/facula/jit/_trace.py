@@ -381,6 +381,43 @@ def trace_module(
     return module
 
 
+def _tensors_of(value):
+    """The tensors in nested tuples, lists and dicts, and a function that puts others in their places."""
+    if isinstance(value, facula.Tensor):
+        return [value], lambda tensors: next(tensors)
+    if isinstance(value, dict):
+        found, put = _tensors_of(list(value.values()))
+        return found, lambda tensors: dict(zip(value, put(tensors)))
+    if isinstance(value, (tuple, list)):
+        parts = [_tensors_of(v) for v in value]
+        kind = tuple if isinstance(value, tuple) else list
+        return [t for found, _ in parts for t in found], lambda tensors: kind([put(tensors) for _, put in parts])
+    return [], lambda tensors: value
+
+
+def _get_trace_graph(
+    f, args=(), kwargs=None, strict=True, _force_outplace=False, return_inputs=False, _return_inputs_states=False
+):
+    """(graph, outputs) of a call of a function or module: a flat graph whose inputs are all tensors in `args`, then the
+    module's parameters and buffers. With return_inputs also copies of the tensors that were given.
+    """
+    given, put = _tensors_of(args if isinstance(args, tuple) else (args,))
+    state = f.state_dict(keep_vars=True).values() if isinstance(f, Module) else []
+    state = list({id(t): t for t in state}.values())
+    outputs = []
+
+    def call(*tensors):
+        outputs.append(f(*put(iter(tensors[: len(given)])), **(kwargs or {})))
+        found, _ = _tensors_of(outputs[0])
+        return found[0] if len(found) == 1 else tuple(found)
+
+    lookup = _create_interpreter_name_lookup_fn()
+    graph, _ = _C._create_graph_by_tracing(call, given + state, lookup, strict, _force_outplace)
+    if return_inputs or _return_inputs_states:
+        return graph, outputs[0], tuple(t.clone() for t in given + state)
+    return graph, outputs[0]
+
+
 def is_tracing():
     """Whether a trace is being recorded on this thread."""
     return _C._is_tracing()
