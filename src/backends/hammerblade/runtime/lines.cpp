@@ -33,6 +33,10 @@ constexpr unsigned at_call_file = 0x58, at_call_line = 0x59;
 struct Dw {
   void* (*begin)(int fd, int command);
   void* (*address_die)(void* dwarf, unsigned long address, Die* result);
+  int (*next_unit)(void* dwarf, unsigned long at, unsigned long* next, size_t* header, unsigned long* abbreviations,
+                   unsigned char* address_size, unsigned char* offset_size);
+  void* (*die_at)(void* dwarf, unsigned long at, Die* result);
+  int (*has_address)(Die* die, unsigned long address);
   void* (*source)(Die* cu, unsigned long address);
   int (*line_number)(void* line, int* number);
   const char* (*line_file)(void* line, unsigned long* modified, unsigned long* length);
@@ -59,6 +63,7 @@ const Dw& dw() {
               get(d.line_number, "dwarf_lineno") && get(d.line_file, "dwarf_linesrc") &&
               get(d.scopes, "dwarf_getscopes") && get(d.scopes_of, "dwarf_getscopes_die") && get(d.tag, "dwarf_tag") &&
               get(d.attribute, "dwarf_attr") && get(d.unsigned_value, "dwarf_formudata") &&
+              get(d.next_unit, "dwarf_nextcu") && get(d.die_at, "dwarf_offdie") && get(d.has_address, "dwarf_haspc") &&
               get(d.files, "dwarf_getsrcfiles") && get(d.file_name, "dwarf_filesrc");
     return d;
   }();
@@ -80,6 +85,19 @@ void* opened(const std::string& path) {
   return at->second;
 }
 
+// The unit that has an address: by the table of addresses, or where libdw refuses it (large programs for the chip have
+// such ones) by asking each.
+bool find_unit(void* file, unsigned long address, Die* unit) {
+  const Dw& d = dw();
+  if (d.address_die(file, address, unit)) return true;
+  unsigned long at = 0, next = 0, abbreviations = 0;
+  size_t header = 0;
+  unsigned char address_size = 0, offset_size = 0;
+  for (; d.next_unit(file, at, &next, &header, &abbreviations, &address_size, &offset_size) == 0; at = next)
+    if (d.die_at(file, at + header, unit) && d.has_address(unit, address) > 0) return true;
+  return false;
+}
+
 // The line at an address, and the lines from which its function was inlined.
 std::vector<Frame> frames_in(const std::string& path, unsigned long address) {
   static std::mutex mutex;
@@ -89,7 +107,7 @@ std::vector<Frame> frames_in(const std::string& path, unsigned long address) {
   void* file = d.ready ? opened(path) : nullptr;
   if (!file) return out;
   Die cu;
-  if (!d.address_die(file, address, &cu)) return out;
+  if (!find_unit(file, address, &cu)) return out;
   if (void* line = d.source(&cu, address)) {
     int number = 0;
     const char* name = d.line_file(line, nullptr, nullptr);
