@@ -195,6 +195,7 @@ def test_answer(torch, name):
 ERRORS = {
     "an in-place result that does not fit": (lambda t: t.ones(2, dtype=t.int64).gcd_(t.ones(2)), RuntimeError, "Float can't be cast to the desired output type Long"),
     "clamp of truth values by a number": (lambda t: t.ones(2, dtype=t.bool).clamp(True), NotImplementedError, "Bool"),
+    "clamp of truth values by truth values": (lambda t: t.clamp(*[t.ones(2, dtype=t.bool)] * 3), NotImplementedError, "Bool"),
     "truth values to the power of truth values": (lambda t: t.ones(2, dtype=t.bool).pow(t.ones(2, dtype=t.bool)), NotImplementedError, "Bool"),
     "narrow_copy of sparse rows that are not there": (lambda t: t.eye(3).to_sparse().narrow_copy(0, 2, 3), RuntimeError, r"subset of range\(0, 3\)"),
     "a sorter out of range": (lambda t: t.searchsorted(t.arange(5.0), t.ones(1), sorter=t.arange(1, 6)), RuntimeError, "sorter index out of range"),

@@ -100,8 +100,7 @@ void run_clamp(void*, const Operator& op, const Arg* args, Value* results) {
     if (r.out) check_out_type(r.op, *r.out, common, r.out_type);
     raise<NotImplementedError>("clamp is not supported for complex types");
   }
-  if (!in[1].tensor)
-    check_kind(r, is_wide_unsigned(common) ? "" : "b", is_wide_unsigned(common) ? DType::Int64 : common);
+  if (!is_wide_unsigned(common) && (n == 3 || !in[1].tensor)) check_kind(r, "b", common);
   for (size_t i = 1; i < n; ++i)
     if (!in[i].tensor) in[i].scalar = clamp_bound("clamp", in[i].scalar, i == 1 && !args[1].is_none(), common);
   if (is_wide_unsigned(common))
