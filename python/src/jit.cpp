@@ -98,6 +98,7 @@ void bind_jit_later(nb::module_& m) {
           bound = true;
           bind_types(self);
           bind_graph(self);
+          bind_python_op(self);
           bind_passes(self);
           bind_run(self);
           bind_trace(self);

@@ -30,6 +30,16 @@ using BlockHandle = Handle<Block>;
 struct GraphHandle {
   Ref<Graph> graph;
 };
+// What is attached to a prim::PythonOp. Let go of on any thread.
+struct PythonOperation final : RefCounted {
+  PythonOperation(nanobind::object f, nanobind::object s, std::string c)
+      : function(std::move(f)), scalars(std::move(s)), convention(std::move(c)) {}
+  py::PyHolder function, scalars;
+  std::string
+      convention;  // 'd' for each input, 'c' for each scalar, in the order of the arguments; empty: inputs first
+};
+Node* create_python_op(Graph& g, nanobind::object function, nanobind::object scalars, std::string convention);
+
 struct TypeHandle {
   TypeRef type;
 };
@@ -60,6 +70,7 @@ Ref<CompilationUnit> python_unit();  // where classes and functions of Python's 
 nanobind::object make_function(const std::string& qualified_name, Ref<Graph> graph);  // a ScriptFunction
 
 void bind_types(nanobind::module_& m);
+void bind_python_op(nanobind::module_& m);  // after bind_graph
 void bind_graph(nanobind::module_& m);
 void bind_passes(nanobind::module_& m);
 void bind_run(nanobind::module_& m);

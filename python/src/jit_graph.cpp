@@ -367,7 +367,6 @@ void bind_node(nb::module_& m) {
             return out;
           },
           nb::arg("kind"), nb::arg("recurse") = true)
-      .def("cconv", [](const NodeHandle& n) { return attribute<std::string>(n, "cconv", "s"); })
       .def("getModuleHierarchy", [](const NodeHandle& n) { return n.get()->scope(); })
       .def("pyname", [](const NodeHandle& n) { return attribute<std::string>(n, "python_name", "s"); })
       .def("__eq__", [](const NodeHandle& a, const NodeHandle& b) { return a == b; })

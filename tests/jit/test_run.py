@@ -86,6 +86,35 @@ def test_functions_call_others_by_name():
         torch._C._create_function_from_graph("f", alone)(torch.ones(1))
 
 
+def test_python_functions_are_called():
+    seen = []
+
+    def scale(x, factor, power):
+        seen.append((factor, power))
+        return x * factor**power
+
+    graph = torch._C.Graph()
+    x = graph.addInput("x")
+    node = graph.insertNode(torch._C._jit_create_python_op(graph, scale, (3, 2), "dcc"))
+    node.addInput(x)
+    graph.registerOutput(node.output())
+    assert node.pyobj() is scale
+    assert node.scalar_args() == [3, 2]
+    assert node.cconv() == "dcc"
+    assert "^scale" in str(graph)
+    f = torch._C._create_function_from_graph("f", graph)
+    assert f(torch.ones(2)).tolist() == [9, 9]
+    assert seen == [(3, 2)]
+    graph = torch._C.Graph()
+    node = graph.insertNode(torch._C._jit_create_python_op(graph, lambda: 1 / 0))
+    graph.registerOutput(node.output())
+    with pytest.raises(ZeroDivisionError):
+        torch._C._create_function_from_graph("f", graph)()
+    read = torch._C.parse_ir("graph(%x : Tensor):\n  %y : Tensor = ^gone()(%x)\n  return (%y)\n")
+    with pytest.raises(RuntimeError, match="without its function"):
+        torch._C._create_function_from_graph("f", read)(torch.ones(1))
+
+
 def test_threads_for_forks_are_told_once():
     program = """
 import facula as torch

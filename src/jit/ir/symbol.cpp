@@ -36,7 +36,8 @@ Symbol Symbol::of(std::string_view text) {
   if (auto found = t.entries.find(text); found != t.entries.end()) return *found->second;
   auto* kept = new std::string(text);
   size_t split = kept->find("::");
-  auto* entry = new SymbolEntry{*kept, split == std::string::npos ? 0 : static_cast<uint32_t>(split + 2)};
+  auto* entry =
+      new SymbolEntry{*kept, split == std::string::npos ? 0 : static_cast<uint32_t>(split + 2), detail::hash_of(*kept)};
   t.add(*entry);
   return *entry;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of node kinds ("aten::add") and attributes ("value"), interned: equal names are one address, for ever, so
-// comparing is comparing pointers. Any thread may make and read them.
+// Names of node kinds ("aten::add") and attributes ("value"), interned: within a library equal names are one address,
+// for ever, so comparing is comparing pointers; the constants of symbols.def have an address in each library, for which
+// the hash, then the text is compared. Any thread may make and read them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@ namespace fc::jit {
 struct SymbolEntry {
   std::string_view text;  // "aten::add", and of an attribute "value"
   uint32_t split;         // where the name begins
+  uint32_t hash;          // of the text
 };
 
 class Symbol {
@@ -22,8 +24,10 @@ class Symbol {
   std::string_view text() const { return entry_->text; }
   std::string_view space() const { return entry_->text.substr(0, entry_->split > 2 ? entry_->split - 2 : 0); }
   std::string_view name() const { return entry_->text.substr(entry_->split); }
-  bool operator==(const Symbol&) const = default;
-  size_t hash() const { return reinterpret_cast<size_t>(entry_) >> 4; }
+  bool operator==(const Symbol& o) const {
+    return entry_ == o.entry_ || (entry_->hash == o.entry_->hash && entry_->text == o.entry_->text);
+  }
+  size_t hash() const { return entry_->hash; }
 
  private:
   const SymbolEntry* entry_;
@@ -31,12 +35,19 @@ class Symbol {
 inline std::string_view to_string(Symbol s) { return s.text(); }
 
 namespace detail {
-constexpr SymbolEntry qualified(std::string_view text) { return {text, static_cast<uint32_t>(text.find("::") + 2)}; }
+constexpr uint32_t hash_of(std::string_view text) {  // FNV-1a
+  uint32_t h = 2166136261u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
+  return h;
+}
+constexpr SymbolEntry qualified(std::string_view text) {
+  return {text, static_cast<uint32_t>(text.find("::") + 2), hash_of(text)};
+}
 }  // namespace detail
 #define SYMBOL(space, name) SYMBOL_IN_##space(name)
 #define SYMBOL_IN_prim(name) inline constexpr SymbolEntry prim_##name = detail::qualified("prim::" #name);
 #define SYMBOL_IN_aten(name) inline constexpr SymbolEntry aten_##name = detail::qualified("aten::" #name);
-#define SYMBOL_IN_attr(name) inline constexpr SymbolEntry attr_##name{#name, 0};
+#define SYMBOL_IN_attr(name) inline constexpr SymbolEntry attr_##name{#name, 0, detail::hash_of(#name)};
 #include "jit/ir/symbols.def"
 #undef SYMBOL
 

@@ -54,7 +54,8 @@ struct NodeCall {
   std::vector<Arg> prepared;               // of CALL_OP: constants are there already
   bool plain_results = true;               // none is a dtype, layout or memory format, which graphs see as int
   TypeRef type = nullptr;                  // of the result
-  std::vector<TypeRef> types;              // of isinstance
+  std::vector<TypeRef> types;              // of isinstance; of a PythonOp its results'
+  Ref<RefCounted> attached;                // of a PythonOp: what Python calls
   std::vector<fc::Value> prepared_values;  // numbers that a node kind takes from its attributes
   int32_t slot = -1;                       // of an attribute, in objects of `type`
   std::string text;                        // name of an attribute, function or method

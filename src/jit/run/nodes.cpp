@@ -242,7 +242,20 @@ void autograd_add(const NodeCall& c, Registers r) {
   give(c, r, fc::Value(add(a.tensor(), b.tensor())));
 }
 
+void python_op(const NodeCall& c, Registers r) {
+  FC_CHECK(python_hook && c.attached,
+           "a prim::PythonOp without its function: graphs that were read from text have none");
+  std::vector<fc::Value> results = python_hook(*c.attached, take_all(c, r), c.types);
+  FC_CHECK(results.size() == c.out.size(), "a Python function gave ", results.size(), " results, not ", c.out.size());
+  for (size_t i = 0; i < results.size(); ++i) r[c.out[i]] = std::move(results[i]);
+}
+void prepare_python(const Node& n, NodeCall& c) {
+  c.attached = n.attached();
+  for (const Value* v : n.outputs()) c.types.push_back(v->type());
+}
+
 constexpr NodeKind kinds[] = {
+    {prim_PythonOp, python_op, prepare_python},
     {prim_ListConstruct, list_construct},
     {prim_TupleConstruct, tuple_construct},
     {prim_DictConstruct, dict_construct},
@@ -275,6 +288,7 @@ void to_stdout(const std::string& line) { std::fwrite(line.data(), 1, line.size(
 
 }  // namespace
 
+std::vector<fc::Value> (*python_hook)(RefCounted&, std::vector<fc::Value>, std::span<const TypeRef>) = nullptr;
 void (*print_hook)(const std::string& line) = nullptr;
 void print_line(const std::string& line) { (print_hook ? print_hook : to_stdout)(line); }
 

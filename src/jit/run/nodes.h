@@ -15,6 +15,10 @@ const NodeKind* find_node_kind(Symbol kind);  // null: none
 const NodeKind& node_kind(size_t i);
 size_t index_of(const NodeKind& k);
 
+// Calls what is attached to a prim::PythonOp: the Python front puts it here. Null: there is no Python.
+extern std::vector<fc::Value> (*python_hook)(RefCounted& function, std::vector<fc::Value> arguments,
+                                             std::span<const TypeRef> results);
+
 // Where prim::Print writes: standard output, or what the Python front puts here.
 extern void (*print_hook)(const std::string& line);
 void print_line(const std::string& line);
