@@ -66,7 +66,8 @@ nanobind::object to_python(const fc::Value& v, int depth = 0);
 trace::Result trace_function(nanobind::handle func, nanobind::handle inputs, const TraceOptions& o,
                              fc::Value self = {});
 nanobind::object call_function(const Function& f, const nanobind::args& args, const nanobind::kwargs& kwargs);
-Ref<CompilationUnit> python_unit();  // where classes and functions of Python's go
+GraphHandle inlined(const Graph& g);  // a copy with what is called in place of the calls
+Ref<CompilationUnit> python_unit();   // where classes and functions of Python's go
 nanobind::object make_function(const std::string& qualified_name, Ref<Graph> graph);  // a ScriptFunction
 
 void bind_types(nanobind::module_& m);

@@ -109,6 +109,7 @@ void bind_modules(nb::module_& m) {
       .def_prop_ro("name", [](const MethodHandle& f) { return std::string(f.function->name()); })
       .def_prop_ro("qualified_name", [](const MethodHandle& f) { return f.function->qualified_name(); })
       .def_prop_ro("owner", [](const MethodHandle& f) { return f.owner; })
+      .def_prop_ro("inlined_graph", [](const MethodHandle& f) { return inlined(f.function->graph()); })
       .def_prop_ro("graph", [](const MethodHandle& f) { return GraphHandle{Ref<Graph>(&f.function->graph())}; })
       .def_prop_ro(
           "schema", [](const MethodHandle& f) { return &f.function->schema(); }, nb::rv_policy::reference_internal)

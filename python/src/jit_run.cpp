@@ -6,6 +6,7 @@
 #include "jit/run/code.h"
 #include "jit/run/function.h"
 #include "jit/run/interpreter.h"
+#include "jit/passes/pass.h"
 #include "jit/run/nodes.h"
 
 namespace nb = nanobind;
@@ -90,6 +91,12 @@ nb::object call_function(const Function& f, const nb::args& args, const nb::kwar
   return to_python(result);
 }
 
+GraphHandle inlined(const Graph& g) {
+  Ref<Graph> copy = g.copy();
+  run_pass(*copy, *find_pass("_jit_pass_inline"));
+  return {std::move(copy)};
+}
+
 nb::object make_function(const std::string& qualified_name, Ref<Graph> graph) {
   return nb::cast(FunctionHandle{make_ref<Function>(qualified_name, std::move(graph))});
 }
@@ -107,6 +114,11 @@ void bind_run(nb::module_& m) {
       .def_prop_ro("graph", [](const FunctionHandle& f) { return GraphHandle{Ref<Graph>(&f.function->graph())}; })
       .def_prop_ro(
           "schema", [](const FunctionHandle& f) { return &f.function->schema(); }, nb::rv_policy::reference_internal)
+      .def_prop_ro("inlined_graph", [](const FunctionHandle& f) { return inlined(f.function->graph()); })
+      .def("save",
+           [](const FunctionHandle&, const nb::args&, const nb::kwargs&) {
+             raise<NotImplementedError>("ScriptFunction.save: archives of TorchScript are not written yet");
+           })
       .def("_debug_flush_compilation_cache", [](const FunctionHandle& f) { f.function->forget_code(); })
       .def(
           "_dump_code", [](const FunctionHandle& f) { return dump(*f.function->code()); },

@@ -26,6 +26,7 @@ bool stands_for_operators(std::string_view file) {
 
 // The range of the running frame, whose text is the whole stack. Operators of one line share it.
 SourceRange running_line() {
+  const py::TakeGil gil;
   thread_local std::vector<Place> last;
   thread_local Ref<Source> last_source;
   std::vector<Place> places;
@@ -137,7 +138,10 @@ std::vector<fc::Value> inputs_of(nb::handle tuple) {
 std::function<std::string(const Tensor&)> name_lookup(nb::handle lookup) {
   if (lookup.is_none()) return {};
   auto held = std::make_shared<py::PyHolder>(nb::borrow(lookup));
-  return [held](const Tensor& t) { return nb::cast<std::string>(held->get()(nb::steal(py::wrap(Tensor(t))))); };
+  return [held](const Tensor& t) {
+    const py::TakeGil gil;
+    return nb::cast<std::string>(held->get()(nb::steal(py::wrap(Tensor(t)))));
+  };
 }
 
 trace::Result run_trace(nb::handle func, std::vector<fc::Value> inputs, const TraceOptions& o, fc::Value self,

@@ -201,3 +201,14 @@ def test_flat_graph_of_a_module():
     assert torch.equal(out, module(x))
     graph, out = torch.jit._get_trace_graph(lambda pair, d: {"sum": pair[0] + pair[1] * d["k"]}, ((x, x), {"k": x}))
     assert len(list(graph.inputs())) == 3 and torch.equal(out["sum"], x * 2)
+
+
+def test_what_is_called_in_place_of_calls():
+    traced = torch.jit.trace(net(), CASES["Nested"].inputs[0], check_trace=False)
+    kinds = [n.kind() for n in traced.inlined_graph.nodes()]
+    assert "prim::CallMethod" not in kinds and kinds.count("aten::linear") == 3
+    assert str(traced.inlined_graph) == str(traced.forward.inlined_graph)
+    function = torch.jit.trace(lambda x: x + 1, torch.ones(2))
+    assert str(function.inlined_graph) == str(function.graph)
+    with pytest.raises(NotImplementedError, match="archives"):
+        function.save("x")
