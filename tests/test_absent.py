@@ -112,7 +112,7 @@ def test_compile_gives_back_what_it_got():
 
 
 def test_jit_as_under_pytorch_jit_0():
-    assert once("import facula as torch\nf = lambda x: x\nassert torch.jit.script(f) is f and torch.jit.script(f) is f\n") == 1
+    assert once("import facula as torch\nf = torch.nn.Identity()\nassert torch.jit.script(f) is f and torch.jit.script(f) is f\n") == 1
 
     import facula as torch
 

@@ -6,6 +6,7 @@
 
 #include "casters.h"
 #include "core/type.h"
+#include "jit_tree.h"
 
 namespace nb = nanobind;
 
@@ -39,6 +40,9 @@ constexpr std::string_view names[] = {
     "_create_graph_by_tracing",
     "_create_function_from_trace",
     "_create_function_from_trace_with_dict",
+    "ErrorReport",
+    "merge_type_from_type_comment",
+    "_resolve_type_from_object",
 };
 
 bool is_ours(std::string_view name) {
@@ -103,6 +107,8 @@ void bind_jit_later(nb::module_& m) {
           bind_run(self);
           bind_trace(self);
           bind_modules(self);
+          bind_trees(self);
+          bind_script(self);
           return nb::getattr(self, name);
         }
         PyErr_Format(PyExc_AttributeError, "module '%U' has no attribute '%S'", nb::str("facula._C").ptr(), name.ptr());

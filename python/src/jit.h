@@ -8,6 +8,7 @@
 #include "jit/ir/graph.h"
 #include "jit/run/function.h"
 #include "jit/trace/trace.h"
+#include "jit/trace/state.h"
 
 namespace fc::jit {
 
@@ -55,6 +56,9 @@ struct TraceOptions {
   bool strict, force_out_of_place;
   std::vector<std::string> argument_names;
 };
+struct FunctionHandle {  // ScriptFunction
+  Ref<Function> function;
+};
 
 nanobind::object type_object(TypeRef t);  // of the class that says its kind: ListType …
 fc::Value to_value(nanobind::handle o);   // of any Python object that a constant can be; throws TypeError
@@ -77,6 +81,7 @@ void bind_passes(nanobind::module_& m);
 void bind_run(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
 void bind_modules(nanobind::module_& m);
+void bind_script(nanobind::module_& m);
 void bind_jit_later(nanobind::module_& m);  // sets the module up to bind the rest when it is first asked for
 
 }  // namespace fc::jit

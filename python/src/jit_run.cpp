@@ -14,9 +14,6 @@ namespace nb = nanobind;
 namespace fc::jit {
 namespace {
 
-struct FunctionHandle {
-  Ref<Function> function;
-};
 struct UnitHandle {
   Ref<CompilationUnit> unit = make_ref<CompilationUnit>();
 };
@@ -41,6 +38,9 @@ std::vector<fc::Value> bind_arguments(const Function& f, const nb::args& args, c
     } else if (kwargs.contains(p.name.c_str())) {
       given = kwargs[p.name.c_str()];
       ++named;
+    } else if (p.has_default) {
+      out.push_back(p.default_value);
+      continue;
     } else {
       fail("is missing value for argument '", p.name, "'");
     }

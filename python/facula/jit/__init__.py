@@ -3,6 +3,8 @@
 
 import collections
 import inspect
+import os
+import types
 import typing
 import warnings
 
@@ -33,7 +35,13 @@ def _say_once(what):
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """obj itself: nothing is compiled."""
+    """A function, compiled. Modules and classes stay Python for now, with one warning."""
+    if os.environ.get("PYTORCH_JIT") == "0" or _isinstance(obj, ScriptFunction):
+        return obj
+    if _isinstance(obj, types.FunctionType) and not hasattr(obj, "__script_if_tracing_wrapper"):
+        from facula.jit import _script
+
+        return _script.script_function(obj, _rcb)
     _say_once("script")
     return obj
 

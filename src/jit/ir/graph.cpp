@@ -594,7 +594,9 @@ void Graph::clone_into(Block* to, const Block* from, ValueMap& map) {
         open(inner, f.copy->add_block());
         continue;
       }
-      for (size_t i = 0; i < f.copy->num_outputs(); ++i) map[f.next->output(i)] = f.copy->output(i);
+      // The name goes over a second time, as in PyTorch: which of the two has the later number follows from it.
+      for (size_t i = 0; i < f.copy->num_outputs(); ++i)
+        map[f.next->output(i)] = f.copy->output(i)->copy_metadata(*f.next->output(i));
       f.to->append(f.copy);
       f.copy = nullptr;
       f.next = f.next->next();

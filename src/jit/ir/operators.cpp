@@ -93,6 +93,7 @@ bool Node::has_side_effects() const {
              prim_BailoutTemplate, prim_BailOut, prim_rpc_async, prim_rpc_sync, prim_rpc_remote, aten_wait, prim_Enter,
              prim_Exit))
     return true;
+  if (is_any(kind_, aten_format, aten_percentFormat)) return false;  // of any number of arguments
   const std::string_view space = kind_.space();
   if (space == "cuda") return true;
   if (find_operator()) return false;

@@ -28,7 +28,7 @@ SourceRange::Place SourceRange::place() const {
 }
 
 std::string SourceRange::highlight(std::string_view function) const {
-  constexpr size_t context = 3;
+  constexpr size_t context = 2;
   if (!source) return {};
   const Source& s = *source;
   size_t first = s.line_of(std::min(begin, s.text().size()));
@@ -43,6 +43,7 @@ std::string SourceRange::highlight(std::string_view function) const {
   for (size_t i = first > context ? first - context : 0; i < first; ++i) show(i);
   for (size_t i = first; i <= last; ++i) {
     show(i);
+    if (begin == end) continue;  // a place of no length marks nothing
     std::string_view line = s.line(i);
     size_t line_begin = s.line_begin(i), line_end = line_begin + line.size();
     size_t from = std::max(begin, line_begin), to = std::min(end, line_end);

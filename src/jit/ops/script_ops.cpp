@@ -14,6 +14,7 @@ void define_script_operators() {
     define_dict_operators();
     define_string_operators();
     define_tensor_fact_operators();
+    define_tensor_operators();
   });
 }
 

@@ -14,6 +14,7 @@
 #include "jit/passes/constant_propagation.h"
 #include "jit/passes/create_autodiff_subgraphs.h"
 #include "jit/passes/create_functional_graphs.h"
+#include "jit/passes/convert_to_ssa.h"
 #include "jit/passes/dead_code_elimination.h"
 #include "jit/passes/decompose_ops.h"
 #include "jit/passes/erase_number_types.h"
@@ -105,6 +106,9 @@ constexpr Pass table[] = {
   {"FuseLinear", "fuse_linear", "_jit_pass_fuse_linear", fuse_linear},
   {"FuseAddRelu", "fuse_relu", "_jit_pass_fuse_add_relu", fuse_add_relu},
   {"FuseAddMM", "peephole", "_jit_pass_fuse_addmm", fuse_addmm},
+  {"ConvertToSSA", "convert_to_ssa", nullptr, convert_to_ssa},
+  {"CanonicalizeModifiedLoops", "canonicalize_modified_loops", nullptr, canonicalize_modified_loops},
+  {"CanonicalizeOutputs", "canonicalize", nullptr, canonicalize_outputs},
   {"Lint", "lint", "_jit_pass_lint", lint},
 };
 // clang-format on
@@ -140,11 +144,24 @@ constexpr const Pass* inlining[] = {
     row("ConstantPooling"),
 };
 
+constexpr const Pass* to_ir[] = {
+    row("ConvertToSSA"),
+    row("CanonicalizeModifiedLoops"),
+    row("NormalizeOps"),
+};
+
+constexpr const Pass* frontend[] = {
+    row("LowerSimpleTuples"), row("EliminateDeadCode"), row("ConstantPropagationImmutableTypes"),
+    row("EliminateDeadCode"), row("ConstantPooling"),   row("CanonicalizeOutputs"),
+};
+
 }  // namespace
 
 std::span<const Pass> pass_table() { return table; }
 
 std::span<const Pass* const> profiling_insensitive_pipeline() { return profiling_insensitive; }
 std::span<const Pass* const> inlining_pipeline() { return inlining; }
+std::span<const Pass* const> to_ir_pipeline() { return to_ir; }
+std::span<const Pass* const> frontend_pipeline() { return frontend; }
 
 }  // namespace fc::jit

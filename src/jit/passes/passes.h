@@ -14,4 +14,8 @@ std::span<const Pass* const> profiling_insensitive_pipeline();
 // What makes a function's optimized_graph; run with shapes off.
 std::span<const Pass* const> inlining_pipeline();
 
+// What makes a graph of the front end's loads and stores one of values, and what folds and pools it then.
+std::span<const Pass* const> to_ir_pipeline();
+std::span<const Pass* const> frontend_pipeline();
+
 }  // namespace fc::jit

@@ -327,7 +327,8 @@ void Run::rethrow_located() {
   try {
     throw;
   } catch (const ScriptError& e) {
-    throw ScriptError(text + "RuntimeError: " + e.last_line + "\n", e.last_line, e.python_class, e.raised);
+    throw ScriptError(text + (e.python_class.empty() ? "RuntimeError" : e.python_class) + ": " + e.last_line + "\n",
+                      e.last_line, e.python_class, e.raised);
   } catch (const Error& e) { throw ScriptError(text + "RuntimeError: " + e.message() + "\n", e.message(), "", false); }
 }
 

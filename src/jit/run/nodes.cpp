@@ -121,6 +121,56 @@ void format(const NodeCall& c, Registers r) {
   give(c, r, std::string_view(out += rest));
 }
 
+// text % values
+void percent_format(const NodeCall& c, Registers r) {
+  const fc::Value text = r[c.in[0].slot], given = r[c.in[1].slot];
+  const std::string_view all = text.arg().text();
+  std::vector<fc::Value> values;
+  if (given.tag() == Tag::Tuple) values = tuple_of(given).items;
+  else values.push_back(given);
+  std::string out;
+  size_t next = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] != '%') {
+      out += all[i];
+      continue;
+    }
+    FC_CHECK(++i < all.size(), "Incomplete format specifier");
+    if (all[i] == '%') {
+      out += '%';
+      continue;
+    }
+    FC_CHECK(next < values.size(), "Too few arguments for format string: ", all);
+    const fc::Value& v = values[next++];
+    const bool number = v.tag() == Tag::Int || v.tag() == Tag::Double || v.tag() == Tag::Scalar || v.tag() == Tag::Bool;
+    char digits[512];
+    switch (all[i]) {
+      case 's':
+      case 'c': out += printed(v); break;
+      case 'd':
+      case 'i':
+        FC_CHECK(number, "%", all[i], " requires a number for formatting, but got ", to_string(v.tag()));
+        out += std::to_string(v.arg().scalar().is_integral(true) ? v.arg().scalar().to_int()
+                                                                 : static_cast<int64_t>(v.arg().real()));
+        break;
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G': {
+        FC_CHECK(number, "%", all[i], " requires a number for formatting, but got ", to_string(v.tag()));
+        const char form[] = {'%', all[i], 0};
+        out.append(digits, static_cast<size_t>(std::snprintf(digits, sizeof digits, form, v.arg().real())));
+        break;
+      }
+      default: raise<Error>("The specifier %", all[i], " is not supported in TorchScript format strings");
+    }
+  }
+  FC_CHECK(next == values.size(), "Too many arguments for format string: ", all);
+  give(c, r, std::string_view(out));
+}
+
 Instance& instance(const fc::Value& v) {
   FC_CHECK(v.tag() == Tag::Instance, "Expected an object, got ", to_string(v.tag()));
   return *static_cast<Instance*>(v.box());
@@ -271,6 +321,7 @@ constexpr NodeKind kinds[] = {
     {prim_Print, print},
     {prim_RaiseException, raise_exception},
     {detail::qualified("aten::format"), format},
+    {detail::qualified("aten::percentFormat"), percent_format},
     {prim_GetAttr, get_attribute, prepare_name},
     {prim_SetAttr, set_attribute, prepare_name},
     {prim_CreateObject, create_object},

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The script compiler, asked from Python: what a name of a source means is what Python says of it.
+#include "bind.h"
+#include "casters.h"
+#include "core/class_type.h"
+#include "core/containers.h"
+#include "jit.h"
+#include "jit/frontend/emit.h"
+#include "jit/frontend/match.h"
+#include "jit/frontend/types.h"
+#include "jit/ir/operators.h"
+#include "jit_tree.h"
+
+namespace nb = nanobind;
+
+namespace fc::jit {
+namespace {
+
+SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool constant);
+
+nb::object recursive(const char* name) { return nb::module_::import_("facula.jit._recursive").attr(name); }
+std::string type_text(nb::handle o) { return nb::cast<std::string>(nb::str(o.type().attr("__name__"))); }
+
+// An object of Python that the language has no form for.
+struct PythonValue : Sugared {
+  explicit PythonValue(nb::object o) : object(std::move(o)) {}
+  const nb::object object;
+  std::string kind() const override { return str("python value of type '", type_text(object), "'"); }
+  Value* as_value(const SourceRange& at, Graph&) override {
+    fail(at, kind(),
+         " cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider "
+         "passing it in as an argument or use a local varible instead.");
+  }
+  SugaredRef attr(const SourceRange& at, Graph& g, const std::string& name) override {
+    if (!nb::hasattr(object, name.c_str())) fail(at, "object has no attribute ", name);
+    return to_sugared(nb::getattr(object, name.c_str()), g, at, false);
+  }
+};
+// A module: what it has is taken for constant.
+struct PythonModule final : PythonValue {
+  using PythonValue::PythonValue;
+  std::string kind() const override { return "python module"; }
+  SugaredRef attr(const SourceRange& at, Graph& g, const std::string& name) override {
+    if (!nb::hasattr(object, name.c_str()))
+      fail(at, "module '", nb::cast<std::string>(nb::str(object.attr("__name__"))), "' has no attribute '", name, "'");
+    return to_sugared(nb::getattr(object, name.c_str()), g, at, true);
+  }
+};
+// torch.jit.is_scripting and its like: a call gives what is known when it is compiled.
+struct KnownCall final : Sugared {
+  explicit KnownCall(fc::Value v) : value(std::move(v)) {}
+  const fc::Value value;
+  std::string kind() const override { return "function"; }
+  SugaredRef call(const SourceRange& at, Graph& g, Arguments, Arguments) override {
+    return simple(insert_constant(g, value, at));
+  }
+};
+
+std::optional<fc::Value> plain_constant(nb::handle o) {
+  PyObject* p = o.ptr();
+  if (p == Py_None || PyBool_Check(p) || PyLong_CheckExact(p) || PyFloat_CheckExact(p) || PyComplex_CheckExact(p) ||
+      PyUnicode_CheckExact(p) || py::is_dtype(p) || py::is_layout(p) || py::is_memory_format(p) || py::is_device(p))
+    return to_value(o);
+  return {};
+}
+
+SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool constant) {
+  PyObject* p = o.ptr();
+  if (constant) {
+    if (auto v = plain_constant(o)) return simple(insert_constant(g, *v, at));
+    if (PyTuple_Check(p)) {
+      std::vector<SugaredRef> items;
+      for (nb::handle i : nb::borrow<nb::tuple>(o)) items.push_back(to_sugared(nb::borrow(i), g, at, true));
+      return make_ref<TupleSugared>(std::move(items));
+    }
+  }
+  if (nb::isinstance<FunctionHandle>(o)) return make_ref<FunctionValue>(nb::cast<FunctionHandle>(o).function);
+  if (PyModule_Check(p)) return make_ref<PythonModule>(o);
+  if (py::is_dtype(p) || py::is_layout(p) || py::is_memory_format(p))
+    return simple(insert_constant(g, to_value(o), at));
+  // What the compiler knows by itself, an operator, or a function that is compiled now.
+  Compiling::at(at);
+  const nb::object found = recursive("resolve")(o, SourceRange(at));
+  if (PyUnicode_Check(found.ptr())) {
+    const std::string name(py::utf8(found.ptr()));
+    if (name == "prim::true") return make_ref<KnownCall>(fc::Value(true));
+    if (name == "prim::false") return make_ref<KnownCall>(fc::Value(false));
+    if (name.starts_with("exception ")) return make_ref<ExceptionValue>(name.substr(name.find(' ') + 1));
+    if (name.starts_with("form ")) return make_ref<SpecialForm>(Symbol::of(name.substr(5)));
+    if (name.starts_with("device")) return make_ref<BuiltinFunction>(Symbol::of("aten::device"));
+    return make_ref<BuiltinFunction>(Symbol::of(name));
+  }
+  if (nb::isinstance<FunctionHandle>(found)) return make_ref<FunctionValue>(nb::cast<FunctionHandle>(found).function);
+  if (PyList_Check(found.ptr())) {  // overloads
+    std::vector<Ref<Function>> all;
+    for (nb::handle f : found) all.push_back(nb::cast<FunctionHandle>(f).function);
+    return make_ref<FunctionValue>(std::move(all));
+  }
+  if (nb::isinstance<TypeHandle>(found)) {
+    TypeRef t = nb::cast<TypeHandle>(found).type;
+    if (t->is(TypeKind::Enum)) return make_ref<EnumClass>(t);
+    if (t->is(TypeKind::Tuple)) return make_ref<NamedTupleConstructor>(t);
+    return make_ref<ClassValue>(t);
+  }
+  if (!found.is_none() && found.ptr() != p) return to_sugared(found, g, at, true);
+  return make_ref<PythonValue>(o);
+}
+
+class PythonResolver final : public Resolver {
+ public:
+  explicit PythonResolver(nb::object lookup) : lookup_(std::move(lookup)) {}
+  SugaredRef resolve_value(const std::string& name, Graph& g, const SourceRange& at) override {
+    nb::object o;
+    if (!find(name, o)) return {};
+    return to_sugared(o, g, at, false);
+  }
+  TypeRef resolve_type(const std::string& name, const SourceRange& at) override {
+    nb::object o;
+    if (!find(name, o)) return nullptr;
+    Compiling::at(at);
+    const nb::object t = recursive("resolve_type")(o, SourceRange(at));
+    return nb::isinstance<TypeHandle>(t) ? nb::cast<TypeHandle>(t).type : nullptr;
+  }
+
+ private:
+  bool find(const std::string& name, nb::object& out) {  // None is an answer too
+    const nb::object found = recursive("look_up")(nb::borrow(lookup_.get()), name);
+    nb::tuple pair = nb::borrow<nb::tuple>(found);
+    out = nb::borrow(pair[1]);
+    return nb::cast<bool>(pair[0]);
+  }
+  py::PyHolder lookup_;
+};
+
+std::vector<std::pair<std::string, fc::Value>> defaults_of(const nb::dict& given, const Tree& def, Resolver& names) {
+  std::vector<std::pair<std::string, fc::Value>> out;
+  for (const TreeRef& p : def.part(1).part(0).parts()) {
+    const char* name = p->name().c_str();
+    if (!given.contains(name)) continue;
+    const nb::object value = nb::borrow(given[name]);
+    TypeRef type = annotated_type(p->part(1), names);
+    try {
+      out.emplace_back(name, from_python(value, type));
+    } catch (const TypeError& e) {
+      fail(p->range(), "Expected a default value of type ", type_name(type), " on parameter \"", name, "\".");
+    }
+  }
+  return out;
+}
+
+// torch.jit.script of a function.
+FunctionHandle script_compile_function(const std::string& name, const TreeView& def, const nb::object& lookup,
+                                       const nb::dict& defaults) {
+  Definition d{def.tree, make_ref<PythonResolver>(lookup), {}, {}};
+  d.defaults = defaults_of(defaults, *d.def, *d.resolver);
+  CompilationUnit& unit = *python_unit();
+  Ref<Function> f = make_function(unit.find_function(name) ? unit.mangle(name) : name, std::move(d));
+  unit.add_function(f);
+  try {
+    f->ensure_defined();
+  } catch (...) {
+    unit.remove_function(f->qualified_name());
+    throw;
+  }
+  return {f};
+}
+
+}  // namespace
+
+void bind_script(nb::module_& m) {
+  m.def("_jit_script_compile", &script_compile_function, nb::arg("qualname"), nb::arg("def_"), nb::arg("rcb"),
+        nb::arg("defaults"));
+  m.def("_jit_has_operator", [](const std::string& name) {
+    return !graph_overloads(Symbol::of(name)).empty() || !language_functions(Symbol::of(name)).empty();
+  });
+  m.def("_jit_clear_function",
+        [](const FunctionHandle& f) { python_unit()->remove_function(f.function->qualified_name()); });
+  m.def("_resolve_type_from_object", [](const nb::object& o, const SourceRange& at, const nb::object&) -> nb::object {
+    const nb::object t = recursive("resolve_type")(o, SourceRange(at));
+    return t;
+  });
+}
+
+}  // namespace fc::jit

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a tree to a finished graph, and the functions that the language defines in itself.
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "jit/frontend/emitter.h"
+#include "jit/frontend/parser.h"
+#include "jit/ir/walk.h"
+#include "jit/passes/passes.h"
+
+namespace fc::jit {
+namespace {
+
+class PlainSelf final : public SelfValue {
+ public:
+  explicit PlainSelf(TypeRef t) : type_(t) {}
+  SugaredRef make(Value* v) const override {
+    v->set_type(type_);
+    return simple(v);
+  }
+  TypeRef type() const override { return type_; }
+
+ private:
+  TypeRef type_;
+};
+
+class UnitResolver final : public Resolver {
+ public:
+  UnitResolver(Ref<CompilationUnit> unit, std::string prefix) : unit_(std::move(unit)), prefix_(std::move(prefix)) {}
+  SugaredRef resolve_value(const std::string& name, Graph&, const SourceRange&) override {
+    if (unit_)
+      if (Ref<Function> f = unit_->find_function(prefix_ + name)) return make_ref<FunctionValue>(std::move(f));
+    if (name == "torch") return make_ref<BuiltinModule>("aten");
+    if (name == "math") return make_ref<BuiltinModule>("aten");
+    if (name == "ops") return make_ref<BuiltinModule>("aten");
+    if (name == "annotate") return make_ref<SpecialForm>(Symbol::of("prim::annotate"));
+    if (name == "fork") return make_ref<SpecialForm>(prim_fork);
+    if (name == "uninitialized") return make_ref<SpecialForm>(prim_Uninitialized);
+    if (name == "unchecked_cast") return make_ref<SpecialForm>(prim_unchecked_cast);
+    if (name == "inf") return {};
+    return {};
+  }
+  TypeRef resolve_type(const std::string& name, const SourceRange&) override {
+    return unit_ ? unit_->find_type(name) : nullptr;
+  }
+
+ private:
+  Ref<CompilationUnit> unit_;
+  std::string prefix_;
+};
+
+void clean_up(Graph& g) {
+  std::vector<Node*> literals;
+  for_each_node(*g.block(), [&](Node* n) {
+    if (n->is(prim_EmptyListLiteral)) literals.push_back(n);
+  });
+  for (Node* n : literals) {
+    Node* list = g.create_list(tensor_type(), {});
+    list->insert_before(n);
+    n->replace_uses_with(list);
+    n->destroy();
+  }
+  run_passes(g, frontend_pipeline());
+  static std::atomic<int64_t> warnings{0};
+  for_each_node(*g.block(), [&](Node* n) {
+    if (n->is(aten_warn)) n->set_int(attr_warn_id, warnings++);
+  });
+}
+
+}  // namespace
+
+Ref<SelfValue> plain_self(TypeRef cls) { return make_ref<PlainSelf>(cls); }
+Ref<Resolver> unit_resolver(Ref<CompilationUnit> unit, std::string prefix) {
+  return make_ref<UnitResolver>(std::move(unit), std::move(prefix));
+}
+
+void finish_graph(Graph& g) { clean_up(g); }
+
+void to_ir(Function& f, const Definition& d) {
+  const Compiling guard(std::string(f.qualified_name()), d.def->range());
+  Schema schema;
+  Graph& g = f.graph();
+  Emitter(g, *d.resolver).function(*d.def, d.self.get(), d.defaults, schema);
+  schema.name = f.name();
+  run_passes(g, to_ir_pipeline());
+  clean_up(g);
+  f.set_schema(std::move(schema));
+}
+
+Ref<Function> make_function(std::string qualified_name, Definition d) {
+  return make_ref<Function>(std::move(qualified_name), Graph::make(), [d = std::move(d)](Function& f) {
+    try {
+      to_ir(f, d);
+    } catch (...) {
+      f.graph().block()->clear();  // whoever asks again begins anew
+      while (!f.graph().inputs().empty()) f.graph().block()->erase_input(0);
+      throw;
+    }
+  });
+}
+
+Schema signature_of(const Definition& d) {
+  Schema s;
+  s.name = d.def->name();
+  const auto params = d.def->part(1).part(0).parts();
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Tree& p = *params[i];
+    int length = 0;
+    TypeRef t = d.self && i == 0 ? d.self->type() : annotated_type(p.part(1), *d.resolver, nullptr, &length);
+    Parameter q = make_parameter(p.name(), t);
+    q.type.length = static_cast<int8_t>(length);
+    q.keyword_only = p.part(3).is(Syntax::True);
+    for (const auto& [n, v] : d.defaults)
+      if (n == q.name) {
+        q.has_default = true;
+        q.default_value = v;
+      }
+    s.parameters.push_back(std::move(q));
+  }
+  if (const Tree& r = d.def->part(1).part(1); !r.empty())
+    s.returns.push_back(make_parameter("", annotated_type(r, *d.resolver)));
+  return s;
+}
+
+void define_source(CompilationUnit& unit, const std::string& prefix, Ref<Source> source, Ref<Resolver> resolver) {
+  std::vector<Ref<Function>> made;
+  for (const TreeRef& def : parse_program(std::move(source))) {
+    if (!def->is(Syntax::Def)) fail(def->range(), "classes are defined by archives and by Python, not by text alone");
+    Definition d{def, resolver, {}, {}};
+    // Defaults of parameters are literals.
+    for (const TreeRef& p : def->part(1).part(0).parts())
+      if (const Tree* value = p->part(2).content()) {
+        Ref<Graph> g = Graph::make();
+        g->set_insert_point(g->block());
+        Emitter e(*g, *resolver);
+        d.defaults.emplace_back(p->name(), e.literal(*value, annotated_type(p->part(1), *resolver)));
+      }
+    made.push_back(make_function(prefix + def->name(), std::move(d)));
+  }
+  std::vector<std::string> added;
+  try {
+    for (const Ref<Function>& f : made) {
+      unit.add_function(f);
+      added.push_back(f->qualified_name());
+    }
+    for (const Ref<Function>& f : made) f->ensure_defined();
+  } catch (...) {
+    for (const std::string& name : added) unit.remove_function(name);
+    throw;
+  }
+}
+
+// --- 1 + x, x.shape and others
+namespace {
+
+std::string with(std::string text, std::string_view what, std::string_view by) {
+  for (size_t at; (at = text.find(what)) != text.npos;) text.replace(at, what.size(), by);
+  return text;
+}
+
+constexpr std::string_view scalar_operators = R"(
+def mul(a : SCALAR, b : Tensor) -> Tensor:
+  return b * a
+def add(a : SCALAR, b : Tensor) -> Tensor:
+  return b + a
+def ne(a : SCALAR, b : Tensor) -> Tensor:
+  return b != a
+def eq(a : SCALAR, b : Tensor) -> Tensor:
+  return b == a
+def sub(a : SCALAR, b : Tensor) -> Tensor:
+  return torch.neg(b) + a
+def div(a : SCALAR, b : Tensor) -> Tensor:
+  return torch.reciprocal(b) * a
+)";
+constexpr std::string_view scalar_comparisons = R"(
+def lt(a : SCALAR, b : Tensor) -> Tensor:
+  return b > a
+def le(a : SCALAR, b : Tensor) -> Tensor:
+  return b >= a
+def gt(a : SCALAR, b : Tensor) -> Tensor:
+  return b < a
+def ge(a : SCALAR, b : Tensor) -> Tensor:
+  return b <= a
+)";
+constexpr std::string_view floor_division = R"(
+def floordiv(self : Tensor, other : RIGHT) -> Tensor:
+  return torch.floor_divide(self, other)
+)";
+constexpr std::string_view text_membership = R"(
+def __contains__(self: str, key: str) -> bool:
+    return self.find(key, 0, len(self)) != -1
+)";
+constexpr std::string_view properties = R"(
+def ndim(a : Tensor) -> int:
+  return a.dim()
+def T(a : Tensor) -> Tensor:
+  return a.numpy_T()
+def H(a : Tensor) -> Tensor:
+  return a.matrix_H()
+def mT(a : Tensor) -> Tensor:
+  return a.mT
+def mH(a : Tensor) -> Tensor:
+  return a.mH
+def shape(a : Tensor) -> List[int]:
+  return a.size()
+)";
+
+struct Language {
+  std::map<std::string, std::vector<Ref<Function>>, std::less<>> functions;
+  void add(std::string space, std::string text) {
+    for (const TreeRef& def : parse_program(make_ref<Source>(std::move(text), "<string>"))) {
+      const Definition d{def, unit_resolver({}, ""), {}, {}};
+      Ref<Function> f = make_function(def->name(), d);
+      f->set_schema(signature_of(d));  // they call operators of their own names
+      functions[space + def->name()].push_back(std::move(f));
+    }
+  }
+  Language() {
+    for (const char* scalar : {"float", "int", "complex"}) {
+      add("aten::", with(std::string(scalar_operators), "SCALAR", scalar));
+      if (std::string_view(scalar) != "complex") add("aten::", with(std::string(scalar_comparisons), "SCALAR", scalar));
+    }
+    for (const char* right : {"number", "Tensor"}) add("aten::", with(std::string(floor_division), "RIGHT", right));
+    add("aten::", std::string(text_membership));
+    add("prim::", std::string(properties));
+  }
+};
+
+}  // namespace
+
+std::vector<Ref<Function>> language_functions(Symbol name) {
+  static Language language;
+  const auto found = language.functions.find(name.text());
+  if (found == language.functions.end()) return {};
+  return found->second;
+}
+
+}  // namespace fc::jit

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors made of TorchScript's numbers and lists.
+#include "autograd/autograd.h"
+#include "define/calls.h"
+#include "jit/ops/script_ops.h"
+
+namespace fc::jit {
+namespace {
+
+// The numbers of a list of lists, and its shape.
+struct Flat {
+  std::vector<Scalar> numbers;
+  Dims sizes;
+  std::optional<DType> type;
+
+  void add(const fc::Value& v, size_t depth) {
+    FC_CHECK(depth < 64, "tensor: lists nested more than 64 deep");
+    if (!is_list(v.tag())) {
+      const Scalar s = v.is_tensor() ? call<"aten::_local_scalar_dense", Scalar>(v.tensor()) : v.arg().scalar();
+      const DType own = s.is_bool()            ? DType::Bool
+                        : s.is_complex()       ? DType::Complex64
+                        : s.is_integral(false) ? DType::Int64
+                                               : DType::Float32;
+      type = own;
+      numbers.push_back(s);
+      FC_CHECK_AS(ValueError, depth == sizes.size(), "tensor: the lists differ in depth");
+      return;
+    }
+    visit_list(v, [&](auto& items) {
+      const auto n = static_cast<int64_t>(items.size());
+      if (depth == sizes.size()) sizes.push_back(n);
+      FC_CHECK_AS(ValueError, sizes[depth] == n, "Expected sequence of length ", sizes[depth], " at dim ", depth,
+                  " (got ", n, ")");
+      for (size_t i = 0; i < items.size(); ++i) add(fc::Value(items[i]), depth + 1);
+    });
+  }
+};
+
+DType default_type(const fc::Value& v) {  // of an empty list
+  switch (v.tag()) {
+    case Tag::IntList: return DType::Int64;
+    case Tag::BoolList: return DType::Bool;
+    default: return DType::Float32;
+  }
+}
+
+void tensor(void*, const Operator&, const Arg* a, fc::Value* r) {
+  const fc::Value data = value_of(a[0]);
+  Flat flat;
+  flat.add(data, 0);
+  DType type = flat.type.value_or(default_type(data));
+  if (!a[1].is_none()) type = a[1].tag() == Tag::Int ? static_cast<DType>(a[1].integer()) : a[1].dtype();
+  else if (is_floating(type)) type = default_dtype();
+  const Device device = a[2].is_none() ? Device{} : a[2].device();
+  Tensor out = full(flat.sizes, Scalar(0), type, Device{});
+  if (!flat.numbers.empty()) {
+    std::vector<Tensor> parts;
+    parts.reserve(flat.numbers.size());
+    for (const Scalar& s : flat.numbers) parts.push_back(full({}, s, type, Device{}));
+    out = call<"aten::reshape", Tensor>(call<"aten::stack", Tensor>(TensorSpan(parts), int64_t(0)), flat.sizes);
+  }
+  if (device != Device{})
+    out = call<"aten::to.device", Tensor>(out, device, type, false, false, std::optional<MemoryFormat>());
+  if (a[3].boolean()) autograd::set_requires_grad(out, true);
+  r[0] = fc::Value(std::move(out));
+}
+
+constexpr ScriptRow rows[] = {
+    {"aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+     tensor},
+    {"aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+     tensor},
+    {"aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+     tensor},
+    {"aten::tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> "
+     "Tensor",
+     tensor},
+    {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+     tensor},
+};
+
+}  // namespace
+
+void define_tensor_operators() { define_rows(rows); }
+
+}  // namespace fc::jit
