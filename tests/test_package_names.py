@@ -72,7 +72,7 @@ def test_what_cannot_be_made_is_no_instance():
     x = torch.ones(1)
     assert not is_fake(x) and not isinstance(x, (FakeTensor, DTensor)) and get_proxy_mode() is None and not torch.distributed.rpc.is_available()
     assert torch._dynamo.eval_frame.OptimizedModule is OptimizedModule and torch.distributed.DeviceMesh is DeviceMesh
-    for make in (OptimizedModule, FakeTensor, DTensor):
+    for make in (OptimizedModule, FakeTensor):
         with pytest.raises((RuntimeError, NotImplementedError), match="Facula"):
             make(x)
     assert torch.autograd.forward_ad.unpack_dual(x) == (x, None) and torch.autograd.forward_ad.unpack_dual(x).primal is x

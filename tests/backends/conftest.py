@@ -10,13 +10,20 @@ def example():
     return facula.load_backend(library("example"))
 
 
+_loaded = {}
+
+
 @pytest.fixture
 def hostile(monkeypatch):
-    """Loads the hostile backend, misbehaving as told."""
+    """Loads the hostile backend, misbehaving as told. Those whose results are nonsense are one device, which asks each time."""
 
     def load(how):
         monkeypatch.setenv("FACULA_HOSTILE", how)
-        return facula.load_backend(library("hostile"))
+        if not how.startswith("result_"):
+            return facula.load_backend(library("hostile"))
+        if "results" not in _loaded:
+            _loaded["results"] = facula.load_backend(library("hostile"))
+        return _loaded["results"]
 
     return load
 

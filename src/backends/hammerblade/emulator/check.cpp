@@ -297,7 +297,10 @@ void Checker::left(Tile& tile) {
 
 void Checker::turn(Tile& tile, uintptr_t pc) {
   CheckTile& c = *tile.check;
-  if (tile.wave->stop) return Emulator::get().leave(tile, TileState::GivenUp);
+  if (tile.wave->stop) {
+    tile.pc = pc;
+    return Emulator::get().leave(tile, TileState::GivenUp);
+  }
   if (--c.budget) return;
   c.budget = next_budget();
   tile.pc = pc;

@@ -47,7 +47,8 @@ std::string Emulator::who_waits(const Wave& wave) const {
   std::map<std::tuple<TileState, uint32_t, uintptr_t, int, uintptr_t>, std::vector<const Tile*>> rows;
   for (const Tile* tile : wave.tiles) {
     bool waits = tile->state == TileState::Waiting;
-    bool placed = waits || tile->state == TileState::AtBarrier || tile->state == TileState::Ready;
+    bool placed = waits || tile->state == TileState::AtBarrier || tile->state == TileState::Ready ||
+                  tile->state == TileState::GivenUp;
     uintptr_t word = waits ? reinterpret_cast<uintptr_t>(tile->word) : 0;
     if (tile_at(word) == tile) word %= HB_EMUL_TILE_BYTES;  // the same variable of each
     rows[{tile->state, tile->state == TileState::AtBarrier ? tile->barrier : 0, word, waits ? tile->value : 0,
@@ -79,7 +80,9 @@ std::string Emulator::who_waits(const Wave& wave) const {
       case TileState::Running: out += (one ? "runs" : "run") + (first.state == TileState::Ready ? at : ""); break;
       case TileState::Unstarted: out += one ? "has not started" : "have not started"; break;
       case TileState::Done: out += one ? "has ended" : "have ended"; break;
-      case TileState::GivenUp: out += one ? "was stopped" : "were stopped"; break;
+      case TileState::GivenUp:  // it ran until it heard that the launch has ended
+        out += first.pc ? (one ? "runs" : "run") + at : one ? "was stopped" : "were stopped";
+        break;
     }
   }
   return out;
