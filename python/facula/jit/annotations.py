@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.jit.annotations: types that Python's annotations and comments name, as the graph's."""
 
-import enum
 import re
 import types
 import typing
@@ -61,11 +60,6 @@ def try_ann_to_type(ann: Any, loc: Any = None, rcb: Any = None) -> Any:
         return _C.TupleType([] if args == ((),) else [ann_to_type(a, loc, rcb) for a in args])
     if origin is dict:
         return _C.DictType(ann_to_type(args[0], loc, rcb), ann_to_type(args[1], loc, rcb))
-    if isinstance(ann, type):
-        if issubclass(ann, enum.Enum):
-            return _enum_type(ann, loc, rcb)
-        if issubclass(ann, tuple) and hasattr(ann, "_fields"):
-            return _named_tuple_type(ann, loc, rcb)
     return None
 
 
@@ -75,42 +69,3 @@ def ann_to_type(ann: Any, loc: Any = None, rcb: Any = None) -> Any:
     if found is None:
         raise ValueError(f"Unknown type annotation: '{ann}'")
     return found
-
-
-_enums: dict[type, Any] = {}
-
-
-def _enum_type(cls: type, loc: Any, rcb: Any) -> Any:
-    from facula import _C
-    from facula.jit._recursive import qualified_name
-
-    if cls not in _enums:
-        members = list(cls)
-        kinds = {type(m.value) for m in members}
-        if len(kinds) != 1:
-            raise RuntimeError(f"Could not unify type list given element types: {', '.join(sorted(k.__name__ for k in kinds))}. Enum {cls.__name__} must have values of one type")
-        _enums[cls] = _C._jit_make_enum(qualified_name(cls), ann_to_type(kinds.pop(), loc, rcb), [(m.name, m.value) for m in members], cls)
-    return _enums[cls]
-
-
-def _named_tuple_type(cls: type, loc: Any, rcb: Any) -> Any:
-    import inspect
-
-    import facula as torch
-    from facula import _C
-    from facula.jit._recursive import qualified_name
-
-    fields = list(cls._fields)
-    hints = inspect.get_annotations(cls)
-    types_ = [ann_to_type(_evaluated(hints.get(f, torch.Tensor), cls), loc, rcb) for f in fields]
-    return _C._jit_make_named_tuple(qualified_name(cls), fields, types_, [cls._field_defaults[f] for f in fields if f in cls._field_defaults], cls)
-
-
-def _evaluated(annotation: Any, cls: type) -> Any:
-    import sys
-
-    if isinstance(annotation, typing.ForwardRef):
-        annotation = annotation.__forward_arg__
-    if isinstance(annotation, str):
-        return eval(annotation, vars(sys.modules[cls.__module__]))
-    return annotation
