@@ -55,6 +55,17 @@ def test_errors():
     assert "aten::mm(%a, %b)" in str(error.value) and "<--- HERE" in str(error.value)
 
 
+@pytest.mark.parametrize("number", [-1, 8, 12, 30, 1 << 40])
+def test_a_number_of_no_dtype(number):
+    """Graphs hold dtypes as numbers, and whoever writes one may write any."""
+    given = function("graph(%a : Tensor, %d : int):\n  %r : Tensor = aten::view(%a, %d)\n  return (%r)\n")
+    fixed = function(f"graph(%a : Tensor):\n  %d : int = prim::Constant[value={number}]()\n  %r : Tensor = aten::view(%a, %d)\n  return (%r)\n")
+    for call in (lambda: given(torch.ones(2), number), lambda: fixed(torch.ones(2))):
+        with pytest.raises(RuntimeError):
+            call()
+    assert given(torch.ones(2), 3).dtype is torch.int32
+
+
 def test_units_own_functions():
     unit = torch._C.CompilationUnit()
     f = unit.create_function("a.b.f", torch._C.parse_ir(LOOP))

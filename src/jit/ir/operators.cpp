@@ -135,4 +135,21 @@ Value* Graph::insert_call(Symbol kind, std::span<Value* const> inputs) {
   raise<Error>("Arguments for call are not valid: ", kind.text(), reasons.empty() ? ": unknown operator" : reasons);
 }
 
+Arg argument_of(Kind kind, int64_t number) {
+  switch (kind) {
+    case Kind::DType:
+      FC_CHECK(number >= 0 && number < kDTypeSlots && info(static_cast<DType>(number)).legacy, number,
+               " is the number of no dtype");
+      return static_cast<DType>(number);
+    case Kind::Layout:
+      FC_CHECK(number >= 0 && number <= static_cast<int64_t>(Layout::SparseBsc), number, " is the number of no layout");
+      return static_cast<Layout>(number);
+    case Kind::MemoryFormat:
+      FC_CHECK(number >= 0 && number <= static_cast<int64_t>(MemoryFormat::ChannelsLast3d), number,
+               " is the number of no memory format");
+      return static_cast<MemoryFormat>(number);
+    default: return number;
+  }
+}
+
 }  // namespace fc::jit

@@ -9,6 +9,7 @@
 #include "define/calls.h"
 #include "dispatch/operator.h"
 #include "jit/ir/graph.h"
+#include "jit/ir/operators.h"
 
 namespace fc::jit {
 namespace {
@@ -18,13 +19,7 @@ using Values = std::vector<fc::Value>;
 // What a graph knows as int may be a dtype, layout or memory format to the operator.
 Arg argument(const Operator& op, const Parameter& p, const fc::Value& v) {
   if (op.is_hidden() && v.tag() >= Tag::IntList) return Arg::whole(v);
-  if (v.tag() == Tag::Int && !p.type.list) {
-    const int64_t i = v.arg().integer();
-    if (p.type.kind == Kind::DType) return static_cast<DType>(i);
-    if (p.type.kind == Kind::Layout) return static_cast<Layout>(i);
-    if (p.type.kind == Kind::MemoryFormat) return static_cast<MemoryFormat>(i);
-  }
-  return v.arg();
+  return v.tag() == Tag::Int && !p.type.list ? argument_of(p.type.kind, v.raw_int()) : v.arg();
 }
 
 std::optional<Values> evaluate_structure(const Node& n, const Values& in) {

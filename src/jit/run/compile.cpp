@@ -5,6 +5,7 @@
 
 #include "core/containers.h"
 #include "dispatch/operator.h"
+#include "jit/ir/operators.h"
 #include "jit/ir/walk.h"
 #include "jit/run/function.h"
 #include "jit/run/nodes.h"
@@ -437,9 +438,9 @@ void prepare(Code& code) {
 
 Arg pass(const fc::Value& v, PassAs how) {
   if (v.tag() == Tag::Int) switch (how) {
-      case PassAs::DType: return static_cast<DType>(v.raw_int());
-      case PassAs::Layout: return static_cast<Layout>(v.raw_int());
-      case PassAs::MemoryFormat: return static_cast<MemoryFormat>(v.raw_int());
+      case PassAs::DType: return argument_of(Kind::DType, v.raw_int());
+      case PassAs::Layout: return argument_of(Kind::Layout, v.raw_int());
+      case PassAs::MemoryFormat: return argument_of(Kind::MemoryFormat, v.raw_int());
       default: return v.raw_int();
     }
   if (how == PassAs::Whole && v.tag() >= Tag::IntList) return Arg::whole(v);
