@@ -226,6 +226,7 @@ def test_lenet_learns_as_on_the_cpu(torch):
     torch.manual_seed(0)
     images, digits = torch.rand(8, 1, 28, 28), torch.randint(0, 10, (8,))
     losses: list[list[float]] = [[], []]
+    torch.backends.reset_fallback_counts()
     for model, x, y, kept in ((a, images, digits, losses[0]), (h, images.hammerblade(), digits.hammerblade(), losses[1])):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
         for _ in range(4):
