@@ -11,7 +11,7 @@ import venv
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
+pytestmark = [pytest.mark.skipif(not shutil.which("bash"), reason="no bash"), pytest.mark.not_sanitized]
 
 # A conda that makes folders of environments and keeps what it was told; `conda activate` is a function of the shell there, too.
 CONDA = """#!/bin/sh
