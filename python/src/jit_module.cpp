@@ -4,6 +4,7 @@
 #include "core/class_type.h"
 #include "core/containers.h"
 #include "jit.h"
+#include "jit/files/print_code.h"
 #include "jit/run/function.h"
 
 namespace nb = nanobind;
@@ -110,6 +111,15 @@ void bind_modules(nb::module_& m) {
       .def_prop_ro("qualified_name", [](const MethodHandle& f) { return f.function->qualified_name(); })
       .def_prop_ro("owner", [](const MethodHandle& f) { return f.owner; })
       .def_prop_ro("inlined_graph", [](const MethodHandle& f) { return inlined(f.function->graph()); })
+      .def_prop_ro("code", [](const MethodHandle& f) { return code_of(*f.function, true).text; })
+      .def_prop_ro("code_with_constants",
+                   [](const MethodHandle& f) {
+                     const ShownCode shown = code_of(*f.function, true);
+                     nb::dict constants;
+                     for (size_t i = 0; i < shown.constants.size(); ++i)
+                       constants[str("c", i).c_str()] = to_python(shown.constants[i]);
+                     return nb::make_tuple(shown.text, constants);
+                   })
       .def_prop_ro("graph", [](const MethodHandle& f) { return GraphHandle{Ref<Graph>(&f.function->graph())}; })
       .def_prop_ro(
           "schema", [](const MethodHandle& f) { return &f.function->schema(); }, nb::rv_policy::reference_internal)

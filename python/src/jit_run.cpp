@@ -3,6 +3,7 @@
 #include "casters.h"
 #include "core/type.h"
 #include "jit.h"
+#include "jit/files/print_code.h"
 #include "jit/run/code.h"
 #include "jit/run/function.h"
 #include "jit/run/interpreter.h"
@@ -115,6 +116,7 @@ void bind_run(nb::module_& m) {
       .def_prop_ro(
           "schema", [](const FunctionHandle& f) { return &f.function->schema(); }, nb::rv_policy::reference_internal)
       .def_prop_ro("inlined_graph", [](const FunctionHandle& f) { return inlined(f.function->graph()); })
+      .def_prop_ro("code", [](const FunctionHandle& f) { return code_of(*f.function, false).text; })
       .def("save",
            [](const FunctionHandle&, const nb::args&, const nb::kwargs&) {
              raise<NotImplementedError>("ScriptFunction.save: archives of TorchScript are not written yet");

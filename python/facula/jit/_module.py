@@ -46,6 +46,16 @@ class _Submodules(dict):
         raise RuntimeError(f"Cannot re-assign modules in a ScriptModule with non-scripted module, tried to {what}: {module}")
 
 
+class ConstMap:
+    """The constants of a text of code by their names."""
+
+    def __init__(self, const_mapping):
+        self.const_mapping = const_mapping
+
+    def __getattr__(self, attr):
+        return self.const_mapping[attr]
+
+
 class _Forward:
     """`forward` of a class whose objects have it as a compiled method."""
 
@@ -135,6 +145,17 @@ class RecursiveScriptModule(ScriptModule):
         graph = self.graph.copy()
         _C._jit_pass_inline(graph)
         return graph
+
+    @property
+    def code(self):
+        """forward() as Python."""
+        return self._c._get_method("forward").code
+
+    @property
+    def code_with_constants(self):
+        """The same, and what it names as CONSTANTS."""
+        text, constants = self._c._get_method("forward").code_with_constants
+        return text, ConstMap(constants)
 
     def save(self, f, **kwargs):
         """Refused: no archives yet."""

@@ -62,12 +62,6 @@ namespace {
 
 TypeRef list_item_type(const fc::Value& v) { return type_of(v)->item(); }
 
-// An empty list, or one whose items do not say what it is a list of, names its type.
-bool tells_type(TypeRef item) {
-  using enum TypeKind;
-  return !item->is(Optional) && !item->is(Union) && !item->is(Number) && !item->is(Any) && !item->is(Interface);
-}
-
 template <class Items, class F>
 void append_items(std::string& out, const Items& items, const char* open, const char* close, F&& each) {
   out += open;
@@ -80,8 +74,8 @@ void append_items(std::string& out, const Items& items, const char* open, const 
 }
 
 template <class Items, class F>
-void append_list(std::string& out, const Items& items, TypeRef item, F&& each) {
-  bool told = !items.empty() && tells_type(item);
+void append_list(std::string& out, const Items& items, TypeRef item, F&& each) {  // an empty one names its type
+  bool told = !items.empty() && items_tell_type(item);
   if (!told) out += str("annotate(", annotation_text(list_type(item)), ", ");
   append_items(out, items, "[", "]", each);
   if (!told) out += ')';
@@ -95,7 +89,8 @@ void append_scalar(std::string& out, const Scalar& s) {
 }
 
 // Types bound how deeply values nest.
-void append_value(std::string& out, const fc::Value& v) {
+void append_value(std::string& out, const fc::Value& v, const ValueWriter& own) {
+  if (own && own(out, v)) return;
   const Arg a = v.arg();
   switch (v.tag()) {
     case Tag::None: out += "None"; return;
@@ -122,12 +117,16 @@ void append_value(std::string& out, const fc::Value& v) {
     case Tag::ScalarList:
       return append_list(out, a.scalars(), simple_type(TypeKind::Number),
                          [&](const Scalar& s) { append_scalar(out, s); });
-    case Tag::TensorList: out += "[<Tensors>]"; return;
+    case Tag::TensorList:
+      if (!own) out += "[<Tensors>]";
+      else append_list(out, a.tensors(), tensor_type(), [&](const Tensor& t) { append_value(out, fc::Value(t), own); });
+      return;
     case Tag::List:
-      return append_list(out, a.values(), list_item_type(v), [&](const fc::Value& i) { append_value(out, i); });
+      return append_list(out, a.values(), list_item_type(v), [&](const fc::Value& i) { append_value(out, i, own); });
     case Tag::Tuple: {
       const auto& items = tuple_of(v).items;
-      append_items(out, items, "(", items.size() == 1 ? ",)" : ")", [&](const fc::Value& i) { append_value(out, i); });
+      append_items(out, items, "(", items.size() == 1 ? ",)" : ")",
+                   [&](const fc::Value& i) { append_value(out, i, own); });
       return;
     }
     case Tag::Dict: {
@@ -135,9 +134,9 @@ void append_value(std::string& out, const fc::Value& v) {
       out += '{';
       for (size_t at = d.next(0), first = at; at != SIZE_MAX; at = d.next(at + 1)) {
         if (at != first) out += ", ";
-        append_value(out, d.key_at(at));
+        append_value(out, d.key_at(at), own);
         out += ": ";
-        append_value(out, d.value_at(at));
+        append_value(out, d.value_at(at), own);
       }
       out += '}';
       return;
@@ -154,10 +153,16 @@ std::string complex_text(const std::complex<double>& v) {
   return out;
 }
 
-std::string value_text(const fc::Value& v) {
+std::string value_text(const fc::Value& v) { return value_text(v, {}); }
+std::string value_text(const fc::Value& v, const ValueWriter& own) {
   std::string out;
-  append_value(out, v);
+  append_value(out, v, own);
   return out;
+}
+
+bool items_tell_type(TypeRef item) {
+  using enum TypeKind;
+  return !item->is(Optional) && !item->is(Union) && !item->is(Number) && !item->is(Any) && !item->is(Interface);
 }
 
 }  // namespace fc::jit
