@@ -47,6 +47,7 @@ configure: setup
 
 build: configure ## library, Python module and tests into build/PRESET
 	@cmake --build $(BUILD) -j $(JOBS)
+	@tools/link_compat.sh
 
 develop: build   ## the build in BUILD importable from the active environment (python setup.py develop)
 	@$(PYTHON) tools/link_environment.py --torch $(BUILD)

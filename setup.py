@@ -66,6 +66,7 @@ def build_wheel(verb: str, *words: object) -> None:
         os.environ["CXX"] = "c++"  # as make calls it: ccache tells names apart
     # What the build needs is there after `make setup`; otherwise pip fetches it into a folder of its own.
     have = subprocess.run([sys.executable, "-c", "import nanobind, scikit_build_core"], capture_output=True)
+    run(ROOT / "tools" / "link_compat.sh")
     pip(verb, "--verbose", *(["--no-build-isolation"] if have.returncode == 0 else []), *words, ROOT)
 
 

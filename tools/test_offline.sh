@@ -8,7 +8,7 @@ nanobind=$(realpath "$1")
 python=$(realpath -s "$(command -v "${2:-python3}")")
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$tree"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -P -t "$tree"
 cd "$tree"
 alone=()
 unshare -n true 2> /dev/null && alone=(unshare -n)

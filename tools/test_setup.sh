@@ -7,7 +7,7 @@ python=${1:-python3}
 work=$PWD/build/test-setup
 rm -rf "$work"
 mkdir -p "$work/tree"
-git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/tree"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -P -t "$work/tree"
 "$python" -m venv "$work/env"
 "$work/env/bin/pip" install -q --disable-pip-version-check -r requirements.txt
 unset CONDA_PREFIX PYTHONPATH MAKEFLAGS MAKELEVEL

@@ -4,4 +4,4 @@
 import pathlib
 import runpy
 
-runpy.run_path(str(pathlib.Path(__file__).with_name("check_facula.py")), run_name="__main__")
+runpy.run_path(str(pathlib.Path(__file__).resolve().parents[2] / "check_facula.py"), run_name="__main__")

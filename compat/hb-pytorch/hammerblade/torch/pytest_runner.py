@@ -7,8 +7,9 @@ import pathlib
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-OWN, PORT = ROOT / "tests" / "hammerblade", ROOT / "hammerblade" / "torch" / "tests"
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[3]
+OWN, PORT = ROOT / "tests" / "hammerblade", HERE / "tests"
 
 
 def found(name: str) -> pathlib.Path | None:

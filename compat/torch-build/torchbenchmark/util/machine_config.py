@@ -13,7 +13,7 @@ import pathlib
 import runpy
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 machine = runpy.run_path(str(ROOT / "python" / "facula" / "machine"))["machine"]
 VERIFIED = ("smt", "turbo", "frequency", "idle", "isolated", "gpu-clock")
 
