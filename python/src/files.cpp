@@ -120,7 +120,7 @@ class Archive {
     FC_CHECK(descriptor_ != nullptr, "only files of the system can be mapped");
     const files::Record& record = zip_.get(name);
     const uint64_t offset = begin_ + record.offset;
-    if (record.bytes == 0 || offset % alignof(std::max_align_t) != 0) return tensor(name);
+    if (record.bytes == 0 || record.deflated || offset % alignof(std::max_align_t) != 0) return tensor(name);
     if (!map_) map_ = make_ref<files::MappedFile>(descriptor_->get(), shared);
     return bytes_tensor(files::storage_of(map_, offset, record.bytes));
   }

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/threads.h"
 #include "files/crc32.h"
+#include "files/inflate.h"
 
 namespace fc::files {
 namespace {
@@ -103,8 +104,11 @@ Header parse_central(std::string_view text, size_t& at) {
   Header h{number(text, at + 42, 4), {}, std::string(text.substr(begin, name_bytes))};
   FC_ZIP(good_name(h.name), "the name of a record is empty or leads out of the archive: '", h.name, "'");
   FC_ZIP(!(number(text, at + 8, 2) & 1), "record '", h.name, "' is encrypted");
-  FC_ZIP(number(text, at + 10, 2) == 0, "record '", h.name, "' is compressed; only stored records are read");
-  uint64_t stored = number(text, at + 20, 4);
+  const uint64_t method = number(text, at + 10, 2);
+  FC_ZIP(method == 0 || method == 8, "record '", h.name, "' is compressed in a way (", method,
+         ") that is not read: only stored and deflated ones are");
+  h.record.deflated = method == 8;
+  uint64_t& stored = h.record.stored = number(text, at + 20, 4);
   h.record.bytes = number(text, at + 24, 4);
   h.record.crc = static_cast<uint32_t>(number(text, at + 16, 4));
   std::string_view extra = text.substr(begin + name_bytes, extra_bytes);
@@ -122,7 +126,10 @@ Header parse_central(std::string_view text, size_t& at) {
     }
     extra.remove_prefix(4 + bytes);
   }
-  FC_ZIP(stored == h.record.bytes, "the sizes of record '", h.name, "' differ");
+  if (h.record.deflated)
+    FC_ZIP(!inflates_too_much(stored, h.record.bytes), "record '", h.name, "' says that its ", stored, " bytes become ",
+           h.record.bytes, ": more than ", kInflateRatio, " times as many are not believed");
+  else FC_ZIP(stored == h.record.bytes, "the sizes of record '", h.name, "' differ");
   at = begin + total;
   return h;
 }
@@ -147,13 +154,13 @@ ZipReader::ZipReader(Source& source) : source_(source) {
     FC_ZIP(h->offset >= free && h->offset <= directory.offset && directory.offset - h->offset >= head_bytes, "record '",
            h->name, "' overlaps another or lies outside of the file");
     const std::string head = source.read(h->offset, head_bytes);
-    FC_ZIP(number(head, 0, 4) == kLocal && number(head, 8, 2) == 0 && number(head, 26, 2) == h->name.size() &&
-               std::string_view(head).substr(kLocalBytes) == h->name,
+    FC_ZIP(number(head, 0, 4) == kLocal && number(head, 8, 2) == (h->record.deflated ? 8 : 0) &&
+               number(head, 26, 2) == h->name.size() && std::string_view(head).substr(kLocalBytes) == h->name,
            "the header of record '", h->name, "' is not what the directory says");
     h->record.offset = h->offset + head_bytes + number(head, 28, 2);
-    FC_ZIP(h->record.offset <= directory.offset && h->record.bytes <= directory.offset - h->record.offset, "record '",
+    FC_ZIP(h->record.offset <= directory.offset && h->record.stored <= directory.offset - h->record.offset, "record '",
            h->name, "' lies outside of the file");
-    free = h->record.offset + h->record.bytes;
+    free = h->record.offset + h->record.stored;
   }
   for (Header& h : headers) {
     if (!h.name.starts_with(folder) || h.name.ends_with('/')) continue;
@@ -176,6 +183,14 @@ const Record& ZipReader::get(const std::string& name) const {
 
 void ZipReader::read(const Record& record, void* to) const {
   auto p = static_cast<char*>(to);
+  // Zero is also what writers leave there that were told to compute none.
+  const auto check = [&](uint32_t crc) {
+    FC_ZIP(record.crc == 0 || crc == record.crc, "the checksum of a record differs: the file is damaged");
+  };
+  if (record.deflated) {
+    inflate(source_.read(record.offset, record.stored), p, record.bytes);
+    return check(crc32(0, p, record.bytes));
+  }
   const uint64_t chunks = (record.bytes + kReadChunk - 1) / kReadChunk;
   std::vector<uint32_t> sums(chunks);
   parallel_for(0, static_cast<int64_t>(chunks), source_.serves_threads() ? 4 : INT64_MAX,
@@ -190,8 +205,7 @@ void ZipReader::read(const Record& record, void* to) const {
   uint32_t crc = 0;
   const Crc32Shift whole(kReadChunk), last(chunks ? record.bytes - (chunks - 1) * kReadChunk : 0);
   for (uint64_t i = 0; i < chunks; ++i) crc = (i + 1 < chunks ? whole : last)(crc) ^ sums[i];
-  // Zero is also what writers leave there that were told to compute none.
-  FC_ZIP(record.crc == 0 || crc == record.crc, "the checksum of a record differs: the file is damaged");
+  check(crc);
 }
 
 std::string ZipReader::read(const std::string& name) const {

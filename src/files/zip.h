@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container of torch.save: a zip archive of stored (never compressed) records under one top folder, each record's
-// bytes aligned to 64. Files of more than 4 GiB use zip64.
+// The container of torch.save and torch.jit.save: a zip archive of records under one top folder, each record's bytes
+// aligned to 64. Files of more than 4 GiB use zip64. Records are stored; PyTorch deflates TorchScript's code.
 //
 // Reader: opening it validates everything that later reads rely on. Every record lies inside of the file, none overlaps
 // another or the directory, no name comes twice or leads out of the folder, header and directory agree. What is
-// allocated for that is a small multiple of the directory's size. A compressed record is refused: its size would be the
-// file's word only.
+// allocated for that is a small multiple of the directory's size. A deflated record that says it becomes more than a
+// bounded multiple of its bytes is refused (inflate.h), and what it becomes is compared with what it said.
 //
 // Writer: the bytes are those that PyTorch writes for the same records, because its readers compute offsets from the
 // layout (record ".format_version" says so).
@@ -23,7 +23,9 @@ inline constexpr size_t kAlignment = 64;
 struct Record {
   uint64_t offset = 0;  // of the bytes
   uint64_t bytes = 0;
+  uint64_t stored = 0;  // in the file; less than `bytes` where it is deflated
   uint32_t crc = 0;
+  bool deflated = false;  // the bytes do not stand in the file
 };
 
 class ZipReader {

@@ -176,12 +176,32 @@ def test_records_twice_overlapping_missing_or_elsewhere(torch):
 def test_compressed_and_encrypted_records(torch):
     bomb = archive(pickled(tensor(1 << 22, (1 << 22,))), [("data/0", bytes(1 << 24))], zipfile.ZIP_DEFLATED)
     assert len(bomb) < 1 << 16
-    with pytest.raises(RuntimeError, match="is compressed"):
+    with pytest.raises(RuntimeError, match="times as many are not believed"):
         load(torch, bomb)
+    with pytest.raises(RuntimeError, match="compressed in a way"):
+        load(torch, archive(pickled(tensor(5)), [("data/0", bytes(20))], zipfile.ZIP_BZIP2))
     data = archive(pickled(b"N"))
     at = data.index(b"PK\x01\x02") + 8
     with pytest.raises(RuntimeError, match="is encrypted"):
         load(torch, data[:at] + b"\x01" + data[at + 1 :])
+
+
+def test_deflated_records(torch):
+    numbers = torch.arange(5000).float().sin()
+    content = bytes(numbers.numpy())
+    data = archive(pickled(tensor(5000, (5000,))), [("data/0", content)], zipfile.ZIP_DEFLATED)
+    assert torch.equal(load(torch, data), numbers)
+    at = data.index(b"PK\x03\x04", data.index(b"data/0") - 40) + 60
+    for offset in range(at, at + 600, 7):  # the checksum finds what inflating does not
+        damaged = data[:offset] + bytes([data[offset] ^ 0x10]) + data[offset + 1 :]
+        with pytest.raises(RuntimeError, match="damaged|differ|not what"):
+            load(torch, damaged)
+    directory = data.rindex(b"archive/data/0") - 46
+    for change in (-4, 4):
+        size = (len(content) + change).to_bytes(4, "little")
+        forged = data[: directory + 24] + size + data[directory + 28 :]
+        with pytest.raises(RuntimeError, match="comes out than the archive says|length|bytes"):
+            load(torch, forged)
 
 
 def test_other_files(torch):
