@@ -13,7 +13,10 @@ for target in "${targets[@]}"; do
   echo "fuzz: $target, $seconds s"
   # What is fuzzed is looked at closely, the rest is the build's.
   case $target in
-    graph) sources=(src/jit/log.cpp src/jit/ir/*.cpp src/jit/passes/*.cpp) ;; # passes call operators
+    graph) # passes and the interpreter call operators, which are the build's
+      sources=(src/jit/log.cpp src/jit/ir/*.cpp src/jit/passes/*.cpp src/jit/run/*.cpp)
+      export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=512
+      ;;
     *) sources=(src/dispatch/schema.cpp src/core/dlpack.cpp src/files/*.cpp) ;;
   esac
   link=(-Lbuild/release/python/facula -lfacula "-Wl,-rpath,$PWD/build/release/python/facula")

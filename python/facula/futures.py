@@ -8,7 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import facula as torch
 
@@ -28,61 +28,22 @@ def _check_devices(devices):
     return devices
 
 
-class Future(Generic[_T]):
-    """A value or an exception that comes later. devices: accepted, since results here are complete when they are set."""
+class Future(torch._C.Future, Generic[_T]):
+    """A value or an exception that comes later: also what TorchScript's forks give. devices: accepted, since results here
+    are complete when they are set."""
+
+    _devices: ClassVar[list] = []
 
     def __init__(self, *, devices=None) -> None:
-        self._devices = _check_devices(devices)
-        self._change = threading.Condition()
-        self._done, self._result, self._error = False, None, None
-        self._callbacks: list[Callable] = []
-
-    def done(self) -> bool:
-        """Whether it has a value or an exception."""
-        return self._done
-
-    def wait(self) -> _T:
-        """The value, once it is there; or raises the exception."""
-        with self._change:
-            self._change.wait_for(lambda: self._done)
-        return self.value()
-
-    def value(self) -> _T:
-        """The value, which must be there; or raises the exception."""
-        if not self._done:
-            raise RuntimeError("Future.value() needs a future that is done: wait() waits for it")
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-    def _complete(self, result, error):
-        with self._change:
-            if self._done:
-                raise RuntimeError(
-                    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."
-                )
-            self._result, self._error, self._done = result, error, True
-            callbacks, self._callbacks = self._callbacks, []
-            self._change.notify_all()
-        for callback in callbacks:
-            callback()
-
-    def set_result(self, result: _T) -> None:
-        """Completes it with a value and runs the callbacks."""
-        self._complete(result, None)
+        super().__init__()
+        if devices:
+            self._devices = _check_devices(devices)
 
     def set_exception(self, result) -> None:
         """Completes it with an exception and runs the callbacks."""
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
-        self._complete(None, result)
-
-    def _when_done(self, callback):
-        with self._change:
-            if not self._done:
-                self._callbacks.append(callback)
-                return
-        callback()
+        self._fail(result)
 
     def then(self, callback: Callable) -> "Future":
         """The future of callback(self), which is called when this one is done."""
@@ -136,10 +97,13 @@ def collect_all(futures: list[Future]) -> Future[list[Future]]:
         nonlocal left, error
         with lock:
             left -= 1
-            error = error or f._error
+            error = error or f._exception()
             last = left == 0
         if last:
-            made._complete(futures, error)
+            if error is None:
+                made.set_result(futures)
+            else:
+                made._fail(error)
 
     for f in futures:
         f._when_done(lambda f=f: count(f))

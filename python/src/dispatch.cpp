@@ -380,13 +380,18 @@ void bind_dispatch(nb::module_& m) {
                    [](const Parameter& p) { return p.has_default ? to_python(p.default_value.arg()) : nb::none(); })
       .def_prop_ro("alias_info",
                    [](const Parameter& p) { return p.alias.set || p.alias.all ? nb::cast(p.alias) : nb::none(); })
-      .def_prop_ro("is_write", [](const Parameter& p) { return p.alias.write; });
+      .def_prop_ro("is_write", [](const Parameter& p) { return p.alias.write; })
+      .def_prop_ro(
+          "N",
+          [](const Parameter& p) { return p.type.length ? nb::cast(static_cast<int>(p.type.length)) : nb::none(); })
+      .def_prop_ro("is_out", [](const Parameter& p) { return p.keyword_only && p.alias.write; });
   nb::class_<Schema>(m, "FunctionSchema")
       .def_prop_ro("name", &Schema::base_name)
       .def_ro("overload_name", &Schema::overload)
       .def_prop_ro("arguments", [](const Schema& s) { return arguments(s.parameters); })
       .def_prop_ro("returns", [](const Schema& s) { return arguments(s.returns); })
       .def_prop_ro("is_mutable", &Schema::mutates)
+      .def("_is_view_op", &Schema::is_view)
       .def("__repr__", [](const Schema& s) { return to_string(s); })
       .def("__eq__",
            [](const Schema& s, nb::handle o) {

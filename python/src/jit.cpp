@@ -98,8 +98,13 @@ void bind_jit_later(nb::module_& m) {
       [](nb::handle name) -> nb::object {
         nb::module_ self = nb::module_::import_("facula._C");
         static bool bound = false;
+        if (PyUnicode_Check(name.ptr()) && py::utf8(name.ptr()) == "Future") {
+          bind_future(self);
+          return nb::getattr(self, name);
+        }
         if (PyUnicode_Check(name.ptr()) && !bound && is_ours(py::utf8(name.ptr()))) {
           bound = true;
+          bind_future(self);
           bind_types(self);
           bind_graph(self);
           bind_python_op(self);

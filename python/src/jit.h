@@ -5,6 +5,7 @@
 
 #include "bind.h"
 #include "core/containers.h"
+#include "core/future.h"
 #include "jit/ir/graph.h"
 #include "jit/run/function.h"
 #include "jit/trace/trace.h"
@@ -56,6 +57,9 @@ struct TraceOptions {
   bool strict, force_out_of_place;
   std::vector<std::string> argument_names;
 };
+struct FutureHandle {
+  Ref<Future> future = make_ref<Future>();
+};
 struct FunctionHandle {  // ScriptFunction
   Ref<Function> function;
 };
@@ -66,6 +70,11 @@ fc::Value to_value(nanobind::handle o);   // of any Python object that a constan
 fc::Value from_python(nanobind::handle o, TypeRef t, int depth = 0);
 nanobind::object to_python(const fc::Value& v, int depth = 0);
 
+void look_for_interrupt();  // throws what a signal's handler raised
+bool is_future(nanobind::handle o);
+fc::Value future_from_python(nanobind::handle o, TypeRef item);
+nanobind::object future_to_python(Ref<Future> f);  // a torch.futures.Future of the same
+
 // Traces a call of func with a tuple of inputs, or with a dict by name; `self` as in trace::Request.
 trace::Result trace_function(nanobind::handle func, nanobind::handle inputs, const TraceOptions& o,
                              fc::Value self = {});
@@ -74,6 +83,7 @@ GraphHandle inlined(const Graph& g);  // a copy with what is called in place of 
 Ref<CompilationUnit> python_unit();   // where classes and functions of Python's go
 nanobind::object make_function(const std::string& qualified_name, Ref<Graph> graph);  // a ScriptFunction
 
+void bind_future(nanobind::module_& m);  // once; torch.futures asks for it alone
 void bind_types(nanobind::module_& m);
 void bind_python_op(nanobind::module_& m);  // after bind_graph
 void bind_graph(nanobind::module_& m);

@@ -11,6 +11,7 @@
 #include "jit/ir/parse.h"
 #include "jit/ir/print.h"
 #include "jit/ir/walk.h"
+#include "jit/ops/script_ops.h"
 
 namespace nb = nanobind;
 
@@ -23,6 +24,24 @@ struct UseHandle {
   NodeHandle user;
   size_t offset;
 };
+nb::list schemas_of(const std::vector<Operator*>& operators) {
+  nb::list out;
+  for (const Operator* op : operators) out.append(nb::cast(&op->schema(), nb::rv_policy::reference));
+  return out;
+}
+
+// The insertion point for a `with`.
+struct InsertPointGuard {
+  Ref<Graph> graph;
+  Node *place, *before;
+};
+
+NodeHandle group_node(Graph& g, const char* kind) {
+  Node* n = g.create(Symbol::of(kind), 0);
+  n->set(attr_Subgraph, Graph::make());
+  return NodeHandle(n);
+}
+
 // Keeps the graph; the graph may be changed by who asks, so an answer may be old.
 struct AliasHandle {
   Ref<Graph> graph;
@@ -381,6 +400,13 @@ void bind_graph(nb::module_& m) {
   bind_value(m);
   bind_node(m);
   auto type_or = [](const Graph& g) { return g.text(print_ranges); };
+  nb::class_<InsertPointGuard>(m, "_InsertPointGuard")
+      .def("__enter__",
+           [](InsertPointGuard& at) {
+             at.before = at.graph->insert_point();
+             at.graph->set_insert_point(at.place);
+           })
+      .def("__exit__", [](InsertPointGuard& at, const nb::args&) { at.graph->set_insert_point(at.before); });
   nb::class_<GraphHandle>(m, "Graph")
       .def("__init__", [](GraphHandle* self) { new (self) GraphHandle{Graph::make()}; })
       .def("__repr__", [type_or](const GraphHandle& g) { return type_or(*g.graph); })
@@ -464,6 +490,16 @@ void bind_graph(nb::module_& m) {
           "findAllNodes",
           [](const GraphHandle& g, const std::string& k, bool r) { return find_all(*g.graph->block(), k, r); },
           nb::arg("kind"), nb::arg("recurse") = true)
+      .def("createFusionGroup", [](const GraphHandle& g) { return group_node(*g.graph, "prim::FusionGroup"); })
+      .def("createCudaFusionGroup", [](const GraphHandle& g) { return group_node(*g.graph, "prim::CudaFusionGroup"); })
+      .def("insert_point_guard",
+           [](const GraphHandle& g, const NodeHandle& n) {
+             return InsertPointGuard{g.graph, n.get(), nullptr};
+           })
+      .def("insert_point_guard",
+           [](const GraphHandle& g, const BlockHandle& b) {
+             return InsertPointGuard{g.graph, b.get()->return_node(), nullptr};
+           })
       .def("makeMultiOutputIntoTuple",
            [](const GraphHandle& g) {
              std::vector<Value*> outputs = g.graph->outputs();
@@ -503,6 +539,14 @@ void bind_graph(nb::module_& m) {
       .def("move_before_topologically_valid", [](const AliasHandle& a, const NodeHandle& n, const NodeHandle& p) {
         return a.db->move_before(n.get(), p.get());
       });
+  m.def("_jit_get_all_schemas", [] {
+    define_script_operators();
+    return schemas_of(all_operators(true));
+  });
+  m.def("_jit_get_schemas_for_operator", [](const std::string& name) {
+    define_script_operators();
+    return schemas_of(overloads(name, true));
+  });
   m.def(
       "parse_ir",
       [](const std::string& text, bool tensor_constants) { return GraphHandle{parse_graph(text, tensor_constants)}; },

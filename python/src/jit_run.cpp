@@ -66,17 +66,17 @@ nb::object call(const FunctionHandle& f, const nb::args& args, const nb::kwargs&
   return call_function(*f.function, args, kwargs);
 }
 
-void look_for_interrupt() {
-  const py::TakeGil gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 void print_to_python(const std::string& line) {
   const py::TakeGil gil;
   PySys_FormatStdout("%s", line.c_str());
 }
 
 }  // namespace
+
+void look_for_interrupt() {
+  const py::TakeGil gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
 
 nb::object call_function(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
   std::vector<fc::Value> arguments = bind_arguments(f, args, kwargs);
@@ -151,8 +151,8 @@ void bind_run(nb::module_& m) {
   m.def("_create_function_from_graph", [](const std::string& name, const GraphHandle& g) {
     return FunctionHandle{make_ref<Function>(name, g.graph->copy())};
   });
-  m.def("_jit_interpret_graph", [](const GraphHandle& g, const nb::args& args) {
-    return call({make_ref<Function>("graph", g.graph->copy())}, args, nb::kwargs());
+  m.def("_jit_interpret_graph", [](const GraphHandle& g, const nb::tuple& args) {
+    return call({make_ref<Function>("graph", g.graph->copy())}, nb::borrow<nb::args>(args), nb::kwargs());
   });
 }
 

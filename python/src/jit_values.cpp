@@ -74,6 +74,9 @@ fc::Value from_python(nb::handle o, TypeRef t, int depth) {
           return from_python(o, i, depth);
         } catch (const TypeError&) {}
       cannot(o, t);
+    case TypeKind::Future:
+      if (!is_future(o)) cannot(o, t);
+      return future_from_python(o, t->item());
     case TypeKind::Class: {
       nb::object object = nb::borrow(o);
       if (!nb::isinstance<ObjectHandle>(object) && nb::hasattr(object, "_c")) object = object.attr("_c");
@@ -121,14 +124,7 @@ nb::object to_python(const fc::Value& v, int depth) {
     }
     case Tag::Instance: return nb::cast(ObjectHandle{v});
     case Tag::Enum: return to_python(static_cast<EnumBox*>(v.box())->value, depth + 1);
-    case Tag::Future: {
-      Future& f = future_of(v);
-      {
-        const py::ReleaseGil released;
-        while (!f.wait_for(50)) check_interrupt();
-      }
-      return to_python(f.value(), depth + 1);
-    }
+    case Tag::Future: return future_to_python(Ref<Future>(&future_of(v)));
     default: return nb::steal(py::wrap(fc::Value(v)));
   }
 }

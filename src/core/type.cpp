@@ -25,7 +25,6 @@ size_t mix(size_t h, const std::optional<T>& v) {
 }
 
 size_t hash_of(const TensorFacts& f) {
-  // Devices of one type count as one here: `cuda` equals `cuda:0`.
   size_t h = mix(0, f.dtype ? static_cast<size_t>(*f.dtype) + 2 : 0);
   h = mix(h, f.device ? static_cast<size_t>(f.device->type) + 1 : 0);
   h = mix(mix(h, f.requires_grad), f.undefined);
@@ -35,6 +34,11 @@ size_t hash_of(const TensorFacts& f) {
       for (const auto& v : **list) h = mix(h, v);
   }
   return h;
+}
+
+// `cuda` equals `cuda:0` but is spelled otherwise, and a type is what prints.
+bool spelled_alike(const TensorFacts& a, const TensorFacts& b) {
+  return a == b && (!a.device || a.device->index == b.device->index);
 }
 
 }  // namespace
@@ -69,7 +73,8 @@ class TypeTable {
     for (auto [at, end] = made_.equal_range(h); at != end; ++at) {
       const Type& t = *at->second;
       if (t.kind_ == p.kind && t.length_ == p.length && t.items_ == p.items && t.name_ == p.name &&
-          t.fields_ == p.fields && (p.facts == nullptr) == (t.facts_ == nullptr) && (!p.facts || *p.facts == *t.facts_))
+          t.fields_ == p.fields && (p.facts == nullptr) == (t.facts_ == nullptr) &&
+          (!p.facts || spelled_alike(*p.facts, *t.facts_)))
         return &t;
     }
     std::unique_ptr<const TensorFacts> facts(p.facts ? new TensorFacts(*p.facts) : nullptr);

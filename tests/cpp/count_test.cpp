@@ -13,6 +13,8 @@
 #include "dispatch/call.h"
 #include "dispatch/observe.h"
 #include "facula/backend.hpp"
+#include "jit/ir/parse.h"
+#include "jit/run/function.h"
 #include "runtime.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which replace them too
@@ -156,6 +158,29 @@ TEST_F(Count, HeapIsNotTouchedByBackends) {
   EXPECT_EQ(heap_of([&] { call<"aten::relu", Tensor>(y); }), 0);
   EXPECT_EQ(heap_of([&] { call<"aten::relu_", Tensor>(y); }), 0);
   EXPECT_EQ(heap_of([&] { call<"aten::addmm", Tensor>(y, y, y, Scalar(2.0), Scalar(1)); }), 0);
+}
+#endif
+
+#ifdef FC_COUNTS_HEAP
+TEST_F(Count, HeapOfTheTurnsOfALoop) {
+  const auto f = make_ref<jit::Function>("f", jit::parse_graph(R"(graph(%n : int, %x : Tensor):
+  %true : bool = prim::Constant[value=1]()
+  %one : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
+  %y : Tensor, %c : int = prim::Loop(%n, %true, %x, %one)
+    block0(%i : int, %s : Tensor, %a : int):
+      %more : Tensor = aten::add(%s, %x, %one)
+      %b : int = aten::mul(%a, %two)
+      -> (%true, %more, %b)
+  return (%y)
+)"));
+  auto heap_of = [&](int64_t turns) {
+    const int64_t before = heap;
+    (*f)({Value(turns), Value(m)});
+    return heap - before;
+  };
+  heap_of(50);
+  EXPECT_EQ(heap_of(10), heap_of(1000));
 }
 #endif
 

@@ -157,10 +157,10 @@ def test_batched_products_are_what_they_replace():
     for text, kind in ((tree + "  return (%s7)\n", "MMTreeReduce"), (f"  return ({side})\n", "MMBatchSide")):
         graph = torch._C.parse_ir(f"graph({sizes}):\n{one}{products}{text}")
         x, y = torch.randn(2, 3), torch.randn(3, 2)
-        before = torch._C._jit_interpret_graph(graph, x, y)
+        before = torch._C._jit_interpret_graph(graph, (x, y))
         torch._C._jit_pass_batch_mm(graph)
         assert kind in str(graph)
-        torch.testing.assert_close(torch._C._jit_interpret_graph(graph, x, y), before)
+        torch.testing.assert_close(torch._C._jit_interpret_graph(graph, (x, y)), before)
 
 
 def test_the_dump_names_operators():

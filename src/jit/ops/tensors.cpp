@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors made of TorchScript's numbers and lists.
+// Tensors made of TorchScript's numbers and lists, and what only graphs call of tensors: compositions of operators.
 #include "autograd/autograd.h"
 #include "define/calls.h"
 #include "jit/ops/script_ops.h"
@@ -65,7 +65,46 @@ void tensor(void*, const Operator&, const Arg* a, fc::Value* r) {
   r[0] = fc::Value(std::move(out));
 }
 
+void type_as(void*, const Operator&, const Arg* a, fc::Value* r) {
+  r[0] = call<"aten::to.other", Tensor>(a[0].tensor(), a[1].tensor(), false, false, std::optional<MemoryFormat>());
+}
+Tensor on_device(const Tensor& t, Device device) {
+  return call<"aten::to.device", Tensor>(t, device, t.dtype(), false, false, std::optional<MemoryFormat>());
+}
+void to_cpu(void*, const Operator&, const Arg* a, fc::Value* r) { r[0] = on_device(a[0].tensor(), Device{}); }
+void to_cuda(void*, const Operator&, const Arg* a, fc::Value* r) {
+  r[0] = on_device(a[0].tensor(), parse_device("cuda"));
+}
+Tensor sum_of(const Arg* a, const Scalar& alpha) {
+  return a[1].is_tensor() ? add(a[0].tensor(), a[1].tensor(), alpha) : add(a[0].tensor(), a[1].scalar(), alpha);
+}
+void add_relu(void*, const Operator&, const Arg* a, fc::Value* r) {
+  r[0] = call<"aten::relu", Tensor>(sum_of(a, a[2].scalar()));
+}
+void add_relu_(void*, const Operator&, const Arg* a, fc::Value* r) {
+  const Tensor& self = a[0].tensor();
+  if (a[1].is_tensor()) add_(self, a[1].tensor(), a[2].scalar());
+  else call<"aten::add_.Scalar", Tensor>(self, a[1].scalar(), a[2].scalar());
+  r[0] = call<"aten::relu_", Tensor>(self);
+}
+void unwrap_optional(void*, const Operator&, const Arg* a, fc::Value* r) {
+  FC_CHECK(!a[0].is_none(), "Unwrapping null optional");
+  r[0] = value_of(a[0]);
+}
+void grad_sum_to_size(void*, const Operator&, const Arg* a, fc::Value* r) {
+  r[0] = a[1].is_none() ? a[0].tensor() : sum_to_size(a[0].tensor(), held(a[1]).arg().ints());
+}
+
 constexpr ScriptRow rows[] = {
+    {"aten::type_as(Tensor self, Tensor other) -> Tensor", type_as},
+    {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", to_cpu},
+    {"aten::cuda(Tensor(a) self) -> Tensor(b|a)", to_cuda},
+    {"aten::_add_relu.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add_relu},
+    {"aten::_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", add_relu},
+    {"aten::_add_relu_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)", add_relu_},
+    {"aten::_add_relu_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)", add_relu_},
+    {"aten::_unwrap_optional(t(a)? optional) -> t(a)", unwrap_optional},
+    {"aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)", grad_sum_to_size},
     {"aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
      tensor},
     {"aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",

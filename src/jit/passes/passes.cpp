@@ -17,8 +17,10 @@
 #include "jit/passes/convert_to_ssa.h"
 #include "jit/passes/dead_code_elimination.h"
 #include "jit/passes/decompose_ops.h"
+#include "jit/passes/decompositions.h"
 #include "jit/passes/erase_number_types.h"
 #include "jit/passes/erase_shape_information.h"
+#include "jit/passes/frozen_folding.h"
 #include "jit/passes/inline_fork_wait.h"
 #include "jit/passes/inliner.h"
 #include "jit/passes/inplace_check.h"
@@ -106,6 +108,17 @@ constexpr Pass table[] = {
   {"FuseLinear", "fuse_linear", "_jit_pass_fuse_linear", fuse_linear},
   {"FuseAddRelu", "fuse_relu", "_jit_pass_fuse_add_relu", fuse_add_relu},
   {"FuseAddMM", "peephole", "_jit_pass_fuse_addmm", fuse_addmm},
+  {"removeDropout", "remove_dropout", nullptr, remove_dropout},
+  {"FoldFrozenConvBatchnorm", "frozen_conv_folding", "_jit_pass_fold_frozen_conv_bn", fold_frozen_conv_bn},
+  {"FoldFrozenConvAddOrSub", "frozen_conv_folding", "_jit_pass_fold_frozen_conv_add_or_sub",
+   fold_frozen_conv_add_or_sub},
+  {"FoldFrozenConvMulOrDiv", "frozen_conv_folding", "_jit_pass_fold_frozen_conv_mul_or_div",
+   fold_frozen_conv_mul_or_div},
+  {"FoldFrozenLinearBatchnorm", "frozen_linear_folding", "_jit_pass_fold_frozen_linear_bn", fold_frozen_linear_bn},
+  {"FrozenConcatLinear", "frozen_concat_linear", "_jit_pass_concat_frozen_linear", concat_frozen_linear},
+  {"FrozenLinearTranspose", "frozen_linear_transpose", "_jit_pass_transpose_frozen_linear", transpose_frozen_linear},
+  {"OptimizeFrozenGraph", "frozen_graph_optimizations", "_jit_pass_optimize_frozen_graph", optimize_frozen_graph},
+  {"RunDecompositions", "decompositions", "_jit_pass_run_decompositions", run_decompositions},
   {"ConvertToSSA", "convert_to_ssa", nullptr, convert_to_ssa},
   {"CanonicalizeModifiedLoops", "canonicalize_modified_loops", nullptr, canonicalize_modified_loops},
   {"CanonicalizeOutputs", "canonicalize", nullptr, canonicalize_outputs},

@@ -217,7 +217,7 @@ class Devices final : public Carrier {
     std::optional<Device> device;
     const Operator* op = n->find_operator();
     if (n->kind().text() == "aten::cpu") device = parse_device("cpu");
-    else if (n->kind().text() == "aten::cuda") device = parse_device("cuda");
+    else if (n->kind().text() == "aten::cuda") device = Device{parse_device("cuda").type, -1};
     else if (op && n->kind().space() == "aten") device = named(n, *op);
     if (!device) return forget(n);
     for (Value* v : n->outputs()) {
