@@ -15,7 +15,7 @@ LIBRARY = pathlib.Path(os.path.abspath(facula.__file__)).parents[2] / "tests" / 
 
 
 @pytest.mark.skipif(not LIBRARY.exists(), reason="a sanitizer has its own allocator")
-@pytest.mark.parametrize("choice, programs", [(("--only", "custom_function"), 1), (("--sample", "12"), 15)])
+@pytest.mark.parametrize("choice, programs", [(("--only", "custom_function"), 1), (("--sample", "12"), 16)])
 def test_refused_allocations(choice, programs):
     environment = {**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}", "LD_PRELOAD": str(LIBRARY)}
     done = subprocess.run([sys.executable, "-m", "faults", *choice], capture_output=True, text=True, env=environment, timeout=600)

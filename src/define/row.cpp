@@ -90,6 +90,7 @@ void attach_memory_facts(Operator& op, const OpDef& def) {
   uint64_t written = 0;
   for (const uint8_t i : op.written_args()) written |= uint64_t{1} << i;
   op.memory.overwritten |= positions(op, def.overwrites) & written;
+  if (def.unwritten) op.memory.overwritten = 0;  // empty(out=) gives its argument a shape and no elements
   op.memory.partial = positions(op, def.partial) & written;
   op.memory.unread = positions(op, def.looks_at) & ~written;
   op.memory.unwritten = def.unwritten;

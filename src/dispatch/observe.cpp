@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Entry {
   uint64_t group;  // of ThreadState::watch_group; 0: all threads
   uint64_t id;
   bool children;
+  mutable bool ended = false;  // there was no memory for a list without it
 };
 using List = std::vector<Entry>;
 
@@ -82,18 +84,20 @@ struct EndOfThread {
 // Frees the replaced lists that nobody reads. Their observers are dropped without the lock.
 void collect() noexcept {
   Registry& r = registry();
-  std::vector<const List*> free;
-  {
+  for (const List* free = nullptr;; delete free) {  // after the lock was given back
     std::lock_guard lock(r.mutex);
-    std::erase_if(r.retired, [&](const List* l) {
+    const auto it = std::ranges::find_if(r.retired, [&](const List* l) {
       for (Reader* p = r.readers; p; p = p->next)
         if (__atomic_load_n(&p->reads, __ATOMIC_SEQ_CST) == l) return false;
-      free.push_back(l);
       return true;
     });
-    __atomic_store_n(&r.pending, !r.retired.empty(), __ATOMIC_SEQ_CST);
+    if (it == r.retired.end()) {
+      __atomic_store_n(&r.pending, !r.retired.empty(), __ATOMIC_SEQ_CST);
+      break;
+    }
+    free = *it;
+    r.retired.erase(it);
   }
-  for (const List* l : free) delete l;
 }
 
 class Reading {
@@ -131,7 +135,9 @@ void tell(const Event& e) noexcept {
   const ExcludeLayers silent(layer::kObserve);
   const Path path = s.path;  // of the call that is told, not of what observers call
   auto tell_one = [&](const Entry& o) {
-    if (o.kinds >> static_cast<int>(e.kind) & 1 && (o.group == 0 || o.group == s.watch_group)) o.observer->see(e);
+    if (o.kinds >> static_cast<int>(e.kind) & 1 && (o.group == 0 || o.group == s.watch_group) &&
+        !__atomic_load_n(&o.ended, __ATOMIC_RELAXED))
+      o.observer->see(e);
   };
   if (e.phase != Event::End) std::ranges::for_each(list, tell_one);
   else std::for_each(list.rbegin(), list.rend(), tell_one);  // so that each sees what is between its own two
@@ -248,6 +254,7 @@ void put(Registry& r, std::unique_ptr<List> list) noexcept {
 template <class F>
 void replace(Registry& r, const F& change) {
   auto fresh = r.list ? std::make_unique<List>(*r.list) : std::make_unique<List>();
+  std::erase_if(*fresh, [](const Entry& e) { return e.ended; });
   change(*fresh);
   if (r.list) {
     r.retired.push_back(r.list);
@@ -301,8 +308,12 @@ void stop_observing(uint64_t id) noexcept {
   Registry& r = registry();
   {
     std::lock_guard lock(r.mutex);
-    if (!r.list || std::ranges::find(*r.list, id, &Entry::id) == r.list->end()) return;
-    replace(r, [&](List& list) { std::erase_if(list, [&](const Entry& e) { return e.id == id; }); });
+    if (!r.list) return;
+    const auto entry = std::ranges::find(*r.list, id, &Entry::id);
+    if (entry == r.list->end()) return;
+    try {
+      replace(r, [&](List& list) { std::erase_if(list, [&](const Entry& e) { return e.id == id; }); });
+    } catch (const std::bad_alloc&) { __atomic_store_n(&entry->ended, true, __ATOMIC_RELAXED); }
   }
   collect();
 }

@@ -196,6 +196,20 @@ def device():
     expect((x.grad.cpu() - 15.778).abs() < 1e-2, [True] * 3)
 
 
+def value_profile():
+    """Without memory a profile knows less; the program runs on, and nothing is found that is not there."""
+    with torch.profiler.values(min_bytes=0) as v:
+        x = torch.arange(200.0)
+        y = torch.empty(200)
+        y.fill_(2.0)
+        z = (x * y).view(20, 10)
+        y.copy_(x)
+        total = float(z.sum() + y.sum())
+    found = {f.pattern for f in v.findings} - {"structured", "inappropriate_float", "heavy_type", "single_value"}
+    if total != 59700.0 or found:
+        raise AssertionError(f"wrong answer: {total}, {found}")
+
+
 def loaded():
     """The example backend; loads it if need be."""
     names = [b["name"] for b in torch.backends.backends()]
@@ -221,4 +235,4 @@ def library():
 
 ONCE = (plugin_load, library)  # change the process: each refusal in a process of its own
 ALL = (training_step, convolution, attention, hooks, views, indexing, custom_function, exchange, errors_and_text, einsum_and_random, modes, files,
-       plugin_load, library, device)  # fmt: skip
+       plugin_load, library, device, value_profile)  # fmt: skip

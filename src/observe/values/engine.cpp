@@ -98,9 +98,13 @@ void Engine::start(Watch where, bool children) {
   registration_ = start_observing(Ref<Observer>(this), {.kinds = kAllKinds, .where = where, .children = children});
 }
 
-void Engine::forget() {
+void Engine::forget_memory() {
   storages_ = {};
   by_hash_.clear(), answers_.clear(), changed_.clear(), ended_.clear(), moved_.clear();
+}
+
+void Engine::forget() {
+  forget_memory();
   for (auto& [thread, lane] : lanes_) *lane = {};
 }
 
@@ -110,9 +114,11 @@ void Engine::stop() {
   std::lock_guard lock(mutex_);
   totals_.stopped = now_ns();
   // What is alive now has a future that nobody saw: never dead, but what it equals is known.
-  for (auto& [id, r] : storages_.all())
-    for (const Segment& s : r.segments)
-      if (!r.ignored) retire(s, End::Lost, false);
+  try {
+    for (auto& [id, r] : storages_.all())
+      for (const Segment& s : r.segments)
+        if (!r.ignored) retire(s, End::Lost, false);
+  } catch (const std::bad_alloc&) { ++totals_.lost; }
   forget();
 }
 
@@ -177,9 +183,11 @@ void Engine::see(const Event& e) noexcept {
     if (e.phase == Event::Once) memory(lane, e, stack);
     else if (e.phase == Event::Begin) begin(lane, e, stack, now);
     else end(lane, e, now);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {  // no memory, or a device that did not let us look
     std::lock_guard lock(mutex_);
     ++totals_.lost;
+    forget_memory();  // what this event would have changed is not what is known any more
+    if (here) *here = {};
   }
   const uint64_t took = now_ns() - now;
   if (here) here->own_ns += took;
@@ -442,7 +450,7 @@ void Engine::begin_kernel(Lane& lane, Frame& f, const Event& e) {
   f.outermost = lane.kernels == 1;
   f.fresh_before = version_;
   f.accumulated = lane.accumulated.size();
-  if (op.is_view || op.writes == Writes::Geometry) return;
+  if (op.is_view || op.writes == Writes::Geometry || op.memory.unwritten) return;
   uint64_t written = 0;
   for (const uint8_t i : op.written_args()) written |= uint64_t{1} << i;
   const MemoryFacts& facts = op.memory;
@@ -461,7 +469,7 @@ void Engine::begin_kernel(Lane& lane, Frame& f, const Event& e) {
       const Runs runs(v);
       lane.accumulated.emplace_back(runs.begin(), runs.begin() + runs.last() + runs.run_bytes());
     });
-  if (f.outermost && wants(Pattern::Repeated) && !written && !op.random && !facts.unwritten && op.num_results()) {
+  if (f.outermost && wants(Pattern::Repeated) && !written && !op.random && op.num_results()) {
     bool usable = true;
     f.key = call_key(e, usable);
     if (!usable) f.key = 0;
@@ -485,7 +493,7 @@ void Engine::begin_kernel(Lane& lane, Frame& f, const Event& e) {
 
 void Engine::end_kernel(Lane& lane, Frame& f, const Event& e) {
   const Operator& op = *e.op;
-  if (op.is_view || op.writes == Writes::Geometry) return;
+  if (op.is_view || op.writes == Writes::Geometry || op.memory.unwritten) return;
   // Written by something inside since this kernel began: already accounted for.
   auto written_inside = [&](const View& v, Device d) {
     const Runs runs(v);
@@ -516,7 +524,6 @@ void Engine::end_kernel(Lane& lane, Frame& f, const Event& e) {
     if (p.some) unknown_write(f.node, p.view, p.device);
     else write(lane, f.node, p, e, nullptr);
   }
-  if (op.memory.unwritten) return;
   const bool in_place = !op.written_args().empty();
   auto is_argument = [&](const Tensor& t) {  // a view that the schema does not tell
     bool found = false;

@@ -117,7 +117,8 @@ class Engine final : public Observer {
   void find_identity(Frame& f, const Event& e);
   uint64_t call_key(const Event& e, bool& usable);
   bool sampled(Node& n);
-  void forget();
+  void forget_memory();  // all is unknown from here on, as at the start
+  void forget();         // that, and what threads are in the middle of
   bool wants(Pattern p) const { return options_.patterns & bit(p); }
 
   struct Watched {  // a backend's watcher is told this
