@@ -81,6 +81,27 @@ def test_vprof(shell):
     assert [f["pattern"] for f in findings(shell.folder / "there")] == ["dead"]
 
 
+def test_thresholds_are_options(shell):
+    """Each option of the command is that of values(), with its default."""
+    from facula.tools.vprof._command import THRESHOLDS
+    from facula.tools.vprof._profile import Options
+
+    assert {name: default for name, _, default, _ in THRESHOLDS} == {name: getattr(Options(), name) for name, *_ in THRESHOLDS}
+    script = "import torch\nx = torch.randn(50_000)\ny = torch.relu(x - 0.4)\ny.sum()\n"  # two thirds are zero
+    for share, expected in (("0.5", {"frequent"}), ("0.9", set())):
+        done = shell(f"facula vprof -p frequent --frequent {share} -o out-{share} script.py", script=script)
+        assert done.returncode == 0, done.stderr
+        assert {f["pattern"] for f in findings(shell.folder / f"out-{share}") if f["operator"] == "aten::relu"} == expected
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written(shell):
+    (shell.folder / "out").mkdir(mode=0o555)
+    done = shell("facula vprof -o out script.py", script="open('ran', 'w')\n" + WASTE)
+    assert done.returncode == 2 and "cannot make a folder for the results" in done.stderr
+    assert not (shell.folder / "ran").exists()
+
+
 def test_the_graph(shell):
     shell("facula vprof -o out script.py")
     text = (shell.folder / "out" / "values.dot").read_text()
@@ -139,6 +160,10 @@ def test_gvprof_and_gviewer(shell):
         ("facula vprof --share 2 script.py", "share is a number from 0 to 1, got 2.0"),
         ("facula vprof --mode budget --budget -1 script.py", "budget is a number from 0 to 1"),
         ("facula vprof --min-bytes -5 script.py", "min_bytes is a whole number"),
+        ("facula vprof --frequent 1.5 script.py", "frequent is a number from 0 to 1"),
+        ("facula vprof --zero nan script.py", "zero is a number from 0 to inf"),
+        ("facula vprof --approximate 6 script.py", "approximate is a whole number from 1 to 5"),
+        ("facula vprof --sample 0 script.py", "sample is a whole number"),
         ("facula vprof -o /proc/no script.py", "cannot make a folder"),
         ("facula vprof nowhere.py", "there is no file nowhere.py"),
         ("hpcrun -e gpu=nvidia,everything python script.py", "unknown event 'everything'"),
@@ -181,13 +206,12 @@ def test_programs_that_end_badly_keep_their_results(shell, end, status):
 
 
 def test_a_killed_program_keeps_what_was_written_last(shell):
-    script = (
-        "from facula.tools.vprof import _command\n"
-        + WASTE
-        + "import os, signal, time\nfor _ in range(200):\n    time.sleep(0.05)\n    if os.path.exists('out/values.jsonl') and 'dead' in open('out/values.jsonl').read(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    """Also one that did not run for long."""
+    script = WASTE + (
+        "import os, signal, time\nfor _ in range(60):\n    time.sleep(0.05)\n"
+        "    if os.path.exists('out/values.jsonl') and 'dead' in open('out/values.jsonl').read(): os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    start = "import sys; from facula.tools.vprof import _command; _command.EVERY = 0.05; sys.exit(_command.main(['-o', 'out', 'script.py']))"
-    done = shell(f'{sys.executable} -c "{start}"', script=script)
+    done = shell("facula vprof -o out script.py", script=script)
     assert done.returncode in (-9, 137)
     assert "redundant" in {f["pattern"] for f in findings(shell.folder / "out")}
 

@@ -3,11 +3,21 @@
 
 import argparse
 import dataclasses
+import errno
 import os
 import sys
 import threading
 
-EVERY = 5.0  # seconds between two writings of what was found so far: who is killed leaves that
+FIRST, EVERY = 0.25, 5.0  # seconds to the first writing of what was found so far, and at most between two: who is killed leaves that
+THRESHOLDS = (  # of single patterns; their defaults are those of values()
+    ("frequent", float, 0.5, "share of the elements from which on one value is frequent"),
+    ("zero", float, 0.0, "numbers up to this far from zero are zeros"),
+    ("heavy_error", float, 0.0, "relative error that a narrower type may make"),
+    ("structured_error", float, 1e-6, "how far elements may be from the line, as a share of the largest"),
+    ("approximate", int, 5, "how far mantissas are cut, 1 to 5: float32 keeps 20, 15, 11, 7 or 3 bits"),
+    ("exact_below", int, 65536, "writes of up to so many bytes are compared element by element in the default mode"),
+    ("sample", int, 1, "values of one call in N of each call path are looked at"),
+)
 
 
 def add_arguments(parser):
@@ -45,6 +55,9 @@ def add_arguments(parser):
         metavar="X",
         help="findings of a smaller share of what the place writes are not told (0.33)",
     )
+    for name, kind, default, text in THRESHOLDS:
+        metavar = "N" if kind is int else "X"
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default, metavar=metavar, help=f"{text} ({default})")
     parser.add_argument(
         "--operator", action="append", metavar="GLOB", help="only findings of these operators"
     )
@@ -120,6 +133,8 @@ def fresh_folder(name, exact=False):
             return path
         except FileExistsError:
             if exact and os.path.isdir(path) and not os.listdir(path):
+                if not os.access(path, os.W_OK | os.X_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path) from None
                 return path
     raise OSError(f"{name}, {name}-2 … all exist")
 
@@ -145,8 +160,10 @@ class Keeper:
         ).start()
 
     def _write_now_and_then(self, stop):
-        while not stop.wait(EVERY):
+        wait = FIRST
+        while not stop.wait(min(wait, EVERY)):
             self.write()
+            wait *= 2
 
     def _forked(self):
         if self._stop.is_set():
@@ -200,7 +217,8 @@ def run(args) -> int:
     try:
         profile = values(
             args.mode, args.pattern, scopes=args.scopes or None, children=True, budget=args.budget, min_bytes=args.min_bytes, share=args.share, operators=args.operator, modules=args.module,
-            files=args.file, exclude=args.exclude, instructions=args.instructions, native=args.native, floats=args.floats)  # fmt: skip
+            files=args.file, exclude=args.exclude, instructions=args.instructions, native=args.native, floats=args.floats,
+            **{name: getattr(args, name) for name, *_ in THRESHOLDS})  # fmt: skip
     except (ValueError, TypeError) as error:
         print(f"facula vprof: {str(error).removeprefix('values: ')}", file=sys.stderr)
         return 2

@@ -22,7 +22,7 @@ class Graph:
 
         tree = Rows(rows, stacks)
         used = {i for source, target, memory, *_ in edges for i in (source, target, memory)} | {f.node for f in found}
-        shared = {f.node for f in found if f.pattern == "duplicate"}
+        shared = {f.node: "TOTAL" if f.share > 0.99 else "PARTIAL" for f in found if f.pattern == "duplicate"}
         patterns = {}
         for f in found:
             patterns.setdefault(f.node, []).append(f)
@@ -37,7 +37,7 @@ class Graph:
                 "id": i, "name": (row["name"] if not row["parent"] else f"{top['name']} > {tree.path(i)}") if i else "before the profile, and outside", "kind": row["kind"] if i else "",
                 "type": kind, "count": row["calls"], "place": f"{file}:{line}" if file else "", "function": function, "context": stack[:20], "scope": top["scope"],
                 "written": row["written"], "read": row["read"], "seconds": row["ns"] * 1e-9, "tensor": row["tensor"],
-                "duplicate": "TOTAL" if i in shared else "", "findings": [f.as_dict() for f in patterns.get(i, ())]})  # fmt: skip
+                "duplicate": shared.get(i, ""), "findings": [f.as_dict() for f in patterns.get(i, ())]})  # fmt: skip
         self.edges = [{"source": source, "target": target, "memory": memory, "type": ("WRITE" if target else "SINK") if write else "READ", "bytes": size,
                        "redundancy": unchanged / size if write and size else 0.0, "overwrite": min(1.0, size / whole) if write and whole else 0.0, "count": count}
                       for source, target, memory, write, size, unchanged, whole, count in edges]  # fmt: skip
