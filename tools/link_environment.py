@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a build folder importable from the environment of the interpreter that runs this, with the command `facula`.
+"""Makes a build folder importable from the environment of the interpreter that runs this, with the commands of pyproject.toml.
 
     python tools/link_environment.py build/release              # or another build folder
     python tools/link_environment.py --torch build/release      # and `import torch` in plain python gives it
@@ -23,8 +23,11 @@ SITE = pathlib.Path(sysconfig.get_path("purelib"))
 LINK = SITE / "facula-build.pth"
 TORCH = SITE / "facula-torch.pth"  # leads to _shim/torch, after everything that is installed
 SCRIPTS = pathlib.Path(sysconfig.get_path("scripts"))
-COMMAND = SCRIPTS / "facula"
-COSIM = [SCRIPTS / f"pycosim{kind}" for kind in ("", ".profile", ".trace", ".wave", ".saif")]  # python on the simulated manycore
+COMMANDS = {  # what pip would install by pyproject.toml: name -> module, function
+    "facula": ("facula.__main__", "main"),
+    **{f"pycosim{kind}": ("facula._cosim", "main") for kind in ("", ".profile", ".trace", ".wave", ".saif")},
+    **{name: ("facula.tools.vprof._gvprof", name) for name in ("gvprof", "gviewer", "hpcprof", "hpcrun", "hpcstruct")},
+}
 TORCHRUN = SCRIPTS / "torchrun"  # where no PyTorch has put its own
 
 
@@ -37,8 +40,13 @@ def torch_installed() -> bool:
     return (SITE / "torch").exists()
 
 
-def write_command(path: pathlib.Path, module: str) -> None:
-    path.write_text(f"#!{sys.executable}\nimport sys\n\nfrom {module} import main\n\nsys.exit(main())\n")
+def is_ours(path: pathlib.Path) -> bool:
+    """Absent, or written by write_command: another's program of that name stays."""
+    return not path.exists() or b"\nfrom facula." in path.read_bytes()[:200]
+
+
+def write_command(path: pathlib.Path, module: str, function: str = "main") -> None:
+    path.write_text(f"#!{sys.executable}\nimport sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n")
     path.chmod(0o755)
 
 
@@ -53,9 +61,9 @@ def link_torch(package: pathlib.Path) -> None:
 def link(build: pathlib.Path) -> None:
     LINK.write_text(f"{build / 'python'}\n")
     if not installed():
-        write_command(COMMAND, "facula.__main__")
-        for path in COSIM:
-            write_command(path, "facula._cosim")
+        for name, (module, function) in COMMANDS.items():
+            if is_ours(SCRIPTS / name):
+                write_command(SCRIPTS / name, module, function)
     print(f"{sys.prefix} imports facula from {build / 'python'}")
 
 
@@ -69,8 +77,9 @@ def unlink() -> None:
     build = LINK.read_text().strip()
     LINK.unlink()
     if not installed():
-        for path in (COMMAND, *COSIM):
-            path.unlink(missing_ok=True)
+        for name in COMMANDS:
+            if is_ours(SCRIPTS / name):
+                (SCRIPTS / name).unlink(missing_ok=True)
     (ROOT / "build" / "setup.stamp").unlink(missing_ok=True)  # the next `make setup` looks again
     print(f"{sys.prefix} no longer imports facula from {build}")
 
@@ -80,7 +89,7 @@ def main() -> int:
     what = arguments.add_mutually_exclusive_group(required=True)
     what.add_argument("build", nargs="?", type=pathlib.Path, help="a build folder")
     what.add_argument("--torch-only", action="store_true", help="let `import torch` find the Facula that pip installed")
-    what.add_argument("--remove", action="store_true", help="take links and command away")
+    what.add_argument("--remove", action="store_true", help="take links and commands away")
     arguments.add_argument("--torch", action="store_true", help="let `import torch` find the build, too")
     options = arguments.parse_args()
     try:

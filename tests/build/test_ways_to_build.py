@@ -120,12 +120,30 @@ def test_a_build_is_linked_into_an_environment_and_leaves_no_trace(tmp_path):
     assert status == 0 and f"{environment} imports facula from {build}/python" in said
     status, said = run(environment / "bin" / "facula", "info", cwd=tmp_path)
     assert status == 0 and "Facula built with:" in said
+    scripts = re.search(r"\[project.scripts\]\n((?:.+\n)+)", (ROOT / "pyproject.toml").read_text())[1]
+    commands = re.findall(r'^"?([\w.]+)"? = ', scripts, re.M)
+    assert {f"bin/{name}" for name in commands} <= set(files(environment))
+    assert "nothing is left to do" in run(environment / "bin" / "hpcstruct", "x", cwd=tmp_path)[1]
     assert run(python, "-c", "import facula; print(facula.__file__)", cwd=tmp_path)[1].startswith(str(build))
     status, said = run(python, "setup.py", "develop", "--uninstall")
     assert status == 0 and "no longer imports facula" in said
     assert files(environment) == before
     status, said = run(python, "setup.py", "develop", "--uninstall")
     assert status == 0 and "has no link to a build" in said
+
+
+def test_commands_of_others_stay(tmp_path):
+    import facula
+
+    environment = tmp_path / "env"
+    venv.create(environment, with_pip=False)
+    theirs = environment / "bin" / "hpcrun"
+    theirs.write_text("#!/bin/sh\necho HPCToolkit\n")
+    python, build = environment / "bin" / "python", pathlib.Path(facula.__file__).parents[2]
+    assert run(python, "tools/link_environment.py", build)[0] == 0
+    assert "HPCToolkit" in theirs.read_text() and (environment / "bin" / "gvprof").exists()
+    assert run(python, "tools/link_environment.py", "--remove")[0] == 0
+    assert "HPCToolkit" in theirs.read_text() and not (environment / "bin" / "gvprof").exists()
 
 
 def test_plain_python_imports_the_linked_build_as_torch(tmp_path):
