@@ -40,6 +40,18 @@ if(TARGET facula_hb)
   endforeach()
 endif()
 
+# For tests/distributed: what stands in for NCCL and CUDA's runtime, one library under both names.
+if(TARGET facula_nccl)
+  add_library(facula_fake_nccl SHARED tests/distributed/fake_nccl.cpp)
+  find_package(Threads REQUIRED)
+  target_link_libraries(facula_fake_nccl PRIVATE facula_flags Threads::Threads)
+  target_include_directories(facula_fake_nccl SYSTEM PRIVATE ${NCCL_INCLUDE_DIR} ${CUDA_RUNTIME_INCLUDE_DIR})
+  set_target_properties(facula_fake_nccl PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/distributed
+    OUTPUT_NAME nccl SUFFIX .so.2 NO_SONAME ON)
+  add_custom_command(TARGET facula_fake_nccl POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink libnccl.so.2
+    ${PROJECT_BINARY_DIR}/tests/distributed/libcudart.so.${FACULA_CUDA_MAJOR})
+endif()
+
 # BLAS libraries for tests/test_blas.py, one for each way that they differ.
 foreach(row "cblas=-DBLAS_INT=int32_t -DBLAS_NAME(x)=cblas_##x" "cblas64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=cblas_##x##64_"
             "unmarked64=-DBLAS_INT=int64_t -DBLAS_NAME(x)=cblas_##x"

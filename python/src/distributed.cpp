@@ -437,7 +437,7 @@ void bind_group(nb::module_& m) {
     }
     return nb::make_tuple(s.start_ns, s.stop_ns, s.lost, calls);
   });
-  m.def("_has_engine", [](const std::string& name) { return has_engine(name); });
+  m.def("_engine_missing", [](const std::string& name) { return engine_missing(name); });
   m.def("_load_engine", [](const std::string& name, const std::string& path) { load_engine(name, path); });
 }
 

@@ -23,7 +23,12 @@ Known& known() {
 MakeEngine open_library(const std::string& path, std::string& why) {
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* made = library ? ::dlsym(library, "facula_make_engine") : nullptr;
-  if (!made) why = ::dlerror();
+  if (!made) {
+    why = ::dlerror();
+  } else if (void* ask = ::dlsym(library, "facula_engine_missing")) {
+    const char* missing = reinterpret_cast<const char* (*)()>(ask)();
+    if (missing) why = missing, made = nullptr;
+  }
   return reinterpret_cast<MakeEngine>(made);
 }
 
@@ -47,8 +52,15 @@ MakeEngine find(const std::string& name, std::string& why) {
 std::string how_to_get(const std::string& name) {
   if (name == "gloo") return ". Install libgloo-dev (Debian) and build again: USE_GLOO is on where it is found";
   if (name == "mpi") return ". Install libopenmpi-dev or libmpich-dev (Debian) and build again with USE_MPI=1";
-  if (name == "nccl") return ". NCCL moves memory of CUDA devices, which this build has none of";
+  if (name == "nccl")
+    return ". It needs a GPU of NVIDIA's, CUDA's runtime and NCCL, and a build with CUDA's toolkit: USE_NCCL is on "
+           "where "
+           "nccl.h is found";
   return ". torch.distributed.Backend.register_backend adds one";
+}
+
+std::string with_reason(const std::string& name, const std::string& why) {
+  return how_to_get(name) + (why.empty() ? "" : " (" + why + ")");
 }
 
 class SelfTransfer final : public Transfer {
@@ -84,8 +96,7 @@ class SelfEngine final : public Engine {
 std::unique_ptr<Engine> make_engine(const std::string& name, const EngineOptions& options) {
   std::string why;
   MakeEngine make = find(name, why);
-  FC_CHECK(make, "backend '", name, "' is not available here", how_to_get(name), why.empty() ? "" : " (", why,
-           why.empty() ? "" : ")");
+  FC_CHECK(make, "backend '", name, "' is not available here", with_reason(name, why));
   return std::unique_ptr<Engine>(make(options));
 }
 
@@ -101,9 +112,9 @@ void load_engine(const std::string& name, const std::string& path) {
   add_engine(name, make);
 }
 
-bool has_engine(const std::string& name) {
+std::string engine_missing(const std::string& name) {
   std::string why;
-  return find(name, why);
+  return find(name, why) ? std::string() : with_reason(name, why);
 }
 
 std::unique_ptr<Engine> make_self_engine() { return std::make_unique<SelfEngine>(); }

@@ -9,7 +9,10 @@
 //
 // A library brings an engine by exporting
 //     extern "C" fc::distributed::Engine* facula_make_engine(const fc::distributed::EngineOptions&)
-// which throws what fc::Error derives from; libfacula_NAME.so beside libfacula is found as NAME.
+// which throws what fc::Error derives from; libfacula_NAME.so beside libfacula is found as NAME. Where an engine may be
+// unable to work on a machine, the library also exports
+//     extern "C" const char* facula_engine_missing()
+// which says what is missing; null: nothing.
 #pragma once
 #include <memory>
 #include <span>
@@ -80,7 +83,8 @@ using MakeEngine = Engine* (*)(const EngineOptions&);
 std::unique_ptr<Engine> make_engine(const std::string& name, const EngineOptions& options);
 void add_engine(const std::string& name, MakeEngine make);  // throws where the name is taken
 void load_engine(const std::string& name, const std::string& path);
-bool has_engine(const std::string& name);
+// Why there is none: ". Install …"; empty: there is one.
+std::string engine_missing(const std::string& name);
 std::unique_ptr<Engine> make_self_engine();  // of a group of one rank, which needs nobody
 
 }  // namespace fc::distributed

@@ -85,7 +85,7 @@ class Backend(str):
 
 def has_backend(name: str) -> bool:
     """Whether a backend can be used here."""
-    return name in Backend._plugins or _engine._c._has_engine(name)
+    return name in Backend._plugins or not _engine._c._engine_missing(name)
 
 
 _NO_TIMEOUT = timedelta(0)  # the group's

@@ -288,14 +288,7 @@ def init_process_group(
     else:
         rank, world_size = _meeting._checked(rank, world_size, "store=")
     if world_size > 1 and not has_backend(name):
-        raise RuntimeError(
-            f"Distributed package doesn't have {name} built in: "
-            + {
-                "gloo": "install libgloo-dev (Debian) and build Facula again",
-                "mpi": "install libopenmpi-dev or libmpich-dev (Debian) and build Facula again",
-                "nccl": "it moves tensors of CUDA devices, which this build has none of; backend='gloo' is for the CPU's",
-            }.get(name, "no library brings it")
-        )
+        raise RuntimeError(f"Distributed package doesn't have {name} built in{_engine._c._engine_missing(name)}")
     _world.rank, _world.store, _world.pid = rank, store, os.getpid()
     _world.address = store.own_address
     try:
