@@ -112,14 +112,14 @@ def test_compile_gives_back_what_it_got():
 
 
 def test_jit_as_under_pytorch_jit_0():
-    assert once("import facula as torch\nf = torch.nn.Identity()\nassert torch.jit.script(f) is f and torch.jit.script(f) is f\n") == 1
+    assert once("import facula as torch\nf = type('C', (), {})\nassert torch.jit.script(f) is f and torch.jit.script(f) is f\n") == 1
 
     import facula as torch
 
     jit = torch.jit
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert jit.ignore(len) is len and jit.ignore(drop=True)(len) is len and jit.unused(len) is len and jit.export(len) is len
+        assert all(mark(once) is once for mark in (jit.ignore, jit.ignore(drop=True), jit.unused, jit.export))
         assert not jit.is_scripting() and not jit.is_tracing() and jit.annotate(int, 3) == 3 and jit.Final[int]
         assert jit.isinstance([1, 2], list[int]) and not jit.isinstance([1, "x"], list[int]) and jit.isinstance((1, "x"), tuple[int, str])
         assert jit.wait(jit.fork(lambda a: a + 1, 2)) == 3 and issubclass(jit.ScriptModule, torch.nn.Module)

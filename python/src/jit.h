@@ -79,6 +79,7 @@ nanobind::object future_to_python(Ref<Future> f);  // a torch.futures.Future of 
 trace::Result trace_function(nanobind::handle func, nanobind::handle inputs, const TraceOptions& o,
                              fc::Value self = {});
 nanobind::object call_function(const Function& f, const nanobind::args& args, const nanobind::kwargs& kwargs);
+bool takes_arguments(const Function& f, const nanobind::args& args, const nanobind::kwargs& kwargs);
 GraphHandle inlined(const Graph& g);  // a copy with what is called in place of the calls
 Ref<CompilationUnit> python_unit();   // where classes and functions of Python's go
 nanobind::object make_function(const std::string& qualified_name, Ref<Graph> graph);  // a ScriptFunction

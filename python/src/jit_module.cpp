@@ -107,6 +107,15 @@ void bind_modules(nb::module_& m) {
              for (nb::handle a : args) all.append(a);
              return call_function(*f.function, nb::borrow<nb::args>(nb::tuple(all)), kwargs);
            })
+      .def(
+          "_takes",
+          [](const MethodHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
+            nb::list all;
+            all.append(nb::cast(f.owner));
+            for (nb::handle a : args) all.append(a);
+            return takes_arguments(*f.function, nb::borrow<nb::args>(nb::tuple(all)), kwargs);
+          },
+          "Whether a call with these arguments fits the signature.")
       .def_prop_ro("name", [](const MethodHandle& f) { return std::string(f.function->name()); })
       .def_prop_ro("qualified_name", [](const MethodHandle& f) { return f.function->qualified_name(); })
       .def_prop_ro("owner", [](const MethodHandle& f) { return f.owner; })

@@ -78,6 +78,13 @@ void look_for_interrupt() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+bool takes_arguments(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
+  try {
+    bind_arguments(f, args, kwargs);
+    return true;
+  } catch (const Error&) { return false; }
+}
+
 nb::object call_function(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
   std::vector<fc::Value> arguments = bind_arguments(f, args, kwargs);
   fc::Value result;

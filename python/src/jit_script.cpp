@@ -9,14 +9,13 @@
 #include "jit/frontend/match.h"
 #include "jit/frontend/types.h"
 #include "jit/ir/operators.h"
+#include "jit_script.h"
 #include "jit_tree.h"
 
 namespace nb = nanobind;
 
 namespace fc::jit {
 namespace {
-
-SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool constant);
 
 nb::object recursive(const char* name) { return nb::module_::import_("facula.jit._recursive").attr(name); }
 std::string type_text(nb::handle o) { return nb::cast<std::string>(nb::str(o.type().attr("__name__"))); }
@@ -64,6 +63,70 @@ std::optional<fc::Value> plain_constant(nb::handle o) {
   return {};
 }
 
+// A function that stays Python: `^name[](…)`, with the types that its annotations say.
+struct IgnoredFunction final : PythonValue {
+  IgnoredFunction(nb::object o, Value* self, bool unused) : PythonValue(std::move(o)), self(self), unused(unused) {}
+  Value* const self;
+  const bool unused;  // a call raises
+  std::string kind() const override { return "python function"; }
+  SugaredRef call(const SourceRange& at, Graph& g, Arguments args, Arguments named) override {
+    Compiling::at(at);
+    const nb::tuple signature =
+        nb::borrow<nb::tuple>(recursive("signature_of_python")(object, args.size() + named.size(), self != nullptr));
+    Schema s;
+    s.name = nb::cast<std::string>(nb::getattr(object, "__name__", nb::str("function")));
+    for (nb::handle p : nb::borrow<nb::list>(signature[0])) {
+      const nb::tuple one = nb::borrow<nb::tuple>(p);
+      s.parameters.push_back(make_parameter(nb::cast<std::string>(one[0]), nb::cast<TypeHandle>(one[1]).type));
+    }
+    s.returns.push_back(make_parameter("", nb::cast<TypeHandle>(signature[1]).type));
+    const MatchedCall m = match_schema(s, at, g, args, named);
+    if (unused) {
+      Value* why = g.insert_constant("This Python function is annotated to be ignored and cannot be run");
+      insert_node(g, prim_RaiseException, std::vector{why, g.insert_constant({})}, 0, at);
+      Node* never = insert_node(g, prim_Uninitialized, {}, 1, at);
+      never->output()->set_type(m.results[0]);
+      return simple(never->output());
+    }
+    Node* n = create_python_op(g, object, nb::tuple(), std::string(m.inputs.size() + (self ? 1 : 0), 'd'));
+    n->set(Symbol::of("attr::ignored_name"), s.name);
+    n->set_range(at);
+    if (self) n->add_input(self);
+    for (Value* v : m.inputs) n->add_input(v);
+    n->output()->set_type(m.results[0]);
+    g.insert(n);
+    return simple(n->output());
+  }
+};
+
+// facula.jit._dispatch.ByFlag
+struct ChosenByFlag final : PythonValue {
+  using PythonValue::PythonValue;
+  std::string kind() const override { return "function"; }
+  SugaredRef call(const SourceRange& at, Graph& g, Arguments args, Arguments named) override {
+    const std::string flag = nb::cast<std::string>(object.attr("flag"));
+    const auto index = nb::cast<size_t>(object.attr("index"));
+    bool chosen = nb::cast<bool>(object.attr("default"));
+    const auto known = [&](const NamedValue& v) {
+      const auto c = v.value ? constant_of(v.value) : v.constant;
+      if (!c || c->tag() != Tag::Bool)
+        fail(at, flag, " must be a literal or a constant: it chooses the type of the result");
+      return c->arg().boolean();
+    };
+    if (index < args.size()) chosen = known(args[index]);
+    for (const NamedValue& v : named)
+      if (v.name == flag) chosen = known(v);
+    const nb::object f = object.attr(chosen ? "if_true" : "if_false");
+    return to_sugared(f, g, at, false)->call(at, g, std::move(args), std::move(named));
+  }
+};
+
+}  // namespace
+
+SugaredRef python_function(nb::object f, Value* self, bool unused) {
+  return make_ref<IgnoredFunction>(std::move(f), self, unused);
+}
+
 SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool constant) {
   PyObject* p = o.ptr();
   if (constant) {
@@ -76,10 +139,10 @@ SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool
   }
   if (nb::isinstance<FunctionHandle>(o)) return make_ref<FunctionValue>(nb::cast<FunctionHandle>(o).function);
   if (PyModule_Check(p)) return make_ref<PythonModule>(o);
+  if (nb::hasattr(o, "if_true") && nb::hasattr(o, "if_false")) return make_ref<ChosenByFlag>(o);
   if (py::is_dtype(p) || py::is_layout(p) || py::is_memory_format(p))
     return simple(insert_constant(g, to_value(o), at));
   // What the compiler knows by itself, an operator, or a function that is compiled now.
-  Compiling::at(at);
   const nb::object found = recursive("resolve")(o, SourceRange(at));
   if (PyUnicode_Check(found.ptr())) {
     const std::string name(py::utf8(found.ptr()));
@@ -103,8 +166,12 @@ SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool
     return make_ref<ClassValue>(t);
   }
   if (!found.is_none() && found.ptr() != p) return to_sugared(found, g, at, true);
+  if (const nb::object stays = recursive("stays_python")(o); !stays.is_none())
+    return python_function(o, nullptr, nb::cast<std::string>(stays) == "unused");
   return make_ref<PythonValue>(o);
 }
+
+namespace {
 
 class PythonResolver final : public Resolver {
  public:
@@ -132,14 +199,25 @@ class PythonResolver final : public Resolver {
   py::PyHolder lookup_;
 };
 
+}  // namespace
+
+Ref<Resolver> python_resolver(nb::object lookup) { return make_ref<PythonResolver>(std::move(lookup)); }
+
 std::vector<std::pair<std::string, fc::Value>> defaults_of(const nb::dict& given, const Tree& def, Resolver& names) {
   std::vector<std::pair<std::string, fc::Value>> out;
   for (const TreeRef& p : def.part(1).part(0).parts()) {
     const char* name = p->name().c_str();
     if (!given.contains(name)) continue;
     const nb::object value = nb::borrow(given[name]);
-    TypeRef type = annotated_type(p->part(1), names);
+    int length = 0;
+    TypeRef type = annotated_type(p->part(1), names, nullptr, &length);
     try {
+      if (length > 0 && (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr()))) {  // one for each
+        nb::list all;
+        for (int i = 0; i < length; ++i) all.append(value);
+        out.emplace_back(name, from_python(all, type));
+        continue;
+      }
       out.emplace_back(name, from_python(value, type));
     } catch (const TypeError& e) {
       fail(p->range(), "Expected a default value of type ", type_name(type), " on parameter \"", name, "\".");
@@ -148,10 +226,12 @@ std::vector<std::pair<std::string, fc::Value>> defaults_of(const nb::dict& given
   return out;
 }
 
+namespace {
+
 // torch.jit.script of a function.
 FunctionHandle script_compile_function(const std::string& name, const TreeView& def, const nb::object& lookup,
                                        const nb::dict& defaults) {
-  Definition d{def.tree, make_ref<PythonResolver>(lookup), {}, {}};
+  Definition d{def.tree, python_resolver(lookup), {}, {}};
   d.defaults = defaults_of(defaults, *d.def, *d.resolver);
   CompilationUnit& unit = *python_unit();
   Ref<Function> f = make_function(unit.find_function(name) ? unit.mangle(name) : name, std::move(d));
@@ -168,6 +248,7 @@ FunctionHandle script_compile_function(const std::string& name, const TreeView& 
 }  // namespace
 
 void bind_script(nb::module_& m) {
+  bind_module_classes(m);
   m.def("_jit_script_compile", &script_compile_function, nb::arg("qualname"), nb::arg("def_"), nb::arg("rcb"),
         nb::arg("defaults"));
   m.def("_jit_has_operator", [](const std::string& name) {

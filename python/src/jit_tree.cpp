@@ -319,7 +319,9 @@ void bind_expressions(nb::module_& m) {
   using SubscriptView = ExprView<Subscript>;
   nb::class_<SubscriptView, Expr>(m, "Subscript")
       .def("__init__", [](SubscriptView* self, const Expr& base, const Trees& indices) {
-        init(self, Subscript, range(base), {base.tree, list(range(base), indices)});
+        jit::SourceRange whole = range(base);
+        if (!indices.empty()) whole.end = indices.back().tree->range().end + 1;  // the bracket
+        init(self, Subscript, whole, {base.tree, list(range(base), indices)});
       });
   using SliceView = ExprView<Slice>;
   nb::class_<SliceView, Expr>(m, "SliceExpr")

@@ -19,7 +19,7 @@ GOLDEN = json.loads((HERE.parent / "golden/jit/script.json").read_text())
 # becomes equal fails here until it is taken out.
 DIFFERS = {
     "error": (
-        "dict_key_type in_callee index_string optional_use strings too_many tuple_range undefined_attribute unknown_keyword unknown_type "
+        "dict_key_type index_string optional_use strings too_many tuple_range undefined_attribute unknown_keyword unknown_type "
         "wrong_argument wrong_list wrong_return"
     ).split(),
     "graph": (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.jit: traces of functions and modules; what is scripted stays Python, as under PYTORCH_JIT=0, and says so once."""
+"""torch.jit: functions and modules as graphs, from their source or from a trace. Classes stay Python for now, which is said once."""
 
 import collections
 import inspect
@@ -11,6 +11,7 @@ import warnings
 from facula import _missing, nn
 from facula._C import ScriptFunction
 from facula.futures import Future
+from facula.jit import _modifiers
 from facula.jit._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
 from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, _get_trace_graph, is_tracing, trace, trace_module  # noqa: F401
 
@@ -31,17 +32,21 @@ def _say_once(what):
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(f"torch.jit.{what}: Facula has no TorchScript yet; functions and modules stay Python, as with PYTORCH_JIT=0", stacklevel=3)
+        warnings.warn(f"torch.jit.{what}: classes are not compiled yet and stay Python, as with PYTORCH_JIT=0", stacklevel=3)
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """A function, compiled. Modules and classes stay Python for now, with one warning."""
+    """A function or a module, compiled. Classes stay Python for now, with one warning."""
     if os.environ.get("PYTORCH_JIT") == "0" or _isinstance(obj, ScriptFunction):
         return obj
     if _isinstance(obj, types.FunctionType) and not hasattr(obj, "__script_if_tracing_wrapper"):
         from facula.jit import _script
 
         return _script.script_function(obj, _rcb)
+    if _isinstance(obj, nn.Module):
+        from facula.jit import _modules
+
+        return _modules.script_module(obj)
     _say_once("script")
     return obj
 
@@ -60,26 +65,32 @@ _script_if_tracing = script_if_tracing
 
 
 def export(fn):
-    """Marks a method to be compiled; nothing is."""
-    return fn
+    """Marks a method of a module to be compiled though nothing calls it."""
+    return _modifiers.mark(fn, _modifiers.EXPORT)
 
 
 def unused(fn):
-    """Marks what is not to be compiled; nothing is."""
-    return fn
+    """Marks what is not compiled: a call of it raises."""
+    return _modifiers.mark(fn, _modifiers.UNUSED)
 
 
 def ignore(drop=False, **kwargs):
-    """Marks what is not to be compiled; nothing is. With and without arguments."""
-    return drop if callable(drop) else lambda fn: fn
+    """Marks what stays Python when it is called from compiled code; drop: such a call raises. With and without arguments."""
+    if callable(drop):
+        return _modifiers.mark(drop, _modifiers.IGNORE)
+    if not _isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+    return lambda fn: _modifiers.mark(fn, _modifiers.UNUSED if drop or kwargs.get("drop_on_export") else _modifiers.IGNORE)
 
 
 def _overload(func):
     """One signature of a function that has several, for the compiler; the last definition is the function."""
-    return func
+    return _modifiers.add_function_overload(func)
 
 
-_overload_method = _overload
+def _overload_method(func):
+    """The same of a method."""
+    return _modifiers.add_overload(func)
 
 
 def interface(obj):
@@ -147,4 +158,4 @@ def wait(future):
     return future.wait()
 
 
-__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module"))
+__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module", "_modules", "_recursive", "_library", "_functional", "_nn", "_modifiers", "_dispatch"))

@@ -3,6 +3,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,11 @@ def _table() -> dict[int, tuple[Any, str]]:
             fn = getattr(module, name, None)
             if callable(fn) and not isinstance(fn, type) and _has_operator(prefix + name.removeprefix(prefix)):
                 add(fn, "aten::" + prefix + name.removeprefix(prefix))
+    for functions in (_C._functions, _C._hidden):
+        for name, fn in functions.items():
+            if _has_operator(name):
+                add(fn, "aten::" + name)
+    add(warnings.warn, "aten::warn")
     for name in _math:
         add(getattr(math, name), _math_names.get(name, "aten::" + name))
     add(math.remainder, "aten::mathremainder")
@@ -41,8 +47,32 @@ def _has_operator(name: str) -> bool:
     return _C._jit_has_operator("aten::" + name)
 
 
+class Operator:
+    """An operator as a source in this library names it: aten.relu_."""
+
+    def __init__(self, name: str):
+        self.operator = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from facula import _C
+
+        name = self.operator.removeprefix("aten::")
+        return (_C._functions.get(name) or _C._hidden[name])(*args, **kwargs)
+
+
+class Operators:
+    """All of them, by name."""
+
+    def __getattr__(self, name: str) -> Operator:
+        if not _has_operator(name):
+            raise AttributeError(f"there is no operator aten::{name}")
+        return Operator(f"aten::{name}")
+
+
 def find(fn: Callable) -> str | None:
     """The operator that fn is, or None."""
+    if type(fn) is Operator:
+        return fn.operator
     try:
         found = _table().get(id(fn))
     except TypeError:

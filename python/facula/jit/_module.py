@@ -99,6 +99,11 @@ class RecursiveScriptModule(ScriptModule):
             if c._has_method(name):
                 method = state[name] = c._get_method(name)
                 return method
+            shape = state.get("_shape")
+            if shape is not None:
+                found = shape.of_object(self, name)
+                if found is not None:
+                    return found
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
@@ -165,9 +170,6 @@ class RecursiveScriptModule(ScriptModule):
         """Refused: no plans are kept."""
         raise NotImplementedError("ScriptModule.get_debug_state: there is no plan to show yet")
 
-    def _get_name(self):
-        return self._original_name
-
     def extra_repr(self):
         return f"original_name={self._original_name}"
 
@@ -181,6 +183,9 @@ class RecursiveScriptModule(ScriptModule):
 
 class TracedModule(RecursiveScriptModule):
     """A module that was called in a trace: part of the traced one."""
+
+    def _get_name(self):
+        return self._original_name
 
     def forward(self, *args, **kwargs):
         raise RuntimeError("Trace submodules cannot be called.")

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-from facula.jit import _builtins
+from facula.jit import _builtins, _dispatch, _library
+from facula.jit._modifiers import DROP, IGNORE, UNUSED, modifier_of
 
 
 class _Absent:
@@ -81,8 +82,32 @@ def resolve(obj: Any, place: Any) -> Any:
         if (name := _builtins.find(obj)) is not None:
             return name
         if isinstance(obj, types.FunctionType):
-            return try_compile_fn(obj, place)
+            if (form := _library.function(obj)) is not None:
+                return [try_compile_fn(f, place) for f in form] if isinstance(form, tuple) else form if isinstance(form, _dispatch.ByFlag) else try_compile_fn(form, place)
+            return None if stays_python(obj) is not None else try_compile_fn(obj, place)
     return None
+
+
+def stays_python(fn: Any) -> str | None:
+    """"python" of a function that compiled code calls in Python, "unused" of one that it must not call; None: it is compiled."""
+    modifier = modifier_of(fn)
+    return "python" if modifier in (IGNORE, DROP) else "unused" if modifier == UNUSED else None
+
+
+def signature_of_python(fn: Callable, given: int, is_method: bool) -> tuple[list[tuple[str, Any]], Any]:
+    """[(parameter, type)] and the result's type of a function that stays Python; Tensor where nothing is said."""
+    import inspect
+
+    from facula import _C
+    from facula.jit.annotations import ann_to_type
+
+    tensor, signature = _C.TensorType.get(), inspect.signature(fn)
+    hints = typing.get_type_hints(fn)
+    parameters = list(signature.parameters.values())[1 if is_method else 0 :]
+    out = [(p.name, ann_to_type(hints[p.name]) if p.name in hints else tensor) for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        out += [(f"{i}", tensor) for i in range(len(out), given)]
+    return out, ann_to_type(hints["return"]) if "return" in hints else tensor
 
 
 def _resolve_class(cls: type, place: Any) -> Any:
@@ -105,6 +130,8 @@ def resolve_type(cls: Any, place: Any) -> Any:
 def qualified_name(obj: Any) -> str:
     """The name that a function or class has in a compilation unit."""
     name = getattr(obj, "__qualname__", getattr(obj, "__name__", None)) if isinstance(obj, type) and issubclass(obj, enum.Enum) else obj.__name__
+    if hasattr(obj, "_jit_override_qualname"):
+        return obj._jit_override_qualname
     name = obj.__name__ if name is None else obj.__name__
     if name == "<lambda>":
         name = "_lambda"
@@ -121,8 +148,6 @@ def try_compile_fn(fn: Callable, place: Any) -> Any:
     """A function that a compiled one calls, compiled; None: it stays Python."""
     import facula.jit as jit
 
-    if getattr(fn, "_torchscript_modifier", None) is not None and fn._torchscript_modifier != "default":
-        raise RuntimeError(f"the function {fn.__name__} is marked as ignored: calls of it from compiled code are not supported")
     if not hasattr(fn, "__code__"):
         return None
     return jit.script(fn, _rcb=create_resolution_callback_from_closure(fn))

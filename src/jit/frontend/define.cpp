@@ -78,7 +78,9 @@ Ref<Resolver> unit_resolver(Ref<CompilationUnit> unit, std::string prefix) {
 void finish_graph(Graph& g) { clean_up(g); }
 
 void to_ir(Function& f, const Definition& d) {
-  const Compiling guard(std::string(f.qualified_name()), d.def->range());
+  const std::string_view owner = d.self ? d.self->type()->name() : std::string_view();
+  const Compiling guard(d.self ? str(owner.substr(owner.rfind('.') + 1), ".", f.name()) : std::string(f.name()),
+                        d.def->range());
   Schema schema;
   Graph& g = f.graph();
   Emitter(g, *d.resolver).function(*d.def, d.self.get(), d.defaults, schema);
@@ -123,19 +125,24 @@ Schema signature_of(const Definition& d) {
   return s;
 }
 
+std::vector<std::pair<std::string, fc::Value>> literal_defaults(const Tree& def, Resolver& names) {
+  std::vector<std::pair<std::string, fc::Value>> out;
+  for (const TreeRef& p : def.part(1).part(0).parts())
+    if (const Tree* value = p->part(2).content()) {
+      Ref<Graph> g = Graph::make();
+      g->set_insert_point(g->block());
+      Emitter e(*g, names);
+      out.emplace_back(p->name(), e.literal(*value, annotated_type(p->part(1), names)));
+    }
+  return out;
+}
+
 void define_source(CompilationUnit& unit, const std::string& prefix, Ref<Source> source, Ref<Resolver> resolver) {
   std::vector<Ref<Function>> made;
   for (const TreeRef& def : parse_program(std::move(source))) {
     if (!def->is(Syntax::Def)) fail(def->range(), "classes are defined by archives and by Python, not by text alone");
     Definition d{def, resolver, {}, {}};
-    // Defaults of parameters are literals.
-    for (const TreeRef& p : def->part(1).part(0).parts())
-      if (const Tree* value = p->part(2).content()) {
-        Ref<Graph> g = Graph::make();
-        g->set_insert_point(g->block());
-        Emitter e(*g, *resolver);
-        d.defaults.emplace_back(p->name(), e.literal(*value, annotated_type(p->part(1), *resolver)));
-      }
+    d.defaults = literal_defaults(*def, *resolver);
     made.push_back(make_function(prefix + def->name(), std::move(d)));
   }
   std::vector<std::string> added;

@@ -31,6 +31,8 @@ void to_ir(Function& f, const Definition& d);
 // The passes behind it: what makes a graph of loads and stores one of values, folded and pooled.
 void finish_graph(Graph& g);
 
+// Defaults that stand in the text of a function's parameters.
+std::vector<std::pair<std::string, fc::Value>> literal_defaults(const Tree& def, Resolver& names);
 // Text: functions of a unit, each of which sees the others and torch's operators.
 void define_source(CompilationUnit& unit, const std::string& prefix, Ref<Source> source, Ref<Resolver> resolver);
 // A resolver that knows torch, math and the functions of a unit; `prefix`: of their names.

@@ -16,6 +16,7 @@ void Emitter::count_arguments(const Tree& e, size_t n) {
 }
 
 SugaredRef Emitter::apply(const Tree& e, TypeRef hint) {
+  Compiling::at(e.range());
   SugaredRef f = sugared(e.part(0));
   const SourceRange& at = e.part(0).range();
   if (const auto* form = dynamic_cast<const SpecialForm*>(f.get())) return special(*form, e, hint);
@@ -240,16 +241,11 @@ SugaredRef Emitter::fork(const SourceRange& at, const SugaredRef& f, Arguments a
     a.value = in;
   };
   SugaredRef callee = f;
-  if (const auto* method = dynamic_cast<const MethodValue*>(f.get())) {
-    Value* in = own->add_input("self");
-    in->set_type(method->self->type());
-    given.push_back(method->self);
-    callee = make_ref<MethodValue>(in, method->names);
-  } else if (Value* object = f->graph_value()) {
+  if (Value* object = f->object()) {
     Value* in = own->add_input("self");
     in->set_type(object->type());
     given.push_back(object);
-    callee = simple(in);
+    callee = f->of_object(in);
   }
   for (NamedValue& a : args) inside(a);
   for (NamedValue& a : named) inside(a);

@@ -13,7 +13,17 @@ namespace fc::jit {
 
 SugaredRef simple(Value* v) { return make_ref<SimpleValue>(v); }
 
+Value* insert_get_attribute(Graph& g, Value* object, const std::string& name, TypeRef type) {
+  Node* n = g.insert(g.create(prim_GetAttr, std::vector{object}));
+  n->set(attr_name, name);
+  n->output()->set_type(type);
+  const bool number = name.find_first_not_of("0123456789") == name.npos;
+  n->output()->set_name(number ? "_" + name : name);
+  return n->output();
+}
+
 // --- what a thing cannot do, as it is said of every kind
+SugaredRef Sugared::of_object(Value* v) const { return simple(v); }
 Value* Sugared::as_value(const SourceRange& at, Graph&) { fail(at, kind(), " cannot be used as a value"); }
 SugaredRef Sugared::attr(const SourceRange& at, Graph&, const std::string&) {
   fail(at, "attribute lookup is not defined on ", kind());
@@ -97,13 +107,8 @@ SugaredRef SimpleValue::attr(const SourceRange& at, Graph& g, const std::string&
   }
   if (const ClassInfo* info = t->class_info(); info && (t->is(TypeKind::Class) || t->is(TypeKind::Interface))) {
     if (info->find_method(name)) return make_ref<MethodValue>(value, std::vector{name});
-    if (const int i = t->is(TypeKind::Class) ? info->find_attribute(name) : -1; i >= 0) {
-      Node* n = g.insert(g.create(prim_GetAttr, std::vector{value}));
-      n->set(attr_name, name);
-      n->set_range(at);
-      n->output()->set_type(info->attributes[static_cast<size_t>(i)].type);
-      return simple(n->output());
-    }
+    if (const int i = t->is(TypeKind::Class) ? info->find_attribute(name) : -1; i >= 0)
+      return simple(insert_get_attribute(g, value, name, info->attributes[static_cast<size_t>(i)].type));
     if (const fc::Value* c = info->find_constant(name)) return simple(insert_constant(g, *c, at));
     if (const ClassInfo::Property* p = info->find_property(name))
       return make_ref<MethodValue>(value, std::vector{p->getter})->call(at, g, {}, {});
@@ -152,8 +157,7 @@ void SimpleValue::set_attr(const SourceRange& at, Graph& g, const std::string& n
   v = convert_to(at, g, expected, v, true);
   if (!is_subtype(v->type(), expected))
     fail(at, "Wrong type for attribute assignment. Expected ", type_name(expected), " but got ", type_name(v->type()));
-  Node* n = insert_node(g, prim_SetAttr, std::vector{value, v}, 0, at);
-  n->set(attr_name, name);
+  g.insert(g.create(prim_SetAttr, std::vector{value, v}, 0))->set(attr_name, name);
 }
 
 std::vector<SugaredRef> SimpleValue::as_tuple(const SourceRange& at, Graph& g, std::optional<size_t> wanted) {
@@ -177,8 +181,9 @@ std::vector<SugaredRef> SimpleValue::as_tuple(const SourceRange& at, Graph& g, s
 }
 
 SugaredRef SimpleValue::call(const SourceRange& at, Graph& g, Arguments args, Arguments named) {
-  if (value->type()->is(TypeKind::Class))
-    return attr(at, g, "__call__")->call(at, g, std::move(args), std::move(named));
+  TypeRef t = value->type();
+  if (const ClassInfo* info = t->class_info(); info && (t->is(TypeKind::Class) || t->is(TypeKind::Interface)))
+    return attr(at, g, info->is_module ? "forward" : "__call__")->call(at, g, std::move(args), std::move(named));
   return Sugared::call(at, g, std::move(args), std::move(named));
 }
 

@@ -39,6 +39,9 @@ class Sugared : public RefCounted {
   virtual std::string kind() const = 0;
   virtual Value* as_value(const SourceRange& at, Graph& g);
   virtual Value* graph_value() const { return nullptr; }  // the value that it is; null: it is none
+  // The object that it is, or a method of; and the same of another one, which is in the graph of a fork.
+  virtual Value* object() const { return graph_value(); }
+  virtual SugaredRef of_object(Value* v) const;
   virtual SugaredRef attr(const SourceRange& at, Graph& g, const std::string& name);
   virtual bool has_attr(const SourceRange& at, Graph& g, const std::string& name);
   virtual void set_attr(const SourceRange& at, Graph& g, const std::string& name, Value* v);
@@ -71,6 +74,7 @@ struct SimpleValue final : Sugared {
   SugaredRef getitem(const SourceRange& at, Graph& g, Value* index, TypeRef hint) override;
 };
 SugaredRef simple(Value* v);
+Value* insert_get_attribute(Graph& g, Value* object, const std::string& name, TypeRef type);
 
 // An operator by name, with the value that it is a method of, if it is one.
 struct BuiltinFunction final : Sugared {
@@ -158,6 +162,8 @@ struct MethodValue final : Sugared {
   Value* const self;
   const std::vector<std::string> names;
   std::string kind() const override { return "method"; }
+  Value* object() const override { return self; }
+  SugaredRef of_object(Value* v) const override { return make_ref<MethodValue>(v, names); }
   SugaredRef call(const SourceRange& at, Graph& g, Arguments args, Arguments named) override;
 };
 

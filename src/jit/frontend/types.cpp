@@ -108,11 +108,13 @@ TypeRef annotated_type(const Tree& option, Resolver& names, bool* inferred, int*
     return tensor_type();
   }
   const Tree& e = option.is(Syntax::Option) ? *option.content() : option;
-  if (length && e.is(Syntax::Subscript)) {  // BroadcastingList2[int]
-    std::string name = dotted(e.part(0));
+  for (const Tree* t = &e; length && t->is(Syntax::Subscript);) {  // BroadcastingList2[int], or an optional of one
+    std::string name = dotted(t->part(0));
     if (const size_t dot = name.rfind('.'); dot != name.npos) name.erase(0, dot + 1);
     constexpr std::string_view broadcasting = "BroadcastingList";
     if (name.starts_with(broadcasting) && name.size() == broadcasting.size() + 1) *length = name.back() - '0';
+    if (name != "Optional" || t->part(1).empty()) break;
+    t = &t->part(1).part(0);
   }
   return type_of_expression(e, names);
 }

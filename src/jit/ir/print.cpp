@@ -83,6 +83,11 @@ void append_attributes(std::string& out, const Node& n, bool without_subgraph = 
   for (const Attribute& a : n.attributes()) {
     if (without_subgraph && a.name == Symbol(attr_Subgraph)) continue;
     if (is_any(a.name, attr_python_name, attr_python_scalars)) continue;
+    if (a.name.text() == "attr::ignored_name" ||
+        a.name.text() == "ignored_name") {  // of a function that a script calls
+      if (std::exchange(first, false)) out += '[';
+      continue;
+    }
     out += std::exchange(first, false) ? "[" : ", ";
     out += str(a.name.text(), "=");
     append_content(out, a.content);

@@ -57,7 +57,8 @@ static void describe(ClassInfo::Signature& into, const Schema& s) {
 
 void Function::ensure_defined() const {
   if (!define_) return;
-  FC_CHECK(!defining_, "function '", name(), "' is called recursively. Recursive calls are not supported");
+  FC_CHECK(!defining_, owner_ ? " method '" : "function '", name(),
+           "' is called recursively. Recursive calls are not supported");
   struct Busy {
     bool& flag;
     explicit Busy(bool& f) : flag(f) { flag = true; }
