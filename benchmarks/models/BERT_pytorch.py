@@ -11,7 +11,7 @@ from torch import nn
 
 from _common import Block, adamw, small
 
-BATCH, TINY_BATCH, PARAMETERS = (16, 16), 2, 115_798_306
+BATCH, TINY_BATCH, PARAMETERS = (16, 2), 2, 115_798_306
 optimiser = adamw
 
 

@@ -145,11 +145,14 @@ def test_the_table(tmp_path, capsys):
     b["rows"].append({"name": "broken", "batch_size": 0, "status": "timeout", "speedup": 0.0, "threads": 2})
     (tmp_path / "b.json").write_text(json.dumps(b))
     first = json.loads((tmp_path / "a.json").read_text())
-    first["rows"][0]["batch_size"] = 4
+    first["rows"][0].update(batch_size=4, shares={"conv2d": 0.815, "batch_norm": 0.12, "outside": 0.03, "relu": 0.02})
+    b["rows"][0]["shares"] = {"convolution_backward": 0.6, "conv2d": 0.3, "add": 0.01}
+    (tmp_path / "b.json").write_text(json.dumps(b))
     (tmp_path / "a.json").write_text(json.dumps(first))
     assert _table.main([a, str(tmp_path / "b.json")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| model (batch) | inference, 2 threads | training, 2 threads |"
+    assert lines[0] == "| model (batch) | inference, 2 threads | training, 2 threads | where the time goes (inference; training) |"
     assert "| net (4) | 1e+03 ms, **1.50** (1.35–1.65) |" in lines[3] and "timeout" in lines[2]
-    assert lines[-1] == "| geometric mean | **1.50** of 1 | **1.50** of 1 |"
+    assert lines[3].endswith("| conv2d 82 %, batch_norm 12 %, outside 3 %; convolution_backward 60 %, conv2d 30 % |")
+    assert lines[-1] == "| geometric mean | **1.50** of 1 | **1.50** of 1 | |"
     assert _table.main([str(tmp_path / "nosuch")]) == 2

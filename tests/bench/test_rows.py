@@ -100,6 +100,8 @@ def test_a_good_model(bench):
     counts = dict(part.split("=") for part in row["counts"].split(";"))
     assert int(counts["operators"]) > 0 and int(counts["flops"]) == 2 * 2 * 4 * 4 * 2
     assert bench.details[0]["parameters"] == 20
+    shares = bench.details[0]["shares"]
+    assert "outside" in shares and "linear" in shares and 0.9 < sum(shares.values()) < 1.1
     assert bench.details[0]["turns"][0][0]["a"]["wall"] > 0
     theirs = list(row)[: list(row).index("n")]
     assert theirs == [

@@ -209,6 +209,7 @@ class Model:
         counted = self.ask(facula, "fail_to_run", "counts")
         self.row["counts"] = _counts.text(counted) or "0"
         self.details["counts"] = counted
+        self.details["shares"] = self.ask(facula, "fail_to_run", "shares")
         for what, wanted in (("graph", self.options.print_fx), ("operators", self.options.print_aten_ops), ("convolutions", self.options.log_conv_args),
                              ("inputs", self.options.log_operator_inputs), ("trace", self.options.export_profiler_trace),
                              ("memory", self.options.snapshot_memory), ("save_outputs", self.options.save_model_outputs_to),

@@ -22,8 +22,14 @@ def _cell(row: dict | None) -> str:
     return f"{row['abs_latency']:.3g} ms, **{row['speedup']:.2f}** ({interval}){doubt}"
 
 
+def _goes(row: dict | None) -> str:
+    """The operators that take most of a step."""
+    shares = (row or {}).get("shares") or {}
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in list(shares.items())[:3] if share >= 0.02)
+
+
 def table(runs: list[dict]) -> str:
-    """Of several runs of one kind the newest row counts."""
+    """Of several runs of one kind the newest row counts. The last column says where Facula's time goes, with the fewest threads."""
     cells: dict[str, dict] = {}
     kinds: list[tuple[int, str]] = []
     for run in runs:
@@ -34,17 +40,21 @@ def table(runs: list[dict]) -> str:
                 kinds.append(kind)
             cells.setdefault(str(row["name"]), {})[kind] = row
     kinds.sort()
-    lines = ["| model (batch) | " + " | ".join(f"{mode}, {threads} thread{'s' * (threads > 1)}" for threads, mode in kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
+    modes = list(dict.fromkeys(mode for _, mode in kinds))
+    heads = [f"{mode}, {threads} thread{'s' * (threads > 1)}" for threads, mode in kinds] + [f"where the time goes ({'; '.join(modes)})"]
+    lines = [f"| model (batch) | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     for name in sorted(cells, key=str.lower):
         sizes = dict.fromkeys(str(row["batch_size"]) for row in cells[name].values() if int(row["batch_size"]))
-        lines.append(f"| {name} ({'/'.join(sizes)}) | " + " | ".join(_cell(cells[name].get(kind)) for kind in kinds) + " |")
+        goes = [next((text for kind in kinds if kind[1] == mode and (text := _goes(cells[name].get(kind)))), "") for mode in modes]
+        columns = [_cell(cells[name].get(kind)) for kind in kinds] + ["; ".join(goes).strip("; ")]
+        lines.append(f"| {name} ({'/'.join(sizes)}) | {' | '.join(columns)} |")
     means = []
     for kind in kinds:
         ratios = [row["speedup"] for by in cells.values() if (row := by.get(kind)) and row.get("speedup") and "verdict" in row]
         under = sum(row["ci_high"] < 1 for by in cells.values() if (row := by.get(kind)) and row.get("speedup") and "verdict" in row)
         mean = f"**{math.exp(statistics.fmean(map(math.log, ratios))):.2f}** of {len(ratios)}" if ratios else ""
         means.append(mean + (f", {under} below 1" if under else ""))
-    return "\n".join([*lines, "| geometric mean | " + " | ".join(means) + " |"])
+    return "\n".join([*lines, "| geometric mean | " + " | ".join(means) + " | |"])
 
 
 def main(arguments: list[str]) -> int:

@@ -105,6 +105,11 @@ class Worker:
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
         return {"wall": wall / runs, "cpu": cpu / runs, "runs": runs, **{k: v / runs for k, v in before.since().items()}}
 
+    def shares(self) -> dict:
+        from . import _counts
+
+        return _counts.shares(self.step)
+
     def counts(self) -> dict:
         from . import _counts
 
