@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "jit/ir/check.h"
 #include "jit/ir/parse.h"
+#include "jit/passes/pass.h"
 #include "jit/ir/walk.h"
 #include "runtime.h"
 
@@ -135,6 +136,24 @@ TEST_F(JitGraph, BlocksNestToAnyDepth) {
   auto copy = g->copy();
   std::string printed = copy->text();
   EXPECT_EQ(parse_graph(printed)->text(), printed);
+}
+
+TEST_F(JitGraph, PassesTakeBlocksOfAnyDepth) {
+  // A writer at the bottom, which all that stands around it is asked about.
+  constexpr int depth = 3'000;
+  std::string text = "graph(%c : bool, %x : Tensor):\n %one : int = prim::Constant[value=1]()\n";
+  for (int i = 0; i < depth; ++i) text += str(" %y", i, "a : Tensor = prim::If(%c)\n block0():\n");
+  text += " %w : Tensor = aten::add_(%x, %x, %one)\n -> (%w)\n block1():\n -> (%x)\n";
+  for (int i = depth - 1; i > 0; --i) text += str(" -> (%y", i, "a)\n block1():\n -> (%x)\n");
+  const auto g = parse_graph(text + " return (%y0a)\n");
+  for (const Pass* p : all_passes()) {
+    SCOPED_TRACE(p->name);
+    auto copy = g->copy();
+    try {
+      run_pass(*copy, *p);
+    } catch (const Error&) { continue; }
+    EXPECT_NO_THROW(check(*copy));
+  }
 }
 
 TEST_F(JitGraph, AMillionNodes) {

@@ -196,6 +196,23 @@ def test_errors_name_line_and_column(text, place):
         C.parse_ir(text)
 
 
+def test_a_node_reads_neither_itself_nor_what_its_blocks_make():
+    graph = C.Graph()
+    x = graph.addInput("x")
+    node = graph.insertNode(graph.create("aten::neg", [x]))
+    node.replaceInput(0, node.output())
+    graph.registerOutput(node.output())
+    with pytest.raises(RuntimeError, match="rule 2.*not in scope"):
+        graph.lint()
+    graph = C.Graph()
+    c = graph.addInput("c")
+    branch = graph.insertNode(graph.create("prim::If", [c]))
+    for block in (branch.addBlock(), branch.addBlock()):
+        block.registerOutput(branch.output())
+    with pytest.raises(RuntimeError, match="rule 2.*not in scope"):
+        graph.lint()
+
+
 def test_unknown_operators_are_told_with_their_place():
     graph = C.parse_ir("graph(%x):\n  %1 = aten::no_such(%x)\n  return (%1)\n")
     with pytest.raises(RuntimeError, match=r"aten::no_such[\s\S]*HERE"):

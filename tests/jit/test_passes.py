@@ -103,3 +103,21 @@ def test_what_a_loop_changes_is_not_believed():
     torch._C._jit_pass_propagate_shapes_on_graph(graph)
     assert "Tensor(2, 3)" not in str(graph)
     assert "Tensor(3, 2)" not in str(graph)
+
+
+def test_what_a_branch_writes_stays_written():
+    graph = torch._C.parse_ir("""graph(%x : Tensor, %c : bool):
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = prim::If(%c)
+    block0():
+      %w : Tensor = aten::add_(%x, %x, %one)
+      -> (%w)
+    block1():
+      %n : Tensor = aten::neg(%x)
+      %v : Tensor = aten::mul_(%n, %x)
+      -> (%n)
+  return (%x)
+""")
+    torch._C._jit_pass_remove_inplace_ops(graph)
+    graph.lint()
+    torch.testing.FileCheck().check("aten::add_").check("aten::mul(").check_not("aten::mul_").run(graph)

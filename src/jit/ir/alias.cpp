@@ -281,6 +281,13 @@ AliasDb::AliasDb(Graph& g) : graph_(g) {
     Places& p = writes_[n];
     for (int e : elements) unite(p, places_of(e));
     unite(written_, p);
+    // What stands around it writes as much; whoever does already is where the way up ends.
+    for (const Node* up = n; up; up = up->owning_block()->owning_node()) {
+      Places& all = all_writes_[up];
+      const size_t before = all.size();
+      unite(all, p);
+      if (all.size() == before) break;
+    }
   }
 }
 
@@ -394,10 +401,10 @@ const AliasDb::Places& AliasDb::writes(const Node* n) const {
   return found == writes_.end() ? none : found->second;
 }
 
-AliasDb::Places AliasDb::all_writes(const Node* n) const {
-  Places out = writes(n);
-  for (const Block* b : n->blocks()) for_each_node(*b, [&](const Node* inner) { unite(out, writes(inner)); });
-  return out;
+const AliasDb::Places& AliasDb::all_writes(const Node* n) const {
+  static const Places none;
+  auto found = all_writes_.find(n);
+  return found == all_writes_.end() ? none : found->second;
 }
 
 AliasDb::Places AliasDb::reads(const Node* n) const {

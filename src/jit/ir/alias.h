@@ -69,7 +69,7 @@ class AliasDb {
   Places all_places(std::span<Value* const> values) const;
   const Places& writes(const Node* n) const;
   Places reads(const Node* n) const;
-  Places all_writes(const Node* n) const;  // with its blocks
+  const Places& all_writes(const Node* n) const;  // with its blocks
   std::string element_text(int e) const;
 
   Graph& graph_;
@@ -77,7 +77,7 @@ class AliasDb {
   std::unordered_map<const Value*, int> of_value_;
   std::unordered_map<TypeRef, int> wildcards_;
   std::unordered_map<const Node*, std::vector<int>> write_elements_;
-  std::unordered_map<const Node*, Places> writes_;
+  std::unordered_map<const Node*, Places> writes_, all_writes_;
   Places written_;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/check.h"
 
+#include <algorithm>
 #include <unordered_set>
+#include <vector>
 
 #include "core/error.h"
 #include "jit/ir/print.h"
@@ -16,6 +18,21 @@ namespace {
       broken(number, node, str(__VA_ARGS__)); \
   } while (false)
 
+// A set of numbers that a graph gave out one after the other.
+class Numbers {
+ public:
+  bool insert(uint64_t n) {  // false: it was there
+    if (n >= bits_.size()) bits_.resize(std::max(n + 1, 2 * bits_.size()));
+    const bool fresh = !bits_[n];
+    bits_[n] = true;
+    return fresh;
+  }
+  bool contains(uint64_t n) const { return n < bits_.size() && bits_[n]; }
+
+ private:
+  std::vector<bool> bits_;
+};
+
 class Checker final : public Visitor {
  public:
   explicit Checker(const Graph& g) : graph_(g) {}
@@ -28,7 +45,7 @@ class Checker final : public Visitor {
     RULE(1, node, node.serial() != 0 && &node.graph() == &graph_, "it was destroyed, or is another graph's");
     RULE(1, node, node.next()->prev() == n && node.prev()->next() == n, "its neighbours do not know it");
     RULE(1, node, node.owning_block() == open_.back(), "it does not know in which block it stands");
-    RULE(1, node, seen_nodes_.insert(n).second, "it stands in two places");
+    RULE(1, node, !seen_nodes_.contains(n->serial()), "it stands in two places");
     // 2. What it reads was computed before: further up in its block, or in one around it.
     for (size_t i = 0; i < node.num_inputs(); ++i) reads(node, i);
     // 3. What it gives is its own, and knows its uses.
@@ -42,7 +59,7 @@ class Checker final : public Visitor {
     RULE(1, param, &b->graph() == &graph_ && b->serial() != 0, "the block was destroyed, or is another graph's");
     RULE(1, param, is_open_.insert(b).second, "a block stands inside of itself");
     open_.push_back(b);
-    seen_nodes_.insert(&param);
+    seen_nodes_.insert(param.serial());
     RULE(1, param, param.is(prim_Param) && param.num_inputs() == 0,
          "a block begins with prim::Param, which reads nothing");
     gives(param);
@@ -57,6 +74,7 @@ class Checker final : public Visitor {
   }
 
   void leave(Node* n) override {
+    seen_nodes_.insert(n->serial());  // from here on others may read what it gives; neither itself nor its blocks do
     // 4. Blocks give what their node promises.
     const Node& node = *n;
     if (node.is(prim_If)) {
@@ -79,7 +97,7 @@ class Checker final : public Visitor {
     const Value* v = n.input(i);
     RULE(2, n, v && v->serial() != 0 && v->node() && v->node()->serial() != 0, "input ", i, " was destroyed");
     const Node& from = *v->node();
-    RULE(2, n, seen_nodes_.contains(&from) && is_open_.contains(from.owning_block()), "%", v->name(),
+    RULE(2, n, seen_nodes_.contains(from.serial()) && is_open_.contains(from.owning_block()), "%", v->name(),
          " is not in scope: it is neither above, nor above a block that this stands in");
     RULE(2, n, v->offset() < from.num_outputs() && from.output(v->offset()) == v, "%", v->name(),
          " is no output of the node it names");
@@ -90,7 +108,7 @@ class Checker final : public Visitor {
       const Value* v = n.output(i);
       RULE(3, n, v->node() == &n && v->offset() == i && v->serial() != 0, "output ", i, " belongs to another node");
       RULE(3, n, v->type() != nullptr, "%", v->name(), " has no type");
-      RULE(3, n, uniques_.insert(v->unique()).second, "two values have the number ", v->unique());
+      RULE(3, n, uniques_.insert(static_cast<uint64_t>(v->unique())), "two values have the number ", v->unique());
       size_t uses = 0;
       for (const Use& u : v->uses()) {
         RULE(3, n, u.user->serial() != 0 && u.offset < u.user->num_inputs() && u.user->input(u.offset) == v, "%",
@@ -144,8 +162,8 @@ class Checker final : public Visitor {
   const Graph& graph_;
   std::vector<const Block*> open_;
   std::unordered_set<const Block*> is_open_;
-  std::unordered_set<const Node*> seen_nodes_;
-  std::unordered_set<int64_t> uniques_;
+  Numbers seen_nodes_;  // by serial
+  Numbers uniques_;
 };
 
 }  // namespace

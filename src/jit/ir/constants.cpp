@@ -175,7 +175,7 @@ std::optional<fc::Value> constant_of(const Value* v) {
   if (auto* i = std::get_if<int64_t>(&a->content)) return t->is(Bool) ? fc::Value(*i != 0) : fc::Value(*i);
   if (auto* d = std::get_if<double>(&a->content)) return fc::Value(*d);
   if (auto* c = std::get_if<Attribute::Complex>(&a->content))
-    return fc::Value(Scalar(ComplexDouble(c->real(), c->imag())));
+    return fc::Value(Scalar(ComplexDouble{c->real(), c->imag()}));
   if (auto* s = std::get_if<std::string>(&a->content))
     return t->is(TypeKind::Device) ? fc::Value(parse_device(*s)) : fc::Value(*s);
   if (auto* tensor = std::get_if<fc::Tensor>(&a->content)) return fc::Value(*tensor);

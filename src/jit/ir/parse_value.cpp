@@ -126,13 +126,13 @@ class ValueParser {
     auto imaginary = [&](const Lexer& l) { return l.is("j"); };
     if (imaginary(lexer_)) {
       lexer_.next();
-      return Scalar(ComplexDouble(0, first.arg().real()));
+      return Scalar(ComplexDouble{0, first.arg().real()});
     }
     if (first.tag() == Tag::Double && (lexer_.is("+") || lexer_.is("-"))) {
       fc::Value second = real();
       if (!imaginary(lexer_)) lexer_.fail("expected the j of a complex number");
       lexer_.next();
-      return Scalar(ComplexDouble(first.arg().real(), second.arg().real()));
+      return Scalar(ComplexDouble{first.arg().real(), second.arg().real()});
     }
     return first;
   }
@@ -234,7 +234,7 @@ class ValueParser {
     lexer_.expect(",");
     double im = number().arg().real();
     lexer_.expect(")");
-    return one_element(where, Scalar(ComplexDouble(re, im)));
+    return one_element(where, Scalar(ComplexDouble{re, im}));
   }
   fc::Value one_element(const SourceRange& where, const fc::Value& v) {
     if (!context_.tensor_constants)

@@ -25,7 +25,9 @@ bool remove_inplace_ops(Graph& g, PassContext& context) {
   for (Node *n = walk_first(*g.block()), *next = nullptr; n; n = next) {
     next = walk_next(n, *g.block());
     const Row* row = std::ranges::find(table, n->kind().text(), &Row::in_place);
-    if (row == std::end(table) || n->num_inputs() == 0 || n->num_outputs() != 1 || !context.allowed()) continue;
+    if (row == std::end(table) || n->num_inputs() == 0 || n->num_outputs() != 1) continue;
+    // What a branch or a loop writes of a value from around it is read outside, too: that stays as it is.
+    if (n->input(0)->node()->owning_block() != n->owning_block() || !context.allowed()) continue;
     InsertAt here(n);
     std::vector<Value*> inputs = n->inputs();
     for (size_t i = 0; i < row->nones; ++i) inputs.push_back(g.insert_constant(fc::Value()));
