@@ -72,14 +72,15 @@ class Run final : public RefCounted {
 
 void Run::call_operator(const NodeCall& call, fc::Value* r) {
   const size_t n = call.prepared.size();
-  Arg few[kArguments];
+  static_assert(std::is_trivially_copyable_v<Arg> && std::is_trivially_destructible_v<Arg>);
+  alignas(Arg) std::byte few[kArguments * sizeof(Arg)];  // only what the call takes is written
   std::vector<Arg> many;
-  Arg* args = few;
-  if (n > kArguments) {
+  Arg* args = reinterpret_cast<Arg*>(few);
+  if (n > kArguments) [[unlikely]] {
     many = call.prepared;
     args = many.data();
   } else {
-    for (size_t i = 0; i < n; ++i) few[i] = call.prepared[i];
+    std::uninitialized_copy_n(call.prepared.data(), n, args);
   }
   for (const Operand& o : call.in) {
     const fc::Value& v = r[o.slot];
@@ -89,7 +90,7 @@ void Run::call_operator(const NodeCall& call, fc::Value* r) {
   }
   if (call.out.size() == 1) [[likely]] {
     fc::Value& out = r[call.out[0]];
-    out = fc::Value();
+    if (!out.is_none()) out = fc::Value();
     call.op->call(args, &out);
   } else {
     std::vector<fc::Value> outs(call.out.size());
