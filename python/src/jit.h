@@ -60,6 +60,9 @@ struct TraceOptions {
 struct FutureHandle {
   Ref<Future> future = make_ref<Future>();
 };
+struct UnitHandle {
+  Ref<CompilationUnit> unit = make_ref<CompilationUnit>();
+};
 struct FunctionHandle {  // ScriptFunction
   Ref<Function> function;
 };

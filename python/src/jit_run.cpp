@@ -15,10 +15,6 @@ namespace nb = nanobind;
 namespace fc::jit {
 namespace {
 
-struct UnitHandle {
-  Ref<CompilationUnit> unit = make_ref<CompilationUnit>();
-};
-
 PyObject* script_error = nullptr;  // torch.jit.Error, kept for ever
 
 // By position and by name, as the schema has them.

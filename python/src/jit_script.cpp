@@ -5,6 +5,7 @@
 #include "core/class_type.h"
 #include "core/containers.h"
 #include "jit.h"
+#include "jit/frontend/classes.h"
 #include "jit/frontend/emit.h"
 #include "jit/frontend/match.h"
 #include "jit/frontend/types.h"
@@ -28,7 +29,7 @@ struct PythonValue : Sugared {
   Value* as_value(const SourceRange& at, Graph&) override {
     fail(at, kind(),
          " cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider "
-         "passing it in as an argument or use a local varible instead.");
+         "passing it in as an argument or use a local variable instead.");
   }
   SugaredRef attr(const SourceRange& at, Graph& g, const std::string& name) override {
     if (!nb::hasattr(object, name.c_str())) fail(at, "object has no attribute ", name);
@@ -121,6 +122,17 @@ struct ChosenByFlag final : PythonValue {
   }
 };
 
+// A class of Python's, compiled: static methods are Python's functions.
+struct PythonClass final : ClassValue {
+  PythonClass(TypeRef t, nb::object o) : ClassValue(t), object(std::move(o)) {}
+  const nb::object object;
+  SugaredRef attr(const SourceRange& at, Graph& g, const std::string& name) override {
+    if (name != "__new__" && nb::hasattr(object, name.c_str()))
+      return to_sugared(nb::getattr(object, name.c_str()), g, at, false);
+    return ClassValue::attr(at, g, name);
+  }
+};
+
 }  // namespace
 
 SugaredRef python_function(nb::object f, Value* self, bool unused) {
@@ -142,7 +154,7 @@ SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool
   if (nb::hasattr(o, "if_true") && nb::hasattr(o, "if_false")) return make_ref<ChosenByFlag>(o);
   if (py::is_dtype(p) || py::is_layout(p) || py::is_memory_format(p))
     return simple(insert_constant(g, to_value(o), at));
-  // What the compiler knows by itself, an operator, or a function that is compiled now.
+  // What the compiler knows by itself, an operator, or a function or class that is compiled now.
   const nb::object found = recursive("resolve")(o, SourceRange(at));
   if (PyUnicode_Check(found.ptr())) {
     const std::string name(py::utf8(found.ptr()));
@@ -161,9 +173,9 @@ SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool
   }
   if (nb::isinstance<TypeHandle>(found)) {
     TypeRef t = nb::cast<TypeHandle>(found).type;
-    if (t->is(TypeKind::Enum)) return make_ref<EnumClass>(t);
-    if (t->is(TypeKind::Tuple)) return make_ref<NamedTupleConstructor>(t);
-    return make_ref<ClassValue>(t);
+    if (t->is(TypeKind::Class)) return make_ref<PythonClass>(t, o);
+    if (SugaredRef v = type_value(t)) return v;
+    return make_ref<PythonValue>(o);
   }
   if (!found.is_none() && found.ptr() != p) return to_sugared(found, g, at, true);
   if (const nb::object stays = recursive("stays_python")(o); !stays.is_none())
@@ -184,7 +196,6 @@ class PythonResolver final : public Resolver {
   TypeRef resolve_type(const std::string& name, const SourceRange& at) override {
     nb::object o;
     if (!find(name, o)) return nullptr;
-    Compiling::at(at);
     const nb::object t = recursive("resolve_type")(o, SourceRange(at));
     return nb::isinstance<TypeHandle>(t) ? nb::cast<TypeHandle>(t).type : nullptr;
   }
@@ -209,6 +220,13 @@ std::vector<std::pair<std::string, fc::Value>> defaults_of(const nb::dict& given
     const char* name = p->name().c_str();
     if (!given.contains(name)) continue;
     const nb::object value = nb::borrow(given[name]);
+    if (PyList_Check(value.ptr()) || PyDict_Check(value.ptr()) || PySet_Check(value.ptr()))
+      fail(def.range(),
+           "Mutable default parameters are not supported because Python binds them to the function and they persist "
+           "across function calls.\n As a workaround, make the default None and instantiate the default parameter "
+           "within "
+           "the body of the function. Found <class '",
+           type_text(value), "'> on parameter ", name);
     int length = 0;
     TypeRef type = annotated_type(p->part(1), names, nullptr, &length);
     try {
@@ -220,7 +238,7 @@ std::vector<std::pair<std::string, fc::Value>> defaults_of(const nb::dict& given
       }
       out.emplace_back(name, from_python(value, type));
     } catch (const TypeError& e) {
-      fail(p->range(), "Expected a default value of type ", type_name(type), " on parameter \"", name, "\".");
+      fail(def.range(), "Expected a default value of type ", type_name(type), " on parameter \"", name, "\".");
     }
   }
   return out;
@@ -245,12 +263,91 @@ FunctionHandle script_compile_function(const std::string& name, const TreeView& 
   return {f};
 }
 
+// torch.jit.script of a class: `declared` is told the type before its methods are compiled.
+nb::object script_compile_class(const std::string& name, const TreeView& def, const nb::dict& defaults,
+                                const nb::object& lookup, const nb::object& declared) {
+  ClassDefinition d{def.tree, make_ref<PythonResolver>(lookup), [&](const Tree& method, Resolver& names) -> Defaults {
+                      const char* own = method.name().c_str();
+                      if (!defaults.contains(own)) return {};
+                      return defaults_of(nb::cast<nb::dict>(defaults[own]), method, names);
+                    }};
+  CompilationUnit& unit = *python_unit();
+  TypeRef type = declare_class(unit, unit.find_type(name) ? unit.mangle(name) : name, d);
+  try {
+    const nb::object made = type_object(type);
+    declared(made);
+    compile_methods(type);
+    return made;
+  } catch (...) {
+    forget_class(unit, type);
+    throw;
+  }
+}
+
+// torch.jit.interface; an enum; a named tuple, whose fields are (name, type) with the values that some have
+nb::object script_compile_interface(const std::string& name, const TreeView& def, const nb::object& lookup,
+                                    bool is_module) {
+  const SourceRange& at = def.tree->range();
+  const TreeRef base = Tree::make(Syntax::Variable, at, {Tree::ident(at, is_module ? "ModuleInterface" : "Interface")});
+  std::vector<TreeRef> parts(def.tree->parts().begin(), def.tree->parts().end());
+  parts[1] = Tree::option(at, base);
+  CompilationUnit& unit = *python_unit();
+  return type_object(
+      declare_class(unit, unit.find_type(name) ? unit.mangle(name) : name,
+                    {Tree::make(Syntax::Class, at, std::move(parts)), make_ref<PythonResolver>(lookup)}));
+}
+
+nb::object make_named_tuple(const std::string& name, const nb::list& fields, const nb::dict& defaults) {
+  std::vector<std::string> names;
+  std::vector<TypeRef> types;
+  Defaults values;
+  for (nb::handle f : fields) {
+    const auto pair = nb::cast<nb::tuple>(f);
+    names.push_back(nb::cast<std::string>(pair[0]));
+    types.push_back(nb::cast<TypeHandle>(pair[1]).type);
+    if (defaults.contains(pair[0])) values.emplace_back(names.back(), from_python(defaults[pair[0]], types.back()));
+  }
+  TypeRef t = named_tuple_type(name, std::move(names), std::move(types));
+  set_field_defaults(t, std::move(values));
+  return type_object(t);
+}
+
+// Of text: the unit's functions and classes, what Python knows, and what text has by itself.
+class TextResolver final : public Resolver {
+ public:
+  TextResolver(const Ref<CompilationUnit>& unit, nb::object lookup)
+      : unit_(unit), own_(unit_resolver(unit, "")), python_(make_ref<PythonResolver>(std::move(lookup))) {}
+  SugaredRef resolve_value(const std::string& name, Graph& g, const SourceRange& at) override {
+    if (unit_->find_function(name) || unit_->find_type(name)) return own_->resolve_value(name, g, at);
+    SugaredRef found = python_->resolve_value(name, g, at);
+    return found ? found : own_->resolve_value(name, g, at);
+  }
+  TypeRef resolve_type(const std::string& name, const SourceRange& at) override {
+    TypeRef t = own_->resolve_type(name, at);
+    return t ? t : python_->resolve_type(name, at);
+  }
+
+ private:
+  Ref<CompilationUnit> unit_;
+  Ref<Resolver> own_, python_;
+};
+
+void define_text(UnitHandle& u, const std::string& text, const nb::object& lookup) {
+  define_source(*u.unit, "", make_ref<Source>(text, "<string>"), make_ref<TextResolver>(u.unit, lookup));
+}
+
 }  // namespace
 
 void bind_script(nb::module_& m) {
   bind_module_classes(m);
   m.def("_jit_script_compile", &script_compile_function, nb::arg("qualname"), nb::arg("def_"), nb::arg("rcb"),
         nb::arg("defaults"));
+  m.def("_jit_script_class_compile", &script_compile_class, nb::arg("qualname"), nb::arg("class_def"),
+        nb::arg("defaults"), nb::arg("rcb"), nb::arg("declared"));
+  m.def("_jit_script_interface_compile", &script_compile_interface, nb::arg("qualname"), nb::arg("class_def"),
+        nb::arg("rcb"), nb::arg("is_module_interface"));
+  m.def("_jit_named_tuple", &make_named_tuple, nb::arg("name"), nb::arg("fields"), nb::arg("defaults"));
+  m.def("_jit_define", &define_text, nb::arg("unit"), nb::arg("source"), nb::arg("rcb"));
   m.def("_jit_has_operator", [](const std::string& name) {
     return !graph_overloads(Symbol::of(name)).empty() || !language_functions(Symbol::of(name)).empty();
   });

@@ -362,6 +362,11 @@ void bind_trees(nb::module_& c) {
       .def("__init__", [](Report* self, const SourceRange& r) { new (self) Report{error_text(r, "")}; })
       .def("what", [](const Report& r) { return r.text; })
       .def_static("call_stack", [] { return call_chain(); });
+  // While it lives, errors tell that `name` is being compiled since it was called from what is compiled around it.
+  nb::class_<Compiling>(c, "CallStack", "What is being compiled.")
+      .def(nb::init<std::string, SourceRange>(), nb::arg("name"), nb::arg("range"))
+      .def("__enter__", [](nb::object self) { return self; })
+      .def("__exit__", [](Compiling& self, const nb::args&) { self.leave(); });
   c.def("parse_type_comment", [](const std::string& text) {
     View<Syntax::Decl> v;
     v.tree = parse_type_comment(text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of TorchScript from Python and to Python.
 #include "casters.h"
+#include "core/class_type.h"
 #include "core/containers.h"
 #include "core/future.h"
 #include "core/type.h"
@@ -26,6 +27,38 @@ std::vector<fc::Value> items_of(nb::handle o, TypeRef list, auto&& type_of_item,
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fixed.ptr()); ++i)
     out.push_back(from_python(PyTuple_GET_ITEM(fixed.ptr(), i), type_of_item(static_cast<size_t>(i)), depth + 1));
   return out;
+}
+
+}  // namespace
+
+namespace {
+
+nb::object python_class(const char* function) { return nb::module_::import_("facula.jit._classes").attr(function); }
+
+// An object of a compiled class, with the attributes that Python's has now.
+fc::Value instance_of(nb::handle o, int depth) {
+  const nb::object own = python_class("type_of")(nb::borrow(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(o.ptr())))));
+  if (!nb::isinstance<TypeHandle>(own) || !nb::cast<TypeHandle>(own).type->is(TypeKind::Class)) return {};
+  FC_CHECK(depth < 200, "objects nested more than 200 deep cannot go into TorchScript");
+  TypeRef t = nb::cast<TypeHandle>(own).type;
+  const auto& attributes = t->class_info()->attributes;
+  auto made = make_ref<Instance>(t, attributes.size());
+  for (size_t i = 0; i < attributes.size(); ++i)
+    made->slots[i] = from_python(nb::getattr(o, attributes[i].name.c_str()), attributes[i].type, depth + 1);
+  return fc::Value(Tag::Instance, std::move(made));
+}
+
+// Back: of the class that Python knows under that name; without one the handle.
+nb::object object_of(const fc::Value& v, int depth) {
+  const Instance& o = *static_cast<const Instance*>(v.box());
+  const ClassInfo& info = *o.type->class_info();
+  const nb::object cls =
+      info.is_module ? nb::none() : nb::object(python_class("class_of")(std::string(o.type->name())));
+  if (cls.is_none()) return nb::cast(ObjectHandle{v});
+  nb::dict attributes;
+  for (size_t i = 0; i < info.attributes.size(); ++i)
+    attributes[info.attributes[i].name.c_str()] = to_python(o.slots[i], depth + 1);
+  return python_class("new_object")(cls, attributes);
 }
 
 }  // namespace
@@ -77,13 +110,22 @@ fc::Value from_python(nb::handle o, TypeRef t, int depth) {
     case TypeKind::Future:
       if (!is_future(o)) cannot(o, t);
       return future_from_python(o, t->item());
-    case TypeKind::Class: {
+    case TypeKind::Class:
+    case TypeKind::Interface: {
       nb::object object = nb::borrow(o);
       if (!nb::isinstance<ObjectHandle>(object) && nb::hasattr(object, "_c")) object = object.attr("_c");
-      if (!nb::isinstance<ObjectHandle>(object)) cannot(o, t);
-      fc::Value v = nb::cast<ObjectHandle>(object).object;
+      fc::Value v =
+          nb::isinstance<ObjectHandle>(object) ? nb::cast<ObjectHandle>(object).object : instance_of(object, depth);
       if (!fits(v, t)) cannot(o, t);
       return v;
+    }
+    case TypeKind::Enum: {
+      const nb::object own = python_class("type_of")(nb::borrow(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(p)))));
+      if (!nb::isinstance<TypeHandle>(own) || nb::cast<TypeHandle>(own).type != t) cannot(o, t);
+      const auto name = nb::cast<std::string>(o.attr("name"));
+      const fc::Value* value = t->class_info()->find_constant(name);
+      if (!value) cannot(o, t);
+      return fc::Value(Tag::Enum, make_ref<EnumBox>(t, name, *value));
     }
     default: {
       fc::Value v = to_value(o);
@@ -98,6 +140,12 @@ nb::object to_python(const fc::Value& v, int depth) {
   switch (v.tag()) {
     case Tag::Tuple: {
       const auto& items = tuple_of(v).items;
+      if (const Type* named = tuple_of(v).named) {
+        nb::list given, names;
+        for (const fc::Value& i : items) given.append(to_python(i, depth + 1));
+        for (const std::string& n : named->field_names()) names.append(n);
+        return python_class("new_named_tuple")(std::string(named->name()), names, given);
+      }
       nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
       for (size_t i = 0; i < items.size(); ++i)
         PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), to_python(items[i], depth + 1).release().ptr());
@@ -122,8 +170,12 @@ nb::object to_python(const fc::Value& v, int depth) {
         out[to_python(d.key_at(at), depth + 1)] = to_python(d.value_at(at), depth + 1);
       return out;
     }
-    case Tag::Instance: return nb::cast(ObjectHandle{v});
-    case Tag::Enum: return to_python(static_cast<EnumBox*>(v.box())->value, depth + 1);
+    case Tag::Instance: return object_of(v, depth);
+    case Tag::Enum: {
+      const auto& e = *static_cast<EnumBox*>(v.box());
+      const nb::object cls = python_class("class_of")(std::string(e.type->name()));
+      return cls.is_none() ? to_python(e.value, depth + 1) : nb::object(cls.attr(e.name.c_str()));
+    }
     case Tag::Future: return future_to_python(Ref<Future>(&future_of(v)));
     default: return nb::steal(py::wrap(fc::Value(v)));
   }

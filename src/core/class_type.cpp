@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/class_type.h"
 
+#include <map>
+#include <mutex>
+
 #include "core/format.h"
 
 namespace fc {
@@ -14,6 +17,12 @@ bool stands_for(const ClassInfo::Signature& has, const ClassInfo::Signature& wan
         !is_subtype(wanted.parameters[i].second, has.parameters[i].second))
       return false;
   return is_subtype(has.result, wanted.result);
+}
+
+std::string signature_text(TypeRef of, const ClassInfo::Signature& s) {
+  std::string out = str(s.name, '(', schema_text(of), " self");
+  for (const auto& [name, type] : s.parameters) out += str(", ", schema_text(type), ' ', name);
+  return str(out, ") -> ", schema_text(s.result));
 }
 
 }  // namespace
@@ -63,6 +72,31 @@ TypeRef new_interface_type(std::string_view name, bool is_module) {
   return new_type(TypeKind::Interface, name, is_module);
 }
 
+namespace {
+using Defaults = std::vector<std::pair<std::string, Value>>;
+struct FieldDefaults {
+  std::mutex mutex;
+  std::map<TypeRef, Defaults> of;  // entries stay where they are
+};
+FieldDefaults& all_field_defaults() {
+  static auto& all = *new FieldDefaults;
+  return all;
+}
+}  // namespace
+
+void set_field_defaults(TypeRef t, Defaults defaults) {
+  FieldDefaults& all = all_field_defaults();
+  const std::lock_guard lock(all.mutex);
+  if (!defaults.empty()) all.of.try_emplace(t, std::move(defaults));
+}
+const Defaults& field_defaults(TypeRef t) {
+  static const auto& none = *new Defaults;
+  FieldDefaults& all = all_field_defaults();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.of.find(t);
+  return found == all.of.end() ? none : found->second;
+}
+
 bool provides(TypeRef type, TypeRef interface, std::string* why_not) {
   auto no = [&](const auto&... parts) {
     if (why_not) *why_not += str(parts...);
@@ -77,10 +111,10 @@ bool provides(TypeRef type, TypeRef interface, std::string* why_not) {
     const ClassInfo::Signature* own = has->find_method(method.name);
     if (!own)
       return no("Class '", type->name(), "' does not have method '", method.name, "' but '", interface->name(),
-                "' does.");
+                "' does.\n");
     if (!stands_for(*own, method))
       return no("Method on class '", type->name(), "' (1) is not compatible with interface '", interface->name(),
-                "' (2): method '", method.name, "'");
+                "' (2)\n  (1) ", signature_text(type, *own), "\n  (2) ", signature_text(interface, method), '\n');
   }
   return true;
 }

@@ -36,6 +36,7 @@ class ClassInfo {
   std::vector<std::pair<std::string, Value>> constants;  // of a class; of an enum its names and values
   std::vector<Signature> methods;                        // of a class those that are compiled; of an interface all
   std::vector<Property> properties;
+  std::vector<std::string> class_attributes;  // names of what Python's class has itself: no object has it here
   std::vector<std::string> forward_hooks, forward_pre_hooks;  // methods' names, in the order in which they run
   std::string doc;
 
@@ -50,6 +51,10 @@ class ClassInfo {
 // A new type, and a ClassInfo for it: a Class (module or not) or an Interface.
 TypeRef new_class_type(std::string_view qualified_name, bool is_module = false);
 TypeRef new_interface_type(std::string_view qualified_name, bool is_module = false);
+
+// Values of a named tuple's fields that have one, by name: set when the type is made, kept for ever.
+void set_field_defaults(TypeRef named_tuple, std::vector<std::pair<std::string, Value>> defaults);
+const std::vector<std::pair<std::string, Value>>& field_defaults(TypeRef named_tuple);
 
 // Whether the class or interface `type` has every method of `interface`, each callable where the interface's is.
 bool provides(TypeRef type, TypeRef interface, std::string* why_not = nullptr);

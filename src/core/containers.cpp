@@ -149,7 +149,7 @@ size_t hash_of(const Value& v) {
       return std::hash<double>()(c.re) * 31 + std::hash<double>()(c.im);
     }
     case Tag::Enum: return std::hash<std::string_view>()(static_cast<EnumBox*>(v.box())->name);
-    default: raise<TypeError>("unhashable type: '", to_string(v.tag()), "'");
+    default: raise<TypeError>("unhashable type: '", annotation_text(value_type(v)), "'");
   }
 }
 

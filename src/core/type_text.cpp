@@ -4,10 +4,21 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/class_type.h"
+#include "core/format.h"
+#include "core/literal.h"
 #include "core/type_parse.h"
 
 namespace fc {
 namespace {
+
+std::string default_text(const Value& v) {
+  std::string out;
+  if (v.tag() == Tag::String) append_quoted(out, v.arg().text());
+  else if (v.tag() == Tag::Double) append_number(out, v.arg().real());
+  else out = to_string(v.arg());
+  return out;
+}
 
 enum class Style { Graph, Annotation, Schema };
 
@@ -127,6 +138,8 @@ class Printer {
       for (size_t i = 0; i < t->items().size(); ++i) {
         out += str(i ? ", " : "", t->field_names()[i], " : ");
         print(t->item(i));
+        for (const auto& [field, value] : field_defaults(t))
+          if (field == t->field_names()[i]) out += str(" = ", default_text(value));
       }
       out += ')';
     } else {

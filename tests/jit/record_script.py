@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what PyTorch makes of script_cases.py into golden/jit/script.json: trees, graphs, schemas, values, errors.
+"""Records what PyTorch makes of script_cases*.py into golden/jit/script.json: trees, graphs, schemas, values, errors.
 
     python tests/jit/record_script.py        # with PyTorch; test_script.py runs it here, into a file of its own
 """
@@ -21,6 +21,8 @@ def plain(v):
 
     if isinstance(v, torch.Tensor):
         return f"{v.dtype} {v.tolist()}"
+    if isinstance(v, torch.jit.Future):
+        return f"Future({plain(v.wait())})"
     if isinstance(v, (list, tuple)):
         return f"{'list' if isinstance(v, list) else 'tuple'}({', '.join(map(plain, v))})"
     if isinstance(v, dict):
@@ -29,7 +31,10 @@ def plain(v):
 
 
 def without_paths(text):
-    return re.sub(r'[^\s"]*/script_cases\.py', "script_cases.py", text)
+    text = re.sub(r'[^\s"]*/(script_cases\w*\.py)', r"\1", text)
+    text = re.sub(r"___torch_mangle_\d+\.", "", text)
+    text = re.sub(r" \(of Python compilation unit at: 0x[0-9a-f]+\)", "", text)
+    return re.sub(r" at 0x[0-9a-f]+", " at 0x", text)
 
 
 def describe(fn, args):
@@ -40,6 +45,12 @@ def describe(fn, args):
     from torch.jit.frontend import get_jit_def
 
     out = {}
+    if args is None:
+        try:
+            out["value"] = plain(fn())
+        except Exception as error:
+            out["raises"] = f"{type(error).__name__}: {error}"
+        return {k: without_paths(v) for k, v in out.items()}
     try:
         out["tree"] = str(get_jit_def(fn, fn.__name__))
         made = torch.jit.script(fn)
@@ -52,16 +63,23 @@ def describe(fn, args):
             try:
                 out["value"] = plain(made(*copy.deepcopy(args)))
             except Exception as error:
-                out["raises"] = f"{type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+                out["raises"] = f"{type(error).__name__}: {error}"
     return {k: without_paths(v) for k, v in out.items()}
 
 
 def main():
     warnings.simplefilter("ignore")
-    from script_cases import CASES
+    import script_cases
+    import script_cases_classes
+    import script_cases_language
 
+    done = {}
+    for module in (script_cases, script_cases_classes, script_cases_language):
+        for fn, args in module.CASES:
+            assert fn.__name__ not in done, f"two cases are called {fn.__name__}"
+            done[fn.__name__] = describe(fn, args)
     out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDEN
-    out.write_text(json.dumps({fn.__name__: describe(fn, args) for fn, args in CASES}, indent=1) + "\n")
+    out.write_text(json.dumps(done, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,17 +7,30 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 import torch
 
-CASES: list = []
 
+class Cases(list):
+    """The cases of a module, in its order: functions with arguments, and programs without (None)."""
 
-def case(*args):
-    """A function to compile, and what to call it with; none: it is an error, or not called."""
+    def __init__(self, module):
+        self.module = module
 
-    def add(fn):
-        CASES.append((fn, args))
+    def case(self, *args):
+        """A function to compile, and what to call it with; none: it is an error, or not called."""
+
+        def add(fn):
+            self.append((fn, args))
+            return fn
+
+        return add
+
+    def program(self, fn):
+        """A function that is run as it is, in Python: what it returns or raises counts."""
+        self.append((fn, None))
         return fn
 
-    return add
+
+CASES = Cases(__name__)
+case = CASES.case
 
 
 def t(*size):

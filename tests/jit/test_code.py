@@ -14,7 +14,7 @@ import facula as torch
 HERE = pathlib.Path(__file__).parent
 GOLDEN = json.loads((HERE.parent / "golden/jit/code.json").read_text())
 # Their graphs are not PyTorch's yet (test_script.py). One that becomes equal fails here until it is taken out.
-DIFFERS = {"script nested_return", "script several_results"}
+DIFFERS = {"script nested_return"}
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ import types
 import typing
 import warnings
 
-from facula import _missing, nn
+from facula import _C, _missing, nn
 from facula._C import ScriptFunction
 from facula.futures import Future
 from facula.jit import _modifiers
 from facula.jit._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
 from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, _get_trace_graph, is_tracing, trace, trace_module  # noqa: F401
 
-__all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
+__all__ = ["Attribute", "CompilationUnit", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
            "is_tracing", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]  # fmt: skip
 
 Final = typing.Final
@@ -36,19 +36,43 @@ def _say_once(what):
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """A function or a module, compiled. Classes stay Python for now, with one warning."""
+    """A function, class or module, compiled."""
     if os.environ.get("PYTORCH_JIT") == "0" or _isinstance(obj, ScriptFunction):
         return obj
-    if _isinstance(obj, types.FunctionType) and not hasattr(obj, "__script_if_tracing_wrapper"):
-        from facula.jit import _script
+    if _isinstance(obj, (type, types.FunctionType)) and not (_isinstance(obj, type) and issubclass(obj, nn.Module)) and not hasattr(obj, "__script_if_tracing_wrapper"):
+        from facula.jit import _classes, _script
 
-        return _script.script_function(obj, _rcb)
+        with _classes.lock:
+            return _script.script_class(obj, _rcb) if _isinstance(obj, type) else _script.script_function(obj, _rcb)
     if _isinstance(obj, nn.Module):
-        from facula.jit import _modules
+        from facula.jit import _classes, _modules
 
-        return _modules.script_module(obj)
+        with _classes.lock:
+            return _modules.script_module(obj)
     _say_once("script")
     return obj
+
+
+class CompilationUnit:
+    """Functions and classes of a source in the language: `CompilationUnit("def f(x):\\n  return x + 1\\n").f`"""
+
+    def __init__(self, lang=None, _frames_up=0):
+        self._c = _C.CompilationUnit()
+        if lang is not None:
+            self.define(lang, _frames_up=_frames_up + 1)
+
+    def define(self, lang, rcb=None, _frames_up=0):
+        """Adds what lang defines; names that it does not define itself are the caller's."""
+        from facula.jit import _classes, _recursive
+
+        with _classes.lock:
+            _C._jit_define(self._c, lang, rcb or _recursive.create_resolution_callback_from_frame(_frames_up + 1))
+
+    def __getattr__(self, attr):
+        found = self._c.find_function(attr)
+        if found is None:
+            raise AttributeError(f"'CompilationUnit' has no attribute '{attr}'")
+        return found
 
 
 def script_method(fn):
@@ -97,6 +121,10 @@ def interface(obj):
     """A class that says what a module must have."""
     if not inspect.isclass(obj):
         raise RuntimeError("interface must be applied to a class")
+    from facula.jit import _classes
+
+    with _classes.lock:
+        _classes.compile_interface(obj)
     return obj
 
 

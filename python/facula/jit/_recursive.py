@@ -2,14 +2,13 @@
 """What the compiler meets in a program's Python, and compiles when it meets it."""
 
 import builtins
-import enum
-
+import inspect
 import types
 import typing
 from collections.abc import Callable
 from typing import Any
 
-
+from facula import _ops
 from facula.jit import _builtins, _dispatch, _library
 from facula.jit._modifiers import DROP, IGNORE, UNUSED, modifier_of
 
@@ -39,6 +38,22 @@ def create_resolution_callback_from_closure(fn: Callable) -> Callable[[str], Any
     return find
 
 
+def create_resolution_callback_from_frame(frames_up: int = 0) -> Callable[[str], Any]:
+    """Gives what a name means where the caller's caller stands, further up by frames_up."""
+    frame = inspect.currentframe()
+    for _ in range(frames_up + 1):
+        frame = frame.f_back if frame is not None else None
+    scopes = (dict(frame.f_locals), frame.f_globals) if frame is not None else ()
+
+    def find(name: str) -> Any:
+        for scope in scopes:
+            if name in scope:
+                return scope[name]
+        return getattr(typing, name, getattr(builtins, name, absent))
+
+    return find
+
+
 def look_up(rcb: Callable[[str], Any], name: str) -> tuple[bool, Any]:
     """(whether there is one, what a name means); dotted names are looked up part by part."""
     first, *rest = name.split(".")
@@ -51,7 +66,8 @@ def look_up(rcb: Callable[[str], Any], name: str) -> tuple[bool, Any]:
 
 
 def _special(obj: Any) -> str | None:
-    import facula.jit as jit
+    import facula as torch
+    from facula import jit
 
     if obj is jit.annotate:
         return "form prim::annotate"
@@ -65,6 +81,12 @@ def _special(obj: Any) -> str | None:
         return "prim::true"
     if obj is jit.is_tracing:
         return "prim::false"
+    if obj is torch.set_grad_enabled:
+        return "aten::set_grad_enabled"
+    if isinstance(obj, _ops._Packet):
+        return obj._name
+    if getattr(obj, "__module__", None) == "facula.jit._contexts" and isinstance(obj, types.FunctionType):
+        return f"profiler::{obj.__name__}"
     return None
 
 
@@ -117,7 +139,10 @@ def _resolve_class(cls: type, place: Any) -> Any:
         return f"exception {cls.__module__}.{cls.__qualname__}"
     if cls is torch.device:
         return "device"
-    return resolve_type(cls, place)
+    found = resolve_type(cls, place)
+    if found is None and cls.__module__.partition(".")[0] == "facula" and hasattr(torch, cls.__name__):
+        return f"aten::{cls.__name__}"  # none of TorchScript's: an unknown operator
+    return found
 
 
 def resolve_type(cls: Any, place: Any) -> Any:
@@ -125,23 +150,6 @@ def resolve_type(cls: Any, place: Any) -> Any:
     from facula.jit.annotations import try_ann_to_type
 
     return try_ann_to_type(cls, place)
-
-
-def qualified_name(obj: Any) -> str:
-    """The name that a function or class has in a compilation unit."""
-    name = getattr(obj, "__qualname__", getattr(obj, "__name__", None)) if isinstance(obj, type) and issubclass(obj, enum.Enum) else obj.__name__
-    if hasattr(obj, "_jit_override_qualname"):
-        return obj._jit_override_qualname
-    name = obj.__name__ if name is None else obj.__name__
-    if name == "<lambda>":
-        name = "_lambda"
-    module = obj.__module__
-    if module is None:
-        raise RuntimeError(f"Could not get qualified name for class '{name}': __module__ can't be None.")
-    if module == "torch._classes" or "." in name:
-        raise RuntimeError(f"Could not get qualified name for class '{name}': '{name}' is not a valid identifier")
-    module = module.replace("<", "_").replace(">", "_")
-    return f"__torch__.{name}" if module == "__main__" else f"__torch__.{module}.{name}"
 
 
 def try_compile_fn(fn: Callable, place: Any) -> Any:

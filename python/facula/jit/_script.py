@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.jit.script: compiles a function's source."""
 
+import enum
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from facula import _C
-from facula.jit import _recursive
+from facula.jit import _classes, _names, _recursive
 from facula.jit.frontend import get_default_args, get_jit_def
 
 _functions: "weakref.WeakKeyDictionary[Callable, Any]" = weakref.WeakKeyDictionary()
@@ -23,6 +24,18 @@ def script_function(fn: Callable, rcb: Callable[[str], Any] | None = None) -> An
         return cached
     tree = get_jit_def(fn, fn.__name__)
     lookup = rcb if rcb is not None else _recursive.create_resolution_callback_from_closure(fn)
-    compiled = _C._jit_script_compile(_recursive.qualified_name(fn), tree, lookup, get_default_args(fn))
+    compiled = _C._jit_script_compile(_names.qualified_name(fn), tree, lookup, get_default_args(fn))
     _functions[fn] = compiled
     return compiled
+
+
+def script_class(cls: type, rcb: Callable[[str], Any] | None = None) -> Any:
+    """A class, compiled: the class itself, whose objects functions take and give."""
+    if cls.__module__ == "builtins":
+        raise TypeError(f"{cls} is a built-in class")
+    if issubclass(cls, enum.Enum) or _classes.is_named_tuple(cls):
+        raise RuntimeError(f"{cls.__name__} needs no torch.jit.script: functions that name it find it")
+    if len(cls.mro()) > 2:
+        raise RuntimeError("TorchScript classes does not support inheritance yet. Please directly inherit from 'object'.")
+    _classes.compile_class(cls, None, rcb)
+    return cls

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.jit.annotations: types that Python's annotations and comments name, as the graph's."""
 
+import enum
 import re
 import types
 import typing
@@ -60,7 +61,44 @@ def try_ann_to_type(ann: Any, loc: Any = None, rcb: Any = None) -> Any:
         return _C.TupleType([] if args == ((),) else [ann_to_type(a, loc, rcb) for a in args])
     if origin is dict:
         return _C.DictType(ann_to_type(args[0], loc, rcb), ann_to_type(args[1], loc, rcb))
+    if origin is torch.jit.Future:
+        return _C.FutureType(ann_to_type(args[0], loc, rcb))
+    if origin is typing.Final:
+        return ann_to_type(args[0], loc, rcb)
+    if ann in (typing.List, list, typing.Dict, dict, typing.Tuple, tuple, Optional):  # noqa: UP006
+        return _bare(ann)
+    if isinstance(ann, type):
+        return _class_to_type(ann, loc, rcb)
     return None
+
+
+def _bare(ann: Any) -> Any:
+    name = getattr(ann, "_name", None) or ann.__name__
+    if ann in (list, tuple):
+        return None  # any of them
+    example = {"List": "List[int]", "Dict": "Dict[int, int]", "dict": "dict[int, int]", "Tuple": "Tuple[int]", "Optional": "Optional[int]"}[name]
+    many = "contained types. Please add contained type" if "ict" in name else "a contained type. Please add a contained type"
+    raise RuntimeError(f"Attempted to use {name} without {many}, e.g. {example}")
+
+
+def _class_to_type(cls: type, loc: Any, rcb: Any) -> Any:
+    import facula as torch
+    from facula.jit import _classes
+
+    if (found := _classes.type_of(cls)) is not None:
+        return found
+    if issubclass(cls, enum.Enum):
+        return _classes.enum_type(cls)
+    if _classes.is_named_tuple(cls):
+        return _classes.named_tuple_type(cls, loc, rcb)
+    if cls.__module__.partition(".")[0] == "facula":
+        from facula.jit import _contexts
+
+        own = _contexts.STANDS_FOR.get(cls, cls if cls in _contexts.NAMES else None)
+        return own and _classes.compile_class(own, loc, None, _contexts.NAMES[own])
+    if issubclass(cls, torch.Tensor) or not _classes.can_compile(cls):
+        return None
+    return _classes.compile_class(cls, loc)
 
 
 def ann_to_type(ann: Any, loc: Any = None, rcb: Any = None) -> Any:

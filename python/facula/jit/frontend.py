@@ -6,6 +6,7 @@ and `build_expr` make the parts. What TorchScript has no form for is a NotSuppor
 """
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -204,11 +205,12 @@ def get_class_properties(cls: type, self_name: str) -> list[Property]:
 
 def get_class_assigns(ctx: SourceContext, node: ast.ClassDef) -> list[Assign]:
     """What stands assigned in the body of a class."""
-    return [build_stmt(ctx, s) for s in node.body if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None and _is_plain(s)]
-
-
-def _is_plain(statement: ast.stmt) -> bool:
-    return not any(isinstance(part, (ast.Lambda, ast.Await, ast.NamedExpr)) for part in ast.walk(statement))
+    out = []
+    for statement in node.body:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            with contextlib.suppress(NotSupportedError):  # methods do not see it
+                out.append(build_stmt(ctx, statement))
+    return out
 
 
 def build_class_def(ctx: SourceContext, py_def: ast.ClassDef, methods: list[Def], properties: list[Property], self_name: str, assigns: list[Assign]) -> ClassDef:

@@ -2,8 +2,10 @@
 // From a tree to a finished graph, and the functions that the language defines in itself.
 #include <array>
 #include <atomic>
+#include <limits>
 #include <mutex>
 
+#include "jit/frontend/classes.h"
 #include "jit/frontend/emitter.h"
 #include "jit/frontend/parser.h"
 #include "jit/ir/walk.h"
@@ -25,24 +27,40 @@ class PlainSelf final : public SelfValue {
   TypeRef type_;
 };
 
+// ops.aten.relu
+class OperatorSpaces final : public Sugared {
+ public:
+  std::string kind() const override { return "builtin module"; }
+  SugaredRef attr(const SourceRange&, Graph&, const std::string& name) override {
+    return make_ref<BuiltinModule>(name);
+  }
+};
+
 class UnitResolver final : public Resolver {
  public:
   UnitResolver(Ref<CompilationUnit> unit, std::string prefix) : unit_(std::move(unit)), prefix_(std::move(prefix)) {}
-  SugaredRef resolve_value(const std::string& name, Graph&, const SourceRange&) override {
-    if (unit_)
-      if (Ref<Function> f = unit_->find_function(prefix_ + name)) return make_ref<FunctionValue>(std::move(f));
-    if (name == "torch") return make_ref<BuiltinModule>("aten");
-    if (name == "math") return make_ref<BuiltinModule>("aten");
-    if (name == "ops") return make_ref<BuiltinModule>("aten");
+  SugaredRef resolve_value(const std::string& name, Graph& g, const SourceRange& at) override {
+    if (unit_) {
+      Ref<Function> f = unit_->find_function(prefix_ + name);
+      if (!f && !prefix_.empty()) f = unit_->find_function(name);
+      if (f) return make_ref<FunctionValue>(std::move(f));
+      if (TypeRef t = resolve_type(name, at)) return type_value(t);
+    }
+    if (name == "torch" || name == "math") return make_ref<BuiltinModule>("aten");
+    if (name == "ops") return make_ref<OperatorSpaces>();
+    if (name == "__torch__" && unit_) return name_space(Ref<Resolver>(this), name);
     if (name == "annotate") return make_ref<SpecialForm>(Symbol::of("prim::annotate"));
     if (name == "fork") return make_ref<SpecialForm>(prim_fork);
     if (name == "uninitialized") return make_ref<SpecialForm>(prim_Uninitialized);
     if (name == "unchecked_cast") return make_ref<SpecialForm>(prim_unchecked_cast);
-    if (name == "inf") return {};
+    if (name == "inf") return simple(insert_constant(g, std::numeric_limits<double>::infinity(), at));
+    if (name == "nan") return simple(insert_constant(g, std::numeric_limits<double>::quiet_NaN(), at));
     return {};
   }
   TypeRef resolve_type(const std::string& name, const SourceRange&) override {
-    return unit_ ? unit_->find_type(name) : nullptr;
+    if (!unit_) return nullptr;
+    TypeRef t = unit_->find_type(prefix_ + name);
+    return t || prefix_.empty() ? t : unit_->find_type(name);
   }
 
  private:
@@ -90,6 +108,20 @@ void to_ir(Function& f, const Definition& d) {
   f.set_schema(std::move(schema));
 }
 
+Defaults literal_defaults(const Tree& def, Resolver& names) {
+  Defaults out;
+  for (const TreeRef& p : def.part(1).part(0).parts())
+    if (const Tree* value = p->part(2).content())
+      out.emplace_back(p->name(), literal_of(*value, annotated_type(p->part(1), names), names));
+  return out;
+}
+
+fc::Value literal_of(const Tree& e, TypeRef type, Resolver& names) {
+  Ref<Graph> g = Graph::make();
+  g->set_insert_point(g->block());
+  return Emitter(*g, names).literal(e, type);
+}
+
 Ref<Function> make_function(std::string qualified_name, Definition d) {
   return make_ref<Function>(std::move(qualified_name), Graph::make(), [d = std::move(d)](Function& f) {
     try {
@@ -125,35 +157,26 @@ Schema signature_of(const Definition& d) {
   return s;
 }
 
-std::vector<std::pair<std::string, fc::Value>> literal_defaults(const Tree& def, Resolver& names) {
-  std::vector<std::pair<std::string, fc::Value>> out;
-  for (const TreeRef& p : def.part(1).part(0).parts())
-    if (const Tree* value = p->part(2).content()) {
-      Ref<Graph> g = Graph::make();
-      g->set_insert_point(g->block());
-      Emitter e(*g, names);
-      out.emplace_back(p->name(), e.literal(*value, annotated_type(p->part(1), names)));
-    }
-  return out;
-}
-
 void define_source(CompilationUnit& unit, const std::string& prefix, Ref<Source> source, Ref<Resolver> resolver) {
-  std::vector<Ref<Function>> made;
-  for (const TreeRef& def : parse_program(std::move(source))) {
-    if (!def->is(Syntax::Def)) fail(def->range(), "classes are defined by archives and by Python, not by text alone");
-    Definition d{def, resolver, {}, {}};
-    d.defaults = literal_defaults(*def, *resolver);
-    made.push_back(make_function(prefix + def->name(), std::move(d)));
-  }
-  std::vector<std::string> added;
+  std::vector<Ref<Function>> functions;
+  std::vector<TypeRef> classes;
   try {
-    for (const Ref<Function>& f : made) {
+    const std::vector<TreeRef> all = parse_program(std::move(source));
+    // Types first: whatever stands in a source may name them, also before they stand there.
+    for (const TreeRef& def : all)
+      if (def->is(Syntax::Class)) classes.push_back(declare_class(unit, prefix + def->name(), {def, resolver}));
+    for (const TreeRef& def : all) {
+      if (!def->is(Syntax::Def)) continue;
+      Definition d{def, resolver, literal_defaults(*def, *resolver), {}};
+      Ref<Function> f = make_function(prefix + def->name(), std::move(d));
       unit.add_function(f);
-      added.push_back(f->qualified_name());
+      functions.push_back(std::move(f));
     }
-    for (const Ref<Function>& f : made) f->ensure_defined();
+    for (TypeRef t : classes) compile_methods(t);
+    for (const Ref<Function>& f : functions) f->ensure_defined();
   } catch (...) {
-    for (const std::string& name : added) unit.remove_function(name);
+    for (const Ref<Function>& f : functions) unit.remove_function(f->qualified_name());
+    for (TypeRef t : classes) forget_class(unit, t);
     throw;
   }
 }

@@ -16,11 +16,13 @@ class SelfValue : public RefCounted {
 };
 Ref<SelfValue> plain_self(TypeRef cls);  // an object of a class
 
+using Defaults = std::vector<std::pair<std::string, fc::Value>>;  // of parameters, by name
+
 struct Definition {
   TreeRef def;
   Ref<Resolver> resolver;
-  std::vector<std::pair<std::string, fc::Value>> defaults;  // of parameters, by name
-  Ref<SelfValue> self;                                      // null: a function
+  Defaults defaults;
+  Ref<SelfValue> self;  // null: a function
 };
 
 // A function that is compiled when it is asked for; nobody's yet.
@@ -31,9 +33,13 @@ void to_ir(Function& f, const Definition& d);
 // The passes behind it: what makes a graph of loads and stores one of values, folded and pooled.
 void finish_graph(Graph& g);
 
-// Defaults that stand in the text of a function's parameters.
-std::vector<std::pair<std::string, fc::Value>> literal_defaults(const Tree& def, Resolver& names);
-// Text: functions of a unit, each of which sees the others and torch's operators.
+// What a tree says of itself: the literal that an expression is, of that type unless it is null, and those that
+// parameters have. Throws located errors.
+fc::Value literal_of(const Tree& e, TypeRef type, Resolver& names);
+Defaults literal_defaults(const Tree& def, Resolver& names);
+
+// Text: functions and classes of a unit, each of which sees the others and torch's operators. Whatever is thrown, the
+// unit has nothing of it.
 void define_source(CompilationUnit& unit, const std::string& prefix, Ref<Source> source, Ref<Resolver> resolver);
 // A resolver that knows torch, math and the functions of a unit; `prefix`: of their names.
 Ref<Resolver> unit_resolver(Ref<CompilationUnit> unit, std::string prefix);

@@ -42,6 +42,7 @@ const OperatorNames& names_of(Syntax k) { return *std::ranges::find(operators, k
 }  // namespace
 
 Value* Emitter::expression(const Tree& e, TypeRef hint) {
+  Compiling::at(e.range());
   Value* v = sugared(e, hint)->as_value(e.range(), g_);
   if (hint && hint->is(TypeKind::Any) && !v->type()->is(TypeKind::Any)) {
     Node* n = g_.insert(g_.create(prim_unchecked_cast, std::vector{v}));
@@ -63,13 +64,7 @@ SugaredRef Emitter::sugared(const Tree& e, TypeRef hint) {
 
 Value* Emitter::plain(const Tree& e, TypeRef hint) {
   switch (e.kind()) {
-    case Syntax::FloorDiv:
-    case Syntax::MatMul: {
-      Arguments args = arguments(e.parts());
-      return magic(names_of(e.kind()).method, make_ref<BuiltinFunction>(Symbol::of(names_of(e.kind()).symbol)))
-          ->call(e.range(), g_, std::move(args), {})
-          ->as_value(e.range(), g_);
-    }
+    case Syntax::FloorDiv: return emit_builtin(e.range(), g_, Symbol::of("aten::floordiv"), arguments(e.parts()));
     case Syntax::Mod: {
       Value* left = sugared(e.part(0))->as_value(e.part(0).range(), g_);
       if (!left->type()->is(TypeKind::String)) return binary(e);
@@ -155,12 +150,12 @@ SugaredRef Emitter::global(const std::string& name) {
       {"hex", "aten::hex"},
       {"oct", "aten::oct"},
       {"pow", "aten::pow"},
+      {"hash", "aten::hash"},
       {"id", "prim::id"},
   };
   for (const auto& [n, s] : builtins)
     if (n == name) return builtin(s);
   if (name == "len") return magic("__len__", builtin("aten::len"));
-  if (name == "hash") return magic("__hash__", builtin("aten::hash"));
   if (name == "round") return magic("__round__", builtin("aten::round"));
   return {};
 }

@@ -71,7 +71,8 @@ void Emitter::function(const Tree& def, const SelfValue* self,
 
 fc::Value Emitter::literal(const Tree& e, TypeRef type) {
   push(g_.block());
-  Value* v = convert_to(e.range(), g_, type, expression(e, type), true);
+  Value* v = expression(e, type);
+  if (type) v = convert_to(e.range(), g_, type, v, true);
   pop();
   const auto found = constant_of(v);
   if (!found) {
@@ -438,7 +439,9 @@ void Emitter::augmented(const Tree& s) {
   if (target.is(Syntax::Subscript)) return augmented_subscript(s);
   if (!target.is(Syntax::Variable) && !target.is(Syntax::Select))
     fail(target.range(), "unexpected expression on left-hand side of augmented assignment");
-  SugaredRef left = sugared(target);
+  const bool of_object = target.is(Syntax::Select);
+  SugaredRef object = of_object ? sugared(target.part(0)) : SugaredRef();
+  SugaredRef left = of_object ? object->attr(target.range(), g_, target.part(1).name()) : sugared(target);
   Value* v = left->as_value(target.range(), g_);
   SugaredRef out;
   if (v->type()->is(TypeKind::Class)) {
@@ -449,7 +452,7 @@ void Emitter::augmented(const Tree& s) {
     const std::string name = info.find_method(method) ? method : plain_name;
     if (!info.find_method(name))
       fail(s.range(), "Cannot emit inplace op on ", type_name(v->type()), " since it does not define an ", method,
-           " method");
+           " or ", plain_name, " method");
     out = MethodValue(v, {name}).call(s.range(), g_, {NamedValue(s.part(2).range(), right)}, {});
   } else {
     const NamedValue self(target.range(), v), right(s.part(2).range(), expression(s.part(2)));
@@ -458,8 +461,8 @@ void Emitter::augmented(const Tree& s) {
     out = simple(emit_builtin(s.range(), g_, Symbol::of(in_place ? in_place_operator(kind) : plain_operator(kind)),
                               {self, right}));
   }
-  if (target.is(Syntax::Variable)) env_->set(target.range(), target.name(), out);
-  else sugared(target.part(0))->set_attr(s.range(), g_, target.part(1).name(), out->as_value(s.range(), g_));
+  if (!of_object) env_->set(target.range(), target.name(), out);
+  else object->set_attr(s.range(), g_, target.part(1).name(), out->as_value(s.range(), g_));
 }
 
 void Emitter::augmented_subscript(const Tree& s) {
@@ -514,7 +517,7 @@ void Emitter::delete_statement(const Tree& s) {
     Value* index = expression(t->part(1).part(0));
     if (v->type()->is(TypeKind::Class)) {
       if (!v->type()->class_info()->find_method("__delitem__")) fail(at, "Class does not define __delitem__");
-      MethodValue(v, {"__delitem__"}).call(at, g_, {NamedValue(at, index)}, {});
+      MethodValue(v, {"__delitem__"}).call(s.range(), g_, {NamedValue(at, index)}, {});
       continue;
     }
     emit_builtin(at, g_, Symbol::of("aten::Delete"), {NamedValue(t->part(0).range(), v), NamedValue(at, index)});
@@ -585,7 +588,6 @@ void Emitter::with_items(const Tree& s, size_t i) {
   if (i == items.size()) return statements(s.part(1));
   const Tree& item = *items[i];
   Value* object = expression(item.part(0));
-  const SourceRange& at = s.range();
   const ClassInfo* info = object->type()->class_info();
   if (!object->type()->is(TypeKind::Class) || !info) fail(item.range(), "With item expression must return an object");
   const ClassInfo::Signature *enter_method = info->find_method("__enter__"),
@@ -597,12 +599,11 @@ void Emitter::with_items(const Tree& s, size_t i) {
   if (enter && enter->schema().parameters.size() != 1)
     fail(item.range(), "__enter__ must have only one argument and one return value");
   if (leave && leave->schema().parameters.size() != 4) fail(item.range(), "__exit__ must have four arguments");
-  Node* enter_node = insert_node(g_, prim_Enter, std::vector{object}, 1, at);
+  Node* enter_node = g_.insert(g_.create(prim_Enter, std::vector{object}));
   enter_node->output()->set_type(enter ? enter->schema().returns[0].whole_type : enter_method->result);
   if (const Tree* name = item.part(1).content()) env_->set(name->range(), name->name(), enter_node->output());
   with_items(s, i + 1);
-  Node* exit_node = insert_node(g_, prim_Exit, std::vector{object}, 1, at);
-  exit_node->output()->set_type(simple_type(TypeKind::None));
+  g_.insert(g_.create(prim_Exit, std::vector{object}));
 }
 
 void Emitter::closure(const Tree& def) {

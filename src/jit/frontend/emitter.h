@@ -33,7 +33,7 @@ inline constexpr const char* kAssertionFailure = "$AssertionError";
 class Emitter {
  public:
   Emitter(Graph& g, Resolver& names);
-  fc::Value literal(const Tree& e, TypeRef type);  // of a default: what is known when it is compiled
+  fc::Value literal(const Tree& e, TypeRef type);  // of a default: what is known when it is compiled; null: any
   void function(const Tree& def, const SelfValue* self, const std::vector<std::pair<std::string, fc::Value>>& defaults,
                 Schema& schema);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/frontend/error.h"
 
+#include <utility>
+
 namespace fc::jit {
 namespace {
 
@@ -15,7 +17,10 @@ thread_local std::vector<Call> calls;
 Compiling::Compiling(std::string function, SourceRange where) {
   calls.push_back({std::move(function), std::move(where)});
 }
-Compiling::~Compiling() { calls.pop_back(); }
+Compiling::~Compiling() { leave(); }
+void Compiling::leave() {
+  if (std::exchange(inside_, false)) calls.pop_back();
+}
 void Compiling::at(const SourceRange& where) {
   if (!calls.empty()) calls.back().at = where;
 }

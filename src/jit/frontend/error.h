@@ -22,7 +22,11 @@ class Compiling {
   Compiling(std::string function, SourceRange where);
   ~Compiling();
   Compiling(const Compiling&) = delete;
+  void leave();                              // before its end: of an object that lives longer than what it tells of
   static void at(const SourceRange& where);  // what the innermost function's compilation looks at now
+
+ private:
+  bool inside_ = true;
 };
 
 // "\nwhat:\n" and the marked lines, then the chain of calls.

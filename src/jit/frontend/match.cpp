@@ -179,7 +179,7 @@ std::vector<Operator*> candidates(Symbol name) {
   return out;
 }
 
-std::string type_name(TypeRef t) { return annotation_text(t); }
+std::string type_name(TypeRef t) { return t->is(TypeKind::Enum) ? graph_text(t) : annotation_text(t); }
 
 Value* NamedValue::in(Graph& g) const { return value ? value : g.insert_constant(constant); }
 
@@ -200,6 +200,10 @@ std::vector<Value*> unpack_tuple(Graph& g, Value* tuple) {
     std::vector<Value*> out;
     for (const fc::Value& v : tuple_of(*constant).items) out.push_back(g.insert_constant(v));
     return out;
+  }
+  if (tuple->node()->is(prim_TupleConstruct)) {
+    const auto in = tuple->node()->inputs();
+    return {in.begin(), in.end()};
   }
   const auto out = g.insert(g.create_tuple_unpack(tuple))->outputs();
   return {out.begin(), out.end()};

@@ -79,13 +79,30 @@ const char* tensor_property(const std::string& name) {
   return nullptr;
 }
 
-Value* tuple_item(const SourceRange& at, Graph& g, Value* tuple, size_t i) {
-  Value* index = insert_constant(g, static_cast<int64_t>(i), at);
+// An operator that is written as an attribute: PyTorch's graphs do not say where.
+Value* property_value(const SourceRange& at, Graph& g, Symbol op, const Arguments& args) {
+  Value* v = emit_builtin(at, g, op, args);
+  if (v->node()->kind() == op) v->node()->set_range({});
+  return v;
+}
+
+Value* tuple_item(Graph& g, Value* tuple, size_t i) {
+  Value* index = g.insert_constant(static_cast<int64_t>(i));
   Node* n = g.insert(g.create_tuple_index(tuple, index, tuple->type()->item(i)));
   return n->output();
 }
 
 }  // namespace
+
+// The first assignment in __init__, which is being compiled, makes the attribute.
+static void add_attribute(const SourceRange& at, Graph& g, TypeRef cls, const std::string& name, TypeRef type) {
+  const Function* init = find_method(cls, "__init__");
+  if (!init || !init->is_defining() || &init->graph() != &g)
+    fail(at, "Tried to set nonexistent attribute: ", name, ". Did you forget to initialize it in __init__()?");
+  if (g.insert_point()->owning_block() != g.block())
+    fail(at, "First assignment cannot be in a control-flow block. Initialize the field at the top level first");
+  cls->class_info()->add_attribute(name, type);
+}
 
 std::string SimpleValue::kind() const { return "value of type '" + type_name(value->type()) + "'"; }
 
@@ -95,15 +112,15 @@ SugaredRef SimpleValue::attr(const SourceRange& at, Graph& g, const std::string&
   if (is_tensor(t)) {
     if (auto dtype = cast_method(name)) return make_ref<TensorCast>(*dtype, self);
     if (const char* space = tensor_property(name))
-      return simple(emit_builtin(at, g, Symbol::of(space + name), {NamedValue(at, value)}));
+      return simple(property_value(at, g, Symbol::of(space + name), {NamedValue(at, value)}));
     if (name == "tolist") return make_ref<SpecialForm>(prim_tolist);
   }
   if (t->is(TypeKind::Device) && (name == "type" || name == "index"))
-    return simple(emit_builtin(at, g, Symbol::of("prim::" + name), {}, {}, self));
+    return simple(property_value(at, g, Symbol::of("prim::" + name), {self}));
   if (t->is(TypeKind::Tuple) && !t->field_names().empty()) {
     const auto fields = t->field_names();
     if (const auto found = std::ranges::find(fields, name); found != fields.end())
-      return simple(tuple_item(at, g, value, static_cast<size_t>(found - fields.begin())));
+      return simple(tuple_item(g, value, static_cast<size_t>(found - fields.begin())));
   }
   if (const ClassInfo* info = t->class_info(); info && (t->is(TypeKind::Class) || t->is(TypeKind::Interface))) {
     if (info->find_method(name)) return make_ref<MethodValue>(value, std::vector{name});
@@ -115,7 +132,6 @@ SugaredRef SimpleValue::attr(const SourceRange& at, Graph& g, const std::string&
   }
   if (t->is(TypeKind::Enum) && (name == "name" || name == "value")) {
     Node* n = g.insert(g.create(name == "name" ? prim_EnumName : prim_EnumValue, std::vector{value}));
-    n->set_range(at);
     n->output()->set_type(name == "name" ? simple_type(TypeKind::String) : t->item());
     return simple(n->output());
   }
@@ -123,7 +139,14 @@ SugaredRef SimpleValue::attr(const SourceRange& at, Graph& g, const std::string&
   const std::string op = name == "type" ? "to" : name;
   if (auto method = BuiltinFunction::of_method(Symbol::of("aten::" + op), self, g)) return method;
   std::string text = str("'", type_name(t), "' object has no attribute or method '", name, "'.");
-  if (t->is(TypeKind::Class)) text += str(" Did you forget to initialize an attribute in __init__()?");
+  if (t->is(TypeKind::Class)) {
+    const auto& unsupported = t->class_info()->class_attributes;
+    text += std::ranges::find(unsupported, name) != unsupported.end()
+                ? str(" '", name,
+                      "' is defined as a class attribute which currently is not supported. Consider converting this "
+                      "to an instance attribute.")
+                : " Did you forget to initialize an attribute in __init__()?";
+  }
   fail(at, text);
 }
 
@@ -151,7 +174,9 @@ void SimpleValue::set_attr(const SourceRange& at, Graph& g, const std::string& n
       MethodValue(value, {p->setter}).call(at, g, {NamedValue(v)}, {});
       return;
     }
-    fail(at, "Tried to set nonexistent attribute: ", name, ". Did you forget to initialize it in __init__()?");
+    add_attribute(at, g, t, name, v->type());
+    g.insert(g.create(prim_SetAttr, std::vector{value, v}, 0))->set(attr_name, name);
+    return;
   }
   TypeRef expected = info->attributes[static_cast<size_t>(i)].type;
   v = convert_to(at, g, expected, v, true);
@@ -168,7 +193,6 @@ std::vector<SugaredRef> SimpleValue::as_tuple(const SourceRange& at, Graph& g, s
   } else if (t->is(TypeKind::List)) {
     if (!wanted) fail(at, "cannot statically infer the expected size of a list in this context");
     Node* n = g.insert(g.create_list_unpack(value, *wanted));
-    n->set_range(at);
     items.assign(n->outputs().begin(), n->outputs().end());
   } else if (t->is(TypeKind::AnyTuple)) {
     fail(at, "Provided tuple has no statically known size; annotate it");
@@ -192,8 +216,6 @@ SugaredRef SimpleValue::iter(const SourceRange& at, Graph& g) {
   if (t->is(TypeKind::List) || t->is(TypeKind::String) || is_tensor(t)) return SugaredRef(this);
   if (t->is(TypeKind::Dict)) return simple(emit_builtin(at, g, Symbol::of("aten::keys"), {NamedValue(value)}));
   if (t->is(TypeKind::Tuple)) return make_ref<TupleSugared>(as_tuple(at, g, {}));
-  if (const ClassInfo* info = t->class_info(); info && info->find_method("__iter__"))
-    return attr(at, g, "__iter__")->call(at, g, {}, {})->iter(at, g);
   fail(at, "'", type_name(t), "' object is not iterable");
 }
 
@@ -295,13 +317,10 @@ SugaredRef BuiltinModule::attr(const SourceRange& at, Graph&, const std::string&
 namespace {
 
 // A function that is called is compiled now; that it is being compiled already is said where it is called.
-void define_callee(const Function& f, const SourceRange& at) {
-  Compiling::at(at);
-  try {
-    f.ensure_defined();
-  } catch (const SourceError&) { throw; } catch (const Error& e) {
-    fail(at, e.message());
-  }
+void define_callee(const Function& f, const SourceRange& at, const char* what) {
+  if (f.is_defining())
+    fail(at, " ", what, " '", f.name(), "' is called recursively. Recursive calls are not supported");
+  f.ensure_defined();
 }
 
 Value* first_or_tuple(Graph& g, const MatchedCall& m, Node* call) {
@@ -322,7 +341,7 @@ Value* FunctionValue::as_value(const SourceRange& at, Graph& g) {
 SugaredRef FunctionValue::call(const SourceRange& at, Graph& g, Arguments args, Arguments named) {
   std::vector<const Schema*> schemas;
   for (const Ref<Function>& f : functions) {
-    define_callee(*f, at);
+    define_callee(*f, at, "function");
     schemas.push_back(&f->schema());
   }
   const MatchedCall m = match_schemas(schemas, at, g, args, named);
@@ -341,7 +360,7 @@ SugaredRef MethodValue::call(const SourceRange& at, Graph& g, Arguments args, Ar
   with_self.insert(with_self.end(), args.begin(), args.end());
   for (const std::string& name : names) {
     if (Function* f = find_method(self->type(), name)) {
-      define_callee(*f, at);
+      define_callee(*f, at, "method");
       schemas.push_back(&f->schema());
       continue;
     }
@@ -370,7 +389,7 @@ SugaredRef MethodValue::call(const SourceRange& at, Graph& g, Arguments args, Ar
 // --- classes
 SugaredRef ClassValue::call(const SourceRange& at, Graph& g, Arguments args, Arguments named) {
   if (!type->class_info()->find_method("__init__"))
-    fail(at, "Class ", type->name(), " does not have an __init__ function defined");
+    fail(at, "Class ", type->name().substr(type->name().rfind('.') + 1), " does not have an __init__ function defined");
   Node* n = insert_node(g, prim_CreateObject, {}, 1, at);
   n->output()->set_type(type);
   MethodValue(n->output(), {"__init__"}).call(at, g, std::move(args), std::move(named));
@@ -393,16 +412,16 @@ SugaredRef ClassValue::attr(const SourceRange& at, Graph& g, const std::string& 
 
 SugaredRef NamedTupleConstructor::call(const SourceRange& at, Graph& g, Arguments args, Arguments named) {
   Schema s;
-  s.name = "NamedTuple";
-  const ClassInfo* info = type->class_info();
+  s.name = type->name().substr(type->name().rfind('.') + 1);
   for (size_t i = 0; i < type->items().size(); ++i) {
     Parameter p;
     p.name = type->field_names()[i];
     p.whole_type = type->item(i);
-    if (const fc::Value* c = info ? info->find_constant(p.name) : nullptr) {
-      p.has_default = true;
-      p.default_value = *c;
-    }
+    for (const auto& [name, value] : field_defaults(type))
+      if (name == p.name) {
+        p.has_default = true;
+        p.default_value = value;
+      }
     s.parameters.push_back(std::move(p));
   }
   const MatchedCall m = match_schema(s, at, g, args, named);
@@ -416,7 +435,7 @@ SugaredRef EnumClass::attr(const SourceRange& at, Graph& g, const std::string& n
     Value* v = insert_constant(g, fc::Value(Tag::Enum, make_ref<EnumBox>(type, name, *c)), at);
     return simple(v);
   }
-  fail(at, "'", type->name(), "'", " has no attribute '", name, "'");
+  fail(at, graph_text(type), "' has no attribute '", name, "'");
 }
 SugaredRef EnumClass::iter(const SourceRange& at, Graph& g) {
   std::vector<fc::Value> items;

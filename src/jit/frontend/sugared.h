@@ -167,7 +167,7 @@ struct MethodValue final : Sugared {
   SugaredRef call(const SourceRange& at, Graph& g, Arguments args, Arguments named) override;
 };
 
-struct ClassValue final : Sugared {
+struct ClassValue : Sugared {
   explicit ClassValue(TypeRef t) : type(t) {}
   const TypeRef type;
   std::string kind() const override { return std::string(type->name()); }

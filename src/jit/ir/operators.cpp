@@ -96,7 +96,11 @@ bool Node::has_side_effects() const {
   if (is_any(kind_, aten_format, aten_percentFormat)) return false;  // of any number of arguments
   const std::string_view space = kind_.space();
   if (space == "cuda") return true;
-  if (find_operator()) return false;
+  if (const Operator* op = find_operator()) {  // one that gives nothing and writes nothing is called for what it does
+    const Schema& s = op->schema();
+    return s.returns.empty() &&
+           std::ranges::none_of(s.parameters, [](const Parameter& p) { return p.marks && p.marks->write; });
+  }
   FC_CHECK(space == "prim" || space == "attr", "Only prim ops are allowed to not have a registered operator but ",
            kind_.text(), " doesn't have one either. We don't know if this op has side effects.\n", node_line(*this),
            "\n", range_.highlight());

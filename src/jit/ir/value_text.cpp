@@ -141,6 +141,11 @@ void append_value(std::string& out, const fc::Value& v, const ValueWriter& own) 
       out += '}';
       return;
     }
+    case Tag::Enum: {
+      const auto& e = *static_cast<EnumBox*>(v.box());
+      out += str(e.type->name(), '.', e.name);
+      return;
+    }
     default: out += str("<", to_string(v.tag()), ">"); return;
   }
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What TorchScript asks of tensors, devices, enums and of values of any type.
+#include <algorithm>
+#include <memory>
+
 #include "autograd/autograd.h"
 #include "core/sparse.h"
 #include "core/type.h"
 #include "define/calls.h"
+#include "dispatch/observe.h"
 #include "jit/ops/script_ops.h"
 
 namespace fc::jit {
@@ -121,6 +125,22 @@ KERNEL(enum_value) { r[0] = enum_of(a[0]).value; }
 KERNEL(grad_enabled) { r[0] = fc::grad_enabled(); }
 KERNEL(set_grad_enabled) { GradMode::set(a[0].boolean()); }
 KERNEL(yes) { r[0] = true; }
+
+// Ranges that this thread is in, by their depth: what torch.autograd.profiler.record_function holds.
+struct OpenRange {
+  OpenRange(std::string_view n, std::string_view t) : name(n), text(t) {}
+  const std::string name, text;
+  const RangeScope scope{name, text};
+};
+thread_local std::vector<std::unique_ptr<OpenRange>> open_ranges;
+KERNEL(enter_range) {
+  open_ranges.push_back(std::make_unique<OpenRange>(a[0].text(), a[1].is_none() ? "" : a[1].text()));
+  r[0] = static_cast<int64_t>(open_ranges.size());
+}
+KERNEL(exit_range) {
+  const auto depth = static_cast<size_t>(std::max<int64_t>(a[0].integer(), 1));
+  while (open_ranges.size() >= depth) open_ranges.pop_back();
+}
 KERNEL(warn_about) { warn(std::string(a[0].text())); }
 
 constexpr ScriptRow rows[] = {
@@ -188,6 +208,8 @@ constexpr ScriptRow rows[] = {
     {"aten::is_grad_enabled() -> bool", grad_enabled},
     {"aten::set_grad_enabled(bool val) -> ()", set_grad_enabled},
     {"aten::is_scripting() -> bool", yes},
+    {"profiler::_enter_range(str name, str? args=None) -> int", enter_range},
+    {"profiler::_exit_range(int depth) -> ()", exit_range},
     {"aten::warn(str message, int stacklevel=2) -> ()", warn_about},
 };
 

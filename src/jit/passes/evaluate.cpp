@@ -62,6 +62,7 @@ std::optional<Values> evaluate_constant_node(const Node& n) {
     if (n.kind().space() == "prim")
       if (auto made = evaluate_structure(n, in)) return made;
     const Operator* op = n.find_operator();
+    if (in.empty()) return {};  // it asks for a state, such as whether gradients are recorded
     if (!op || !op->has_kernel() || op->num_args() != in.size() || op->num_results() != n.num_outputs()) return {};
     std::vector<Arg> args;
     for (size_t i = 0; i < in.size(); ++i) args.push_back(argument(*op, op->schema().parameters[i], in[i]));

@@ -300,6 +300,12 @@ TypeRef CompilationUnit::find_type(std::string_view name) const {
   return found == types_.end() ? nullptr : found->second;
 }
 
+void CompilationUnit::remove_type(TypeRef t) {
+  std::lock_guard lock(mutex_);
+  const auto found = types_.find(t->name());
+  if (found != types_.end() && found->second == t) types_.erase(found);
+}
+
 std::string CompilationUnit::mangle(std::string_view name) {
   constexpr std::string_view mark = "___torch_mangle_";
   std::string out;

@@ -33,6 +33,7 @@ class Function final : public RefCounted {
   const Schema& schema() const;  // what set_schema said, else from the graph's inputs and outputs
   void ensure_defined() const;
   bool is_defined() const { return !define_; }
+  bool is_defining() const { return defining_; }  // by this very thread, further up
   void set_schema(Schema s);  // names and defaults that the graph does not tell; may be called by Define
   bool has_schema() const { return has_schema_; }
 
@@ -85,6 +86,7 @@ class CompilationUnit final : public RefCounted {
 
   void register_type(TypeRef t);                   // Class, Interface, Enum or NamedTuple; throws if the name is taken
   TypeRef find_type(std::string_view name) const;  // null: unknown
+  void remove_type(TypeRef t);                     // of one whose definition failed
   // The name with a part that makes it unlike any that this unit gave out: __torch__.___torch_mangle_0.Net
   std::string mangle(std::string_view name);
 
