@@ -5,7 +5,7 @@
 #else
 #define ON_CHIP(...) __asm__ volatile(__VA_ARGS__)
 #endif
-// The sum of n words that each depend on the one before: a chain of loads, in DRAM or in the scratchpad.
+// The sum of n words that each depend on the one before: a chain of loads, in DRAM.
 void measure_dram_chain(hb::DenseOut<int32_t> list, int32_t n) {
   int32_t* const next = list.data;
   int at = 0;
@@ -15,31 +15,36 @@ void measure_dram_chain(hb::DenseOut<int32_t> list, int32_t n) {
 }
 HB_KERNEL_PLAIN(measure_dram_chain, "")
 
-void measure_local_chain(hb::DenseOut<int32_t> to, int32_t n) {
-  int32_t* const out = to.data;
-  volatile int next[4];
-  for (int i = 0; i < 4; ++i) next[i] = (i + 1) & 3;
-  int at = 0;
-  for (int i = 0; i < n; ++i) at = next[at];
-  if (__bsg_id == 0) *out = at;
-}
-HB_KERNEL_PLAIN(measure_local_chain, "")
+// A turn of the loop is `code`, which reads and writes `value`; one tile does it.
+#define MEASURE(name, type, constraint, code, ...)                                                          \
+  void measure_##name(hb::DenseOut<int32_t> to, int32_t n) {                                                \
+    int32_t* const out = to.data;                                                                           \
+    volatile int here[2] = {0, 0};                                                                          \
+    type value = (type)(n + 1);                                                                             \
+    if (__bsg_id == 0) {                                                                                    \
+      for (int i = 0; i < n; ++i) ON_CHIP(code : "+" constraint(value) : "r"(here) : __VA_ARGS__ "memory"); \
+      *out = (int)value;                                                                                    \
+    }                                                                                                       \
+  }                                                                                                         \
+  HB_KERNEL_PLAIN(measure_##name, "")
+#define TIMES(n, code) ".rept " #n "\n\t" code "\n\t.endr"
 
-void measure_divide(hb::DenseOut<int32_t> to, int32_t n) {
-  int32_t* const out = to.data;
-  int value = 0x7fffffff;
-  for (int i = 0; i < n; ++i) ON_CHIP("div %0, %0, %1" : "+r"(value) : "r"(n));
-  if (__bsg_id == 0) *out = value;
-}
-HB_KERNEL_PLAIN(measure_divide, "")
-
-void measure_float_add(hb::DenseOut<int32_t> to, int32_t n) {
-  int32_t* const out = to.data;
-  float value = 0;
-  for (int i = 0; i < n; ++i) ON_CHIP("fadd.s %0, %0, %0" : "+f"(value));
-  if (__bsg_id == 0) *out = (int)value;
-}
-HB_KERNEL_PLAIN(measure_float_add, "")
+MEASURE(add, int, "r", TIMES(32, "add %0, %0, %0"))
+MEASURE(multiply, int, "r", TIMES(32, "mul %0, %0, %0"))
+MEASURE(divide, int, "r", TIMES(8, "div %0, %0, %0"))
+MEASURE(float_add, float, "f", TIMES(32, "fadd.s %0, %0, %0"))
+MEASURE(float_multiply, float, "f", TIMES(32, "fmul.s %0, %0, %0"))
+MEASURE(float_fused, float, "f", TIMES(32, "fmadd.s %0, %0, %0, %0"))
+MEASURE(float_divide, float, "f", TIMES(8, "fdiv.s %0, %0, %0"))
+// Loads from the tile's own scratchpad, each with one who uses it; stores there.
+MEASURE(local_load, int, "r", TIMES(32, "lw t0, 0(%1)\n\tadd %0, t0, zero"), "t0", )
+MEASURE(local_load_float, float, "f", TIMES(32, "flw ft0, 0(%1)\n\tfsgnj.s %0, ft0, ft0"), "ft0", )
+MEASURE(local_store, int, "r", TIMES(32, "sw %0, 4(%1)"))
+// Forward branches that are taken, and jumps to where no call returns to: predicted wrong.
+MEASURE(branch, int, "r", TIMES(32, "beqz zero, 1f\n\tnop\n1:"))
+MEASURE(jump, int, "r", TIMES(32, "la t0, 1f\n\tjr t0\n1:"), "t0", )
+// More code than the instruction cache holds: 512 of its blocks.
+MEASURE(much_code, int, "r", TIMES(2048, "nop"))
 
 void measure_nothing(hb::DenseOut<int32_t> to, int32_t n) {
   int32_t* const out = to.data;
@@ -48,15 +53,6 @@ void measure_nothing(hb::DenseOut<int32_t> to, int32_t n) {
   if (__bsg_id == 0) *out = value;
 }
 HB_KERNEL_PLAIN(measure_nothing, "")
-
-// A forward branch that is taken: predicted wrong.
-void measure_branch(hb::DenseOut<int32_t> to, int32_t n) {
-  int32_t* const out = to.data;
-  int value = 0;
-  for (int i = 0; i < n; ++i) ON_CHIP("beqz zero, 1f\n\tnop\n1:" : "+r"(value));
-  if (__bsg_id == 0) *out = value;
-}
-HB_KERNEL_PLAIN(measure_branch, "")
 
 void measure_barriers(hb::DenseOut<int32_t> to, int32_t n) {
   int32_t* const out = to.data;
@@ -78,6 +74,16 @@ void measure_hops(hb::DenseOut<int32_t> to, int32_t n, int32_t x) {
   }
 }
 HB_KERNEL_PLAIN(measure_hops, "")
+
+// All tiles read one word, so one bank.
+void measure_one_bank(hb::DenseOut<int32_t> to, int32_t n) {
+  int32_t* const out = to.data;
+  int value = 0;
+  for (int i = 0; i < n; ++i) ON_CHIP("lw %0, 0(%1)\n\tadd %0, %0, zero" : "=r"(value) : "r"(out + 1) : "memory");
+  g_barrier.sync();
+  if (__bsg_id == 0) *out = value;
+}
+HB_KERNEL_PLAIN(measure_one_bank, "")
 
 // A kernel as in the measurements of the port: every tile scales its share, one element after the other.
 void measure_scale(hb::DenseOut<float> to, hb::DenseIn<float> from_in, int32_t n) {
