@@ -326,6 +326,8 @@ MALFORMED = [
     ("[core]\ndouble = 1", ":2: core.double is true or false, not 1"),
     ("[dram]\nbytes = 0x80000000\n[address]\ndram = 0xc0000000", ": dram.bytes does not fit"),
     ("[address]\ndram = 0x1000", ":2: address.dram is 4096, but must be between 65536"),
+    ("[latency]\ndram_hit = 32", ":2: the key latency.dram_hit belongs to the old form of machine files"),
+    ("[pods]\nx = 2\ny = 2", ": 2 x 2 pods: one pod is modelled, of up to 64 x 32 tiles"),
     ("[vcache]\nbanks = 3", ": vcache.banks must be a power of two"),
     ("\0", ": the file is not text"),
 ]

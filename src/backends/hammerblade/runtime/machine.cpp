@@ -75,6 +75,7 @@ const Key* table(size_t* count) {
       number("scratchpad", "bytes", &M::scratchpad_bytes, 256, 32768),
       number("icache", "bytes", &M::icache_bytes, 64, many),
       number("icache", "block_bytes", &M::icache_block_bytes, 4, 1024),
+      number("icache", "restart", &M::icache_restart, 1, many),
       number("address", "dram", &M::dram_address, 0x10000, 0xffffffff),
       number("address", "tile", &M::tile_address, 0x10000, 0xffffffff),
       number("address", "group", &M::group_address, 0x1000, 0xffffffff),
@@ -82,6 +83,7 @@ const Key* table(size_t* count) {
       number("vcache", "sets", &M::vcache_sets, 1, many),
       number("vcache", "ways", &M::vcache_ways, 1, 64),
       number("vcache", "line_bytes", &M::vcache_line_bytes, 4, 4096),
+      number("vcache", "stages", &M::vcache_stages, 1, 64),
       number("dram", "bytes", &M::dram_bytes, 1 << 16, 0x80000000),
       number("dram", "channels", &M::dram_channels, 1, 64),
       number("dram", "banks", &M::dram_banks, 1, 1024),
@@ -94,10 +96,12 @@ const Key* table(size_t* count) {
       number("dram", "refresh", &M::dram_refresh, 0, many),
       number("network", "ruche", &M::ruche, 0, 64),
       number("network", "input_fifo", &M::input_fifo, 1, 1024),
+      number("network", "core_fifo", &M::core_fifo, 1, 1024),
       number("network", "hop_cycles", &M::hop_cycles, 1, 1024),
       text("barrier", "kind", &M::barrier_kind, "software hardware amoadd"),
       number("latency", "alu", &M::alu, 1, many),
       number("latency", "branch_miss", &M::branch_miss, 0, many),
+      number("latency", "jump_miss", &M::jump_miss, 0, many),
       number("latency", "local_load", &M::local_load, 1, many),
       number("latency", "local_load_float", &M::local_load_float, 1, many),
       number("latency", "multiply", &M::multiply, 1, many),
@@ -107,6 +111,8 @@ const Key* table(size_t* count) {
       number("latency", "float_divide", &M::float_divide, 1, many),
       number("host", "word_cycles", &M::word_cycles, 1, many),
       number("host", "credits", &M::credits, 1, many),
+      number("pods", "x", &M::pods_x, 1, 64),
+      number("pods", "y", &M::pods_y, 1, 64),
   };
   *count = sizeof keys / sizeof *keys;
   return keys;
@@ -207,6 +213,9 @@ class Parser {
 
   void check() {
     const Machine& m = machine_;
+    if (m.pods_x * m.pods_y != 1)
+      fail(format("%lld x %lld pods: one pod is modelled, of up to 64 x 32 tiles", static_cast<long long>(m.pods_x),
+                  static_cast<long long>(m.pods_y)));
     if (!power_of_two(m.vcache_banks))
       fail("vcache.banks must be a power of two: addresses are spread over them by bits");
     if (!power_of_two(m.vcache_line_bytes)) fail("vcache.line_bytes must be a power of two");

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/hammerblade/simulator/network.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
 namespace fc::hb::sim {
 
-Network::Network(Shape shape, bool answers, Sink& sink) : shape_(shape), answers_(answers), sink_(sink) {
+Network::Network(Shape shape, bool answers, Sink& sink)
+    : shape_(shape), each_(std::max(shape.fifo, shape.local_fifo)), answers_(answers), sink_(sink) {
   const uint32_t nodes = shape.columns * shape.rows;
-  entries_.resize(std::size_t{nodes} * ports * shape.fifo);
+  entries_.resize(std::size_t{nodes} * ports * each_);
   fifos_.resize(std::size_t{nodes} * ports);
   occupied_.resize(nodes);
   turns_.resize(std::size_t{nodes} * ports);
@@ -25,9 +27,9 @@ void Network::clear() {
 void Network::push(uint32_t fifo, const Packet& packet, uint64_t now) {
   Fifo& f = fifos_[fifo];
   uint32_t at = f.head + f.count;
-  if (at >= shape_.fifo) at -= shape_.fifo;
-  entries_[std::size_t{fifo} * shape_.fifo + at] = {
-      packet, now, route(fifo / ports % shape_.columns, fifo / ports / shape_.columns, packet)};
+  if (at >= places(fifo)) at -= places(fifo);
+  entries_[fifo * each_ + at] = {packet, now,
+                                 route(fifo / ports % shape_.columns, fifo / ports / shape_.columns, packet)};
   ++f.count;
   ++packets_;
   const uint32_t node = fifo / ports;
@@ -57,7 +59,7 @@ void Network::step_router(uint32_t node, uint64_t now) {
   for (uint32_t waiting = occupied_[node]; waiting; waiting &= waiting - 1) {
     const auto port = static_cast<uint32_t>(std::countr_zero(waiting));
     const uint32_t from = node * ports + port;
-    const Entry& entry = entries_[std::size_t{from} * shape_.fifo + fifos_[from].head];
+    const Entry& entry = entries_[from * each_ + fifos_[from].head];
     if (entry.arrived + shape_.hop > now) continue;
     wanted[entry.out] |= 1u << port;
     outputs |= 1u << entry.out;
@@ -76,7 +78,7 @@ void Network::step_router(uint32_t node, uint64_t now) {
 bool Network::move(uint32_t node, uint32_t port, Port out, uint64_t now) {
   const uint32_t columns = shape_.columns, from = node * ports + port;
   Fifo& fifo = fifos_[from];
-  const Entry& entry = entries_[std::size_t{from} * shape_.fifo + fifo.head];
+  const Entry& entry = entries_[from * each_ + fifo.head];
   if (out == local) {
     if (!sink_.take(answers_, node, entry.packet, now)) return false;
   } else {
@@ -94,7 +96,7 @@ bool Network::move(uint32_t node, uint32_t port, Port out, uint64_t now) {
   }
   ++hops;
   --packets_;
-  fifo.head = static_cast<uint16_t>(fifo.head + 1u == shape_.fifo ? 0 : fifo.head + 1);
+  fifo.head = static_cast<uint16_t>(fifo.head + 1u == places(from) ? 0 : fifo.head + 1);
   fifo.popped = now;
   if (--fifo.count == 0) occupied_[node] &= static_cast<uint8_t>(~(1u << port));
   return true;

@@ -39,7 +39,7 @@ class Sink {
 class Network {
  public:
   struct Shape {
-    uint32_t columns, rows, ruche, fifo, hop;
+    uint32_t columns, rows, ruche, fifo, local_fifo, hop;
   };
   Network(Shape, bool answers, Sink&);
 
@@ -63,8 +63,9 @@ class Network {
     uint64_t popped = ~uint64_t{0};  // when the last packet left
   };
   bool room(uint32_t fifo, uint64_t now) const {
-    return fifos_[fifo].count + (fifos_[fifo].popped == now ? 1u : 0u) < shape_.fifo;
+    return fifos_[fifo].count + (fifos_[fifo].popped == now ? 1u : 0u) < places(fifo);
   }
+  uint32_t places(uint32_t fifo) const { return fifo % ports == local ? shape_.local_fifo : shape_.fifo; }
   void push(uint32_t fifo, const Packet&, uint64_t now);
   void step_router(uint32_t node, uint64_t now);
   bool move(uint32_t node, uint32_t port, Port out, uint64_t now);
@@ -72,6 +73,7 @@ class Network {
   Port along_x(uint32_t x, uint32_t row, uint32_t to) const;
 
   Shape shape_;
+  std::size_t each_;  // entries for each FIFO
   bool answers_;
   Sink& sink_;
   std::vector<Entry> entries_;

@@ -28,8 +28,12 @@ constexpr const char* access_names[] = {
 };
 
 Network::Shape shape_of(const Machine& m, Dimension size) {
-  return {size.x, size.y + 3, static_cast<uint32_t>(m.ruche) < size.x ? static_cast<uint32_t>(m.ruche) : 0,
-          static_cast<uint32_t>(m.input_fifo), static_cast<uint32_t>(m.hop_cycles)};
+  return {size.x,
+          size.y + 3,
+          static_cast<uint32_t>(m.ruche) < size.x ? static_cast<uint32_t>(m.ruche) : 0,
+          static_cast<uint32_t>(m.input_fifo),
+          static_cast<uint32_t>(m.core_fifo),
+          static_cast<uint32_t>(m.hop_cycles)};
 }
 
 }  // namespace
@@ -214,7 +218,8 @@ void Timed::arrived(Tile& tile, const Packet& p) {
     core.icache[p.address / block % core.icache.size()] = p.address / block;
     if (core.parked && core.reason == Stall::ifetch_wait) {
       account(tile, core);
-      again(tile.index, core, now_ + 4, Stall::icache_miss);  // the pipeline begins again
+      again(tile.index, core, now_ + static_cast<uint64_t>(m_.icache_restart),
+            Stall::icache_miss);  // the pipeline begins again
     }
     return;
   }
@@ -471,18 +476,18 @@ bool Timed::barrier(Tile& tile, Core& core, const Instruction& i) {
 
 void Timed::finish_branch(Tile& tile, Core& core, const Instruction& i, uint32_t pc) {
   State& s = tile.s;
-  bool missed = false;
+  int64_t bubbles = 0;
   if (i.kind == Kind::Branch) {
     const bool taken = s.pc != pc + 4;
-    missed = taken != (i.imm < 0);  // backward branches are predicted to be taken
-    if (missed) {
+    if (taken != (i.imm < 0)) {  // backward branches are predicted to be taken
+      bubbles = m_.branch_miss;
       ++core.stats.branch_misses;
       ++core.stats.missed_branches[static_cast<size_t>(i.op) - static_cast<size_t>(Op::Beq)];
       core.reason = Stall::branch_miss;
     }
   } else {
-    missed = i.op == Op::Jalr && s.pc != core.predicted;
-    if (missed) {
+    if (i.op == Op::Jalr && s.pc != core.predicted) {
+      bubbles = m_.jump_miss;
       ++core.stats.jalr_misses;
       core.reason = Stall::jalr_miss;
     }
@@ -493,7 +498,7 @@ void Timed::finish_branch(Tile& tile, Core& core, const Instruction& i, uint32_t
       if (there->marks & at_double) mesh_.used_double = true;
     }
   }
-  schedule(tile.index, now_ + 1 + (missed ? static_cast<uint64_t>(m_.branch_miss) : 0));
+  schedule(tile.index, now_ + 1 + static_cast<uint64_t>(bubbles));
 }
 
 void Timed::issue(Tile& tile, Core& core, const Instruction& i) {

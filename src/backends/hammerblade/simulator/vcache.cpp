@@ -13,7 +13,8 @@ Vcache::Vcache(const Machine& m, uint32_t number, uint32_t node, uint32_t channe
       sets_(static_cast<uint32_t>(m.vcache_sets)),
       ways_(static_cast<uint32_t>(m.vcache_ways)),
       line_bytes_(static_cast<uint32_t>(m.vcache_line_bytes)),
-      banks_(static_cast<uint32_t>(m.vcache_banks)) {
+      banks_(static_cast<uint32_t>(m.vcache_banks)),
+      stages_(static_cast<uint64_t>(m.vcache_stages)) {
   lines_.resize(size_t{sets_} * ways_);
   trees_.resize(sets_);
 }

@@ -42,7 +42,7 @@ class Vcache {
     perform(request, answer);
     const uint64_t words = request.message == Message::Fetch ? request.bytes / 4 : 1;
     busy_ = now + words;
-    answers_.push_back({answer, now + 1 + words});  // two stages
+    answers_.push_back({answer, now + stages_ - 1 + words});
     requests_.pop_front();
   }
   void invalidate();
@@ -65,6 +65,7 @@ class Vcache {
   void touch(uint32_t set, uint32_t way);
 
   const uint32_t number_, node_, channel_, sets_, ways_, line_bytes_, banks_;
+  const uint64_t stages_;
   std::vector<Line> lines_;
   std::vector<uint64_t> trees_;  // of each set, a bit for each inner node
   std::deque<Packet> requests_;
