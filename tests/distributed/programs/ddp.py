@@ -6,6 +6,7 @@ import io
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms import ddp_comm_hooks
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
@@ -66,6 +67,9 @@ for hook, tolerance in ((default_hooks.allreduce_hook, 1e-5), (default_hooks.bf1
     ddp = DistributedDataParallel(make())
     ddp.register_comm_hook(None, hook)
     agrees(ddp, plain, tolerance)
+ddp = DistributedDataParallel(make())
+ddp_comm_hooks.register_ddp_comm_hook(ddp_comm_hooks.DDPCommHookType.BF16_COMPRESS, ddp)
+agrees(ddp, plain, 0.05)
 
 # Ranks begin with rank 0's parameters and buffers, and buffers follow it.
 torch.manual_seed(rank)

@@ -5,4 +5,4 @@ from facula import _missing
 from facula.distributed.tensor import *  # noqa: F403
 from facula.distributed.tensor import __all__  # noqa: F401
 
-__getattr__ = _missing.missing(__name__, names={n: "facula.distributed.tensor" for n in ("placement_types",)})
+__getattr__ = _missing.missing(__name__, later=("device_mesh",), names={n: "facula.distributed.tensor" for n in ("placement_types",)})

@@ -205,7 +205,7 @@ def set_model_state_dict(model: Module, model_state_dict: dict, *, options: Stat
 # ---- optimizers
 
 
-def _prepared(optimizer: Optimizer) -> None:
+def _init_optim_state(optimizer: Optimizer) -> None:
     """Makes the state of an optimizer that has made no step: by one that changes nothing."""
     if optimizer.state:
         return
@@ -243,7 +243,7 @@ def get_optimizer_state_dict(
     wanted = _part_names(_unwrapped(model), submodules, options)
     found: dict = {"state": {}, "param_groups": []}
     for optimizer in _listed(optimizers):
-        _prepared(optimizer)
+        _init_optim_state(optimizer)
         for group in optimizer.param_groups:
             listed = []
             for p in group["params"]:
@@ -292,7 +292,7 @@ def set_optimizer_state_dict(
     options = options or StateDictOptions()
     names = _names(model)
     for optimizer in _listed(optimizers):
-        _prepared(optimizer)
+        _init_optim_state(optimizer)
         given = optim_state_dict
         if given and "param_groups" not in given:
             given = _nested(given, optimizer, names)

@@ -9,7 +9,7 @@ from facula.nn.modules.module import Module
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullStateDictConfig", "FullyShardedDataParallel",
-    "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy", "StateDictType", "UnshardHandle", "fully_shard",
+    "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy", "StateDictType", "UnshardHandle", "fully_shard",
     "register_fsdp_forward_method",
 ]  # fmt: skip
 
@@ -17,6 +17,7 @@ BackwardPrefetch = _refused.kind(__name__, "BackwardPrefetch")
 CPUOffload = _refused.kind(__name__, "CPUOffload")
 FullStateDictConfig = _refused.kind(__name__, "FullStateDictConfig")
 FullyShardedDataParallel = _refused.kind(__name__, "FullyShardedDataParallel", Module)
+LocalStateDictConfig = _refused.kind(__name__, "LocalStateDictConfig")
 MixedPrecision = _refused.kind(__name__, "MixedPrecision")
 ShardingStrategy = _refused.kind(__name__, "ShardingStrategy")
 StateDictType = _refused.kind(__name__, "StateDictType")
