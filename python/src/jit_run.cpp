@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of graphs, called from Python.
+#include <algorithm>
+
 #include "casters.h"
 #include "core/type.h"
 #include "jit.h"
@@ -25,6 +27,9 @@ std::vector<fc::Value> bind_arguments(const Function& f, const nb::args& args, c
   };
   const size_t n = s.parameters.size();
   if (args.size() > n) fail("expected at most ", n, " argument(s) but received ", args.size(), " argument(s)");
+  const auto by_place = std::ranges::count(s.parameters, false, &Parameter::keyword_only);
+  if (static_cast<size_t>(by_place) < args.size())
+    fail("takes ", by_place, " positional argument(s) but ", args.size(), " was/were given");
   std::vector<fc::Value> out;
   size_t named = 0;
   for (size_t i = 0; i < n; ++i) {

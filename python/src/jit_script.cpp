@@ -263,6 +263,18 @@ FunctionHandle script_compile_function(const std::string& name, const TreeView& 
   return {f};
 }
 
+// One signature of a function that has several: the declaration of one, the body of another.
+FunctionHandle script_compile_overload(const std::string& name, const TreeView& decl, const TreeView& def,
+                                       const nb::object& lookup, const nb::dict& defaults) {
+  std::vector<TreeRef> parts(def.tree->parts().begin(), def.tree->parts().end());
+  if (parts[1]->part(0).size() != decl.tree->part(0).size())
+    fail(decl.tree->range(), "Overload must have same number of parameters\n");
+  parts[1] = decl.tree;
+  TreeView whole;
+  whole.tree = Tree::make(Syntax::Def, def.tree->range(), std::move(parts));
+  return script_compile_function(name, whole, lookup, defaults);
+}
+
 // torch.jit.script of a class: `declared` is told the type before its methods are compiled.
 nb::object script_compile_class(const std::string& name, const TreeView& def, const nb::dict& defaults,
                                 const nb::object& lookup, const nb::object& declared) {
@@ -342,11 +354,15 @@ void bind_script(nb::module_& m) {
   bind_module_classes(m);
   m.def("_jit_script_compile", &script_compile_function, nb::arg("qualname"), nb::arg("def_"), nb::arg("rcb"),
         nb::arg("defaults"));
+  m.def("_jit_script_compile_overload", &script_compile_overload, nb::arg("qualname"), nb::arg("overload_decl"),
+        nb::arg("implementation_def"), nb::arg("rcb"), nb::arg("defaults"));
   m.def("_jit_script_class_compile", &script_compile_class, nb::arg("qualname"), nb::arg("class_def"),
         nb::arg("defaults"), nb::arg("rcb"), nb::arg("declared"));
   m.def("_jit_script_interface_compile", &script_compile_interface, nb::arg("qualname"), nb::arg("class_def"),
         nb::arg("rcb"), nb::arg("is_module_interface"));
   m.def("_jit_named_tuple", &make_named_tuple, nb::arg("name"), nb::arg("fields"), nb::arg("defaults"));
+  m.def("_jit_object",
+        [](nb::handle o, const TypeHandle& t) { return nb::cast(ObjectHandle{from_python(o, t.type)}); });
   m.def("_jit_define", &define_text, nb::arg("unit"), nb::arg("source"), nb::arg("rcb"));
   m.def("_jit_has_operator", [](const std::string& name) {
     return !graph_overloads(Symbol::of(name)).empty() || !language_functions(Symbol::of(name)).empty();

@@ -102,7 +102,12 @@ fc::Value from_python(nb::handle o, TypeRef t, int depth) {
         dict_of(out).set(from_python(key, t->item(0), depth + 1), from_python(value, t->item(1), depth + 1));
       return out;
     }
+    case TypeKind::Number:
+      if (PyFloat_Check(p)) return PyFloat_AS_DOUBLE(p);
+      if (PyLong_Check(p) && !PyBool_Check(p)) return py::to_int(p);
+      return to_value(o);
     case TypeKind::Union:
+      if (PyLong_Check(p) && !PyBool_Check(p) && is_subtype(simple_type(TypeKind::Int), t)) return py::to_int(p);
       for (TypeRef i : t->items()) try {
           return from_python(o, i, depth);
         } catch (const TypeError&) {}

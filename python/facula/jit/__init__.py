@@ -49,8 +49,15 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
 
         with _classes.lock:
             return _modules.script_module(obj)
-    _say_once("script")
-    return obj
+    if _isinstance(obj, type):
+        raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
+    if _isinstance(obj, (types.FunctionType, types.MethodType)):
+        _say_once("script")
+        return obj
+    from facula.jit import _classes, _script
+
+    with _classes.lock:
+        return _script.script_object(obj)
 
 
 class CompilationUnit:

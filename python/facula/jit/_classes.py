@@ -47,6 +47,20 @@ def new_named_tuple(name: str, fields: list[str], items: list[Any]) -> Any:
     return cls(*items)
 
 
+class ScriptObject:
+    """An object of a compiled class, `_c`: its attributes and methods."""
+
+    def __init__(self, c: Any):
+        object.__setattr__(self, "_c", c)
+
+    def __getattr__(self, name: str) -> Any:
+        c = object.__getattribute__(self, "_c")
+        return c._get_method(name) if c._has_method(name) else c.getattr(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._c.setattr(name, value)
+
+
 def _keep(cls: type, made: Any, name: str) -> Any:
     _types[cls] = made
     _classes[name] = cls

@@ -10,7 +10,7 @@ from typing import Any
 
 from facula import _ops
 from facula.jit import _builtins, _dispatch, _library
-from facula.jit._modifiers import DROP, IGNORE, UNUSED, modifier_of
+from facula.jit._modifiers import DROP, IGNORE, UNUSED, function_overloads, modifier_of
 
 
 class _Absent:
@@ -158,4 +158,8 @@ def try_compile_fn(fn: Callable, place: Any) -> Any:
 
     if not hasattr(fn, "__code__"):
         return None
+    if declared := function_overloads(fn):
+        from facula.jit import _script
+
+        return [_script.script_overload(one, fn) for one in declared]
     return jit.script(fn, _rcb=create_resolution_callback_from_closure(fn))

@@ -29,6 +29,19 @@ def script_function(fn: Callable, rcb: Callable[[str], Any] | None = None) -> An
     return compiled
 
 
+_overloads: "weakref.WeakKeyDictionary[Callable, Any]" = weakref.WeakKeyDictionary()
+
+
+def script_overload(declared: Callable, fn: Callable) -> Any:
+    """One signature of fn, compiled with fn's body."""
+    if (found := _overloads.get(declared)) is not None:
+        return found
+    decl, tree = get_jit_def(declared, fn.__name__).decl(), get_jit_def(fn, fn.__name__)
+    defaults = get_default_args(fn) | get_default_args(declared)
+    _overloads[declared] = made = _C._jit_script_compile_overload(_names.qualified_name(fn), decl, tree, _recursive.create_resolution_callback_from_closure(fn), defaults)
+    return made
+
+
 def script_class(cls: type, rcb: Callable[[str], Any] | None = None) -> Any:
     """A class, compiled: the class itself, whose objects functions take and give."""
     if cls.__module__ == "builtins":
@@ -39,3 +52,11 @@ def script_class(cls: type, rcb: Callable[[str], Any] | None = None) -> Any:
         raise RuntimeError("TorchScript classes does not support inheritance yet. Please directly inherit from 'object'.")
     _classes.compile_class(cls, None, rcb)
     return cls
+
+
+def script_object(obj: Any) -> Any:
+    """An object of a class of Python's, compiled: its attributes as they are now, and methods that change them."""
+    cls = type(obj)
+    if cls.__module__ == "builtins":
+        raise TypeError(f"{cls} is a built-in class")
+    return _classes.ScriptObject(_C._jit_object(obj, _classes.compile_class(cls)))

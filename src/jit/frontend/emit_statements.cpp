@@ -423,7 +423,7 @@ static const char* plain_operator(Syntax k) {
     case Syntax::Sub: return "aten::sub";
     case Syntax::Mul: return "aten::mul";
     case Syntax::Div: return "aten::div";
-    case Syntax::Mod: return "aten::remainder";
+    case Syntax::Mod: return "aten::fmod";  // also of ints, as in PyTorch
     case Syntax::BitOr: return "aten::__or__";
     case Syntax::BitAnd: return "aten::__and__";
     case Syntax::BitXor: return "aten::__xor__";
@@ -505,6 +505,10 @@ void Emitter::augmented_subscript(const Tree& s) {
 
 void Emitter::delete_statement(const Tree& s) {
   for (const TreeRef& t : s.part(0).parts()) {
+    if (t->is(Syntax::Variable)) {
+      if (!env_->remove(t->name())) fail(t->range(), "undefined value ", t->name());
+      continue;
+    }
     if (!t->is(Syntax::Subscript))
       fail(t->range(), "del statements are only supported for deleting list and dict items");
     if (t->part(1).size() != 1) fail(t->range(), "deletion at multiple indices is not supported");

@@ -101,6 +101,12 @@ void Environment::set(const SourceRange& at, const std::string& name, SugaredRef
   store(at, name, own, annotated ? annotated : own->type());
 }
 
+bool Environment::remove(const std::string& name) {
+  for (Environment* e = this; e; e = e->next_.get())
+    if (e->sugared_.erase(name) + e->types_.erase(name) > 0) return true;
+  return false;
+}
+
 std::vector<std::string> Environment::defined() const {
   std::vector<std::string> out;
   for (const auto& [name, type] : types_) out.push_back(name);

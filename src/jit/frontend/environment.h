@@ -23,6 +23,7 @@ class Environment {
 
   void set(const SourceRange& at, const std::string& name, SugaredRef v, TypeRef annotated = nullptr);
   void set(const SourceRange& at, const std::string& name, Value* v) { set(at, name, simple(v)); }
+  bool remove(const std::string& name);  // where it is defined, here or further out; false: nowhere
   void set_type(const std::string& name, TypeRef t) { types_[name] = t; }
   // What is said when the variable is used, which not all paths define.
   void set_error(const std::string& name, std::string text) { errors_[name] = std::move(text); }

@@ -278,6 +278,15 @@ Value* emit_builtin(const SourceRange& at, Graph& g, Symbol name, const Argument
     n->output()->set_type(simple_type(TypeKind::String));
     return n->output();
   }
+  if (operators.empty() && name == Symbol(aten_wait)) {  // of a future of anything
+    Value* future = self ? self->in(g) : args.size() == 1 && named.empty() ? args[0].in(g) : nullptr;
+    if (!future || !future->type()->is(TypeKind::Future))
+      fail(at, "wait expected exactly one argument, a Future",
+           future ? ", but got a " + type_name(future->type()) : "");
+    Node* n = insert_node(g, name, std::vector{future}, 1, at);
+    n->output()->set_type(future->type()->item());
+    return n->output();
+  }
   const std::vector<Ref<Function>> functions = language_functions(name);
   std::vector<const Schema*> schemas;
   for (const Operator* op : operators) schemas.push_back(&op->schema());

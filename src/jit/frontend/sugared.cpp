@@ -135,6 +135,7 @@ SugaredRef SimpleValue::attr(const SourceRange& at, Graph& g, const std::string&
     n->output()->set_type(name == "name" ? simple_type(TypeKind::String) : t->item());
     return simple(n->output());
   }
+  if (t->is(TypeKind::Future) && name == "wait") return make_ref<BuiltinFunction>(aten_wait, self);
   if (t->is(TypeKind::String) && name == "format") return make_ref<BuiltinFunction>(aten_format, self);
   const std::string op = name == "type" ? "to" : name;
   if (auto method = BuiltinFunction::of_method(Symbol::of("aten::" + op), self, g)) return method;
@@ -305,7 +306,7 @@ SugaredRef PrintFunction::call(const SourceRange& at, Graph& g, Arguments args, 
   std::vector<Value*> in;
   for (const NamedValue& a : args) in.push_back(a.in(g));
   insert_node(g, prim_Print, in, 0, at);
-  return simple(insert_constant(g, {}, at));
+  return make_ref<NoneValue>();
 }
 
 SugaredRef BuiltinModule::attr(const SourceRange& at, Graph&, const std::string& name) {

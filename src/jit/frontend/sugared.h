@@ -134,6 +134,10 @@ struct MagicMethod final : Sugared {
 };
 SugaredRef magic(const std::string& method, SugaredRef base);
 
+// What print gives: nothing that can be used.
+struct NoneValue final : Sugared {
+  std::string kind() const override { return "None"; }
+};
 struct PrintFunction final : Sugared {
   std::string kind() const override { return "print"; }
   SugaredRef call(const SourceRange& at, Graph& g, Arguments args, Arguments named) override;

@@ -70,6 +70,7 @@ KERNEL(device) { r[0] = a[0].tensor().device(); }
 KERNEL(dtype) { r[0] = static_cast<int64_t>(a[0].tensor().dtype()); }
 KERNEL(layout) { r[0] = static_cast<int64_t>(layout_of(a[0].tensor())); }
 KERNEL(requires_grad) { r[0] = autograd::requires_grad(a[0].tensor()); }
+KERNEL(gradient) { r[0] = fc::Value(autograd::grad_of(a[0].tensor())); }
 KERNEL(is_cpu) { r[0] = a[0].tensor().device().is_cpu(); }
 KERNEL(is_cuda) { r[0] = a[0].tensor().device().type == Device::CUDA; }
 KERNEL(is_meta) { r[0] = a[0].tensor().device().is_meta(); }
@@ -187,6 +188,7 @@ constexpr ScriptRow rows[] = {
     {"prim::itemsize(Tensor a) -> int", item_bytes},
     {"prim::nbytes(Tensor a) -> int", all_bytes},
     {"prim::data(Tensor(a) a) -> Tensor(a)", data},
+    {"prim::grad(Tensor a) -> Tensor(*)", gradient},
     {"prim::abs(Tensor x) -> Tensor", tensor_abs},
     {"prim::NumToTensor.Scalar(Scalar a) -> Tensor", number_to_tensor},
     {"prim::NumToTensor.bool(bool a) -> Tensor", number_to_tensor},

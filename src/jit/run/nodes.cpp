@@ -97,6 +97,36 @@ void prepare_isinstance(const Node& n, NodeCall& c) {
   if (const auto* types = n.get<std::vector<TypeRef>>(Symbol::of("types"))) c.types = *types;
 }
 
+// x.tolist() as the type of the result says: so many lists of numbers of that kind.
+fc::Value listed(const Tensor& t, TypeRef type) {
+  if (type->is(TypeKind::List)) {
+    FC_CHECK(t.dim() > 0, "Output annotation list dimension and runtime tensor dimension must match for tolist()");
+    std::vector<fc::Value> items;
+    for (int64_t i = 0; i < t.sizes()[0]; ++i)
+      items.push_back(listed(call<"aten::select.int", Tensor>(t, int64_t(0), i), type->item()));
+    return list_value(type->item(), std::move(items));
+  }
+  FC_CHECK(t.dim() == 0, "Output annotation list dimension and runtime tensor dimension must match for tolist()");
+  const Scalar s = call<"aten::_local_scalar_dense", Scalar>(t);
+  const DType own = t.dtype();
+  switch (type->kind()) {
+    case TypeKind::Bool:
+      FC_CHECK(own == DType::Bool,
+               "Output annotation element type and runtime tensor element type must match for tolist()");
+      return s.to_bool();
+    case TypeKind::Int:
+      FC_CHECK(s.is_integral(false),
+               "Output annotation element type and runtime tensor element type must match for tolist()");
+      return s.to_int();
+    case TypeKind::Float:
+      FC_CHECK(is_floating(own),
+               "Output annotation element type and runtime tensor element type must match for tolist()");
+      return s.to_double();
+    default: return fc::Value(s);
+  }
+}
+void to_list(const NodeCall& c, Registers r) { give(c, r, listed(take(c.in[0], r).tensor(), c.type)); }
+
 std::string printed(const fc::Value& v) { return v.tag() == Tag::String ? std::string(v.arg().text()) : to_string(v); }
 void print(const NodeCall& c, Registers r) {
   std::string line;
@@ -318,6 +348,7 @@ constexpr NodeKind kinds[] = {
     {detail::qualified("aten::_unwrap_optional"), unwrap},
     {prim_Uninitialized, nothing},
     {prim_isinstance, is_instance, prepare_isinstance},
+    {prim_tolist, to_list},
     {prim_Print, print},
     {prim_RaiseException, raise_exception},
     {detail::qualified("aten::format"), format},
