@@ -199,7 +199,7 @@ void bind_values(nb::module_& m) {
         return d;
       });
   m.def("_value_content", [](const Tensor& t) {  // what one pass says of a tensor on the host
-    View v{static_cast<const char*>(t.data()), t.dtype(), {t.sizes().begin(), t.sizes().end()}, {}};
+    View v{static_cast<const char*>(t.data()), t.dtype(), t.sizes(), {}};
     for (const int64_t s : t.strides()) v.strides.push_back(s * static_cast<int64_t>(item_size(t.dtype())));
     FC_CHECK(t.device().is_cpu() && !t.impl().is_sparse(), "values: a dense tensor on the CPU expected");
     const Content c = look(v, Runs(v), Options{});

@@ -253,7 +253,7 @@ View view_of(const Tensor& t) {
   View v;
   v.data = static_cast<const char*>(t.data());
   v.dtype = t.dtype();
-  v.sizes.assign(t.sizes().begin(), t.sizes().end());
+  v.sizes = t.sizes();
   for (const int64_t s : t.strides()) v.strides.push_back(s * static_cast<int64_t>(item_size(t.dtype())));
   return v;
 }
@@ -511,7 +511,7 @@ void Engine::end_kernel(Lane& lane, Frame& f, const Event& e) {
       View m = view_of(e.args[i].tensor());
       const View& self = f.pending[0].view;  // broadcast
       const size_t lead = self.sizes.size() - std::min(self.sizes.size(), m.sizes.size());
-      View out{m.data, m.dtype, self.sizes, std::vector<int64_t>(self.sizes.size(), 0)};
+      View out{m.data, m.dtype, self.sizes, Dims(self.sizes.size())};
       for (size_t d = 0; d < m.sizes.size() && d + lead < self.sizes.size(); ++d)
         out.strides[d + lead] = m.sizes[d] == 1 ? 0 : m.strides[d];
       return out;
@@ -627,8 +627,8 @@ void Engine::take_pieces(Lane& lane, uint32_t node, const Event& e, Device d) {
       ++n;
     View v{reinterpret_cast<const char*>(first.address), dtype, {static_cast<int64_t>(first.bytes) / item}, {item}};
     if (n > 1) {
-      v.sizes.insert(v.sizes.begin(), static_cast<int64_t>(n));
-      v.strides.insert(v.strides.begin(), static_cast<int64_t>(apart));
+      v.sizes.insert(0, static_cast<int64_t>(n));
+      v.strides.insert(0, static_cast<int64_t>(apart));
     }
     if (stores) {
       Pending p;

@@ -430,10 +430,12 @@ int64_t View::numel() const { return std::accumulate(sizes.begin(), sizes.end(),
 
 Runs::Runs(const View& v) : begin_(v.data) {
   const auto item = static_cast<int64_t>(item_size(v.dtype));
-  std::vector<std::pair<int64_t, int64_t>> dims;
   int64_t last = std::numeric_limits<int64_t>::max();
   for (size_t d = 0; d < v.sizes.size(); ++d) {
-    if (v.sizes[d] == 0) return;
+    if (v.sizes[d] == 0) {
+      sizes_ = strides_ = Dims();
+      return;
+    }
     if (v.sizes[d] == 1 || v.strides[d] == 0) continue;
     int64_t stride = v.strides[d];
     if (stride < 0) {
@@ -443,17 +445,19 @@ Runs::Runs(const View& v) : begin_(v.data) {
     }
     in_order_ &= stride <= last;
     last = stride;
-    dims.emplace_back(v.sizes[d], stride);
+    size_t at = strides_.size();
+    while (at > 0 && strides_[at - 1] < stride) --at;
+    sizes_.insert(at, v.sizes[d]);
+    strides_.insert(at, stride);
   }
-  std::ranges::stable_sort(dims, std::greater<>(), [](auto& d) { return d.second; });
   run_ = item;
-  while (!dims.empty() && dims.back().second == run_) {
-    run_ *= dims.back().first;
-    dims.pop_back();
+  while (!strides_.empty() && strides_.back() == run_) {
+    run_ *= sizes_.back();
+    sizes_.resize(sizes_.size() - 1);
+    strides_.resize(strides_.size() - 1);
   }
   count_ = 1;
-  for (auto& [size, stride] : dims) count_ *= size;
-  outer_ = std::move(dims);
+  for (const int64_t size : sizes_) count_ *= size;
 }
 
 Content look(const View& v, const Runs& runs, const Options& options) {

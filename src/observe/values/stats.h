@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/dims.h"
 #include "core/dtype.h"
 #include "observe/values/patterns.h"
 
@@ -18,7 +19,7 @@ inline constexpr int64_t kTile = 1024;  // elements
 struct View {
   const char* data = nullptr;
   DType dtype = DType::UInt8;
-  std::vector<int64_t> sizes, strides;
+  Dims sizes, strides;
 
   int64_t numel() const;
 };
@@ -34,19 +35,19 @@ class Runs {
   const char* begin() const { return begin_; }  // lowest address
   int64_t last() const {                        // of the last run: its offset
     int64_t n = 0;
-    for (auto& [size, stride] : outer_) n += (size - 1) * stride;
+    for (size_t d = 0; d < sizes_.size(); ++d) n += (sizes_[d] - 1) * strides_[d];
     return n;
   }
   template <class F>
   void each(const F& f) const {  // f(offset from begin())
-    std::vector<int64_t> at(outer_.size());
+    Dims at(sizes_.size());
     int64_t offset = 0;
     for (int64_t i = 0; i < count_; ++i) {
       f(offset);
-      for (size_t d = outer_.size(); d-- > 0;) {
-        offset += outer_[d].second;
-        if (++at[d] < outer_[d].first) break;
-        offset -= outer_[d].second * outer_[d].first;
+      for (size_t d = sizes_.size(); d-- > 0;) {
+        offset += strides_[d];
+        if (++at[d] < sizes_[d]) break;
+        offset -= strides_[d] * sizes_[d];
         at[d] = 0;
       }
     }
@@ -56,7 +57,7 @@ class Runs {
   const char* begin_;
   int64_t run_ = 0, count_ = 0;
   bool in_order_ = true;
-  std::vector<std::pair<int64_t, int64_t>> outer_;  // size, stride; outermost first
+  Dims sizes_, strides_;  // of what is around a run, outermost first
 };
 
 struct Content {
