@@ -14,6 +14,7 @@ needs=(
   "/usr/include/*/openblas-openmp/cblas.h:libopenblas-openmp-dev"
   "/usr/lib/*/libdw.so.1:libdw1"
   "/usr/include/gloo/context.h:libgloo-dev"
+  "mpirun:openmpi-bin" "/usr/lib/*/openmpi/include/mpi.h:libopenmpi-dev"
 )
 python_packages=()
 while read -r line; do python_packages+=("$line"); done < <(grep -v '^#' requirements.txt)

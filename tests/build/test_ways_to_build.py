@@ -226,7 +226,8 @@ def test_environment_files_hold_what_setup_installs():
     assert [p for p in others[1:-1] if not p.startswith("cuda-version=")] == packages[1:-1] and packages[0] == "python=3.11" < others[0]
     # Debian's names and conda's
     names = {"python3": "python", "g++": "cxx-compiler", "ninja-build": "ninja", "clang-format": "clang-tools", "clang-tidy": "clang-tools",
-             "libgtest-dev": "gtest", "libopenblas-openmp-dev": "openblas", "libdw1": "elfutils", "libgloo-dev": "gloo"}  # fmt: skip
+             "libgtest-dev": "gtest", "libopenblas-openmp-dev": "openblas", "libdw1": "elfutils", "libgloo-dev": "gloo",
+             "openmpi-bin": "openmpi", "libopenmpi-dev": "openmpi"}  # fmt: skip
     needs = re.search(r"^needs=\((.*?)^\)", (ROOT / "tools/setup.sh").read_text(), re.S | re.M)[1]
     found = {re.split("[>=]", package)[0] for package in packages}
     for debian in re.findall(r':([\w+-]+)"', needs):

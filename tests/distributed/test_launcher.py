@@ -102,6 +102,7 @@ def test_mpirun(tmp_path):
     assert sorted(out.stdout.split("\n"))[1:] == ["sum 2 0", "sum 2 1"], out
 
 
+@pytest.mark.not_sanitized  # Open MPI is not
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed")
 def test_the_engine_over_mpi():
     from facula import distributed
