@@ -40,7 +40,7 @@ def test_every_block_of_the_page(tmp_path, page, source):
 
 def test_the_page_of_the_cpp_front(tmp_path):
     found = blocks("cpp.md")
-    assert [kind for kind, _ in found] == ["cpp"] * 3
+    assert [kind for kind, _ in found] == ["cpp"] * 4
     flags = subprocess.run([sys.executable, "-m", "facula", "info", "--cflags"], check=True, capture_output=True, text=True).stdout.split()
     for number, (_, text) in enumerate(found):
         (tmp_path / "program.cpp").write_text(text)
@@ -59,7 +59,7 @@ def test_a_module(tmp_path):
 
 def test_graphs(tmp_path):
     found = blocks("jit.md")
-    assert [kind for kind, _ in found] == ["python"] * 6
+    assert [kind for kind, _ in found] == ["python"] * 9
     text = "".join(text for _, text in found)  # one program
     done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, timeout=300, text=True, stdout=subprocess.PIPE)
     for said in re.findall(r"# prints: (.*)", text):

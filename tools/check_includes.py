@@ -35,7 +35,7 @@ ORDER = [
 ]
 PUBLIC = "include/facula"
 # The C++ front. Everything else that is public (the types it stands on, the plugin contract) anything may include.
-FRONT = tuple(f"{PUBLIC}/{name}" for name in ("facula.h", "tensor.h", "front.h", "types.h"))
+FRONT = tuple(f"{PUBLIC}/{name}" for name in ("facula.h", "jit.h", "tensor.h", "front.h", "types.h"))
 # The plugin contract is plain C for outsiders: it includes nothing of ours.
 CONTRACT = tuple(f"{PUBLIC}/{name}" for name in ("backend.h", "backend.hpp", "families.h", "opcodes.h", "random.hpp"))
 CONTRACT_FOLDERS = (f"{PUBLIC}/opcodes/", f"{PUBLIC}/formulas/")

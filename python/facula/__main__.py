@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula env`, `facula machine`, `facula blas`,
+"""The command line: `facula info`, `facula conformance NAME`, `facula run script.py …`, `facula run-archive MODEL.pt`, `facula env`, `facula machine`, `facula blas`,
 `facula profile script.py …`, `facula profile --so LIBRARY script.py …`, `facula vprof script.py …`, `facula coverage script.py --device D`, `facula replay LOG`,
 `facula hb lint`, `facula hb machine`, `facula bench SUITE …`."""
 
@@ -43,6 +43,20 @@ def conformance(args) -> int:
     from facula import conformance
 
     return conformance.main(args)
+
+
+def run_archive(args) -> int:
+    import facula as torch
+
+    module = torch.jit.load(args.archive, map_location=args.device)
+    given = () if args.input is None else torch.load(args.input, map_location=args.device)
+    with torch.no_grad():
+        result = getattr(module, args.method)(*(given if isinstance(given, (tuple, list)) else (given,)))
+    if args.output:
+        torch.save(result, args.output)
+    else:
+        print(result)
+    return 0
 
 
 def run(args) -> int:
@@ -186,6 +200,14 @@ def main(argv=None) -> int:
     p = commands.add_parser("coverage", help="which operators a program needs, and which of them a device has", add_help=False, prefix_chars="\0")  # options are its own
     p.add_argument("arguments", nargs=argparse.REMAINDER)
     p.set_defaults(do=coverage)
+
+    p = commands.add_parser("run-archive", help="run a module that torch.jit.save wrote, on a tensor or a tuple of arguments that torch.save wrote")
+    p.add_argument("archive", metavar="MODEL.pt")
+    p.add_argument("--input", metavar="X.pt", help="what forward() is given; nothing: no arguments")
+    p.add_argument("--method", default="forward", metavar="NAME", help="another method")
+    p.add_argument("--output", metavar="Y.pt", help="write the result there instead of printing it")
+    p.add_argument("--device", metavar="NAME", help="where the module's tensors go")
+    p.set_defaults(do=run_archive)
 
     p = commands.add_parser("replay", help="run one call of a kernel log again, on any device, or write it as a C++ program")
     p.add_argument("log", metavar="LOG", help="a file that torch.profiler.kernel_log wrote; alone: its calls are listed")

@@ -114,6 +114,7 @@ void bind_jit_later(nb::module_& m) {
           bind_modules(self);
           bind_trees(self);
           bind_script(self);
+          bind_archives(self);
           return nb::getattr(self, name);
         }
         PyErr_Format(PyExc_AttributeError, "module '%U' has no attribute '%S'", nb::str("facula._C").ptr(), name.ptr());

@@ -96,6 +96,7 @@ void bind_run(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
 void bind_modules(nanobind::module_& m);
 void bind_script(nanobind::module_& m);
+void bind_archives(nanobind::module_& m);
 void bind_jit_later(nanobind::module_& m);  // sets the module up to bind the rest when it is first asked for
 
 }  // namespace fc::jit

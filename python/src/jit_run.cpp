@@ -126,8 +126,12 @@ void bind_run(nb::module_& m) {
       .def_prop_ro("inlined_graph", [](const FunctionHandle& f) { return inlined(f.function->graph()); })
       .def_prop_ro("code", [](const FunctionHandle& f) { return code_of(*f.function, false).text; })
       .def("save",
-           [](const FunctionHandle&, const nb::args&, const nb::kwargs&) {
-             raise<NotImplementedError>("ScriptFunction.save: archives of TorchScript are not written yet");
+           [](const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
+             nb::module_::import_("facula.jit._serialization").attr("save")(f, *args, **kwargs);
+           })
+      .def("save_to_buffer",
+           [](const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
+             return nb::module_::import_("facula.jit._serialization").attr("save_to_buffer")(f, *args, **kwargs);
            })
       .def("_debug_flush_compilation_cache", [](const FunctionHandle& f) { f.function->forget_code(); })
       .def(

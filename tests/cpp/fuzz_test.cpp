@@ -24,6 +24,7 @@ void replay(const char* name, void (*target)(std::string_view)) {
 TEST(Fuzz, KeptSchemas) { replay("schema", fc::fuzz::schema); }
 TEST(Fuzz, KeptDlpackStructs) { replay("dlpack", fc::fuzz::dlpack); }
 TEST(Fuzz, KeptArchives) { replay("zip", fc::fuzz::zip); }
+TEST(Fuzz, KeptTorchScriptArchives) { replay("archive", fc::fuzz::archive); }
 TEST(Fuzz, KeptDeflated) { replay("inflate", fc::fuzz::inflate); }
 TEST(Fuzz, KeptPickles) { replay("pickle", fc::fuzz::pickle); }
 TEST(Fuzz, KeptSafetensors) { replay("safetensors", fc::fuzz::safetensors); }

@@ -10,6 +10,7 @@ namespace fc::fuzz {
 void schema(std::string_view bytes);
 void dlpack(std::string_view bytes);
 void zip(std::string_view bytes);
+void archive(std::string_view bytes);
 void inflate(std::string_view bytes);
 void pickle(std::string_view bytes);
 void safetensors(std::string_view bytes);

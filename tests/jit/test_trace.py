@@ -100,8 +100,6 @@ def test_module_is_like_the_one_it_was_traced_from():
         traced.absent  # noqa: B018
     with pytest.raises(RuntimeError, match="Cannot re-assign modules"):
         traced.inner = module.inner
-    with pytest.raises(NotImplementedError, match="archives"):
-        traced.save("x")
 
 
 def test_copies_of_a_traced_module():
@@ -210,5 +208,3 @@ def test_what_is_called_in_place_of_calls():
     assert str(traced.inlined_graph) == str(traced.forward.inlined_graph)
     function = torch.jit.trace(lambda x: x + 1, torch.ones(2))
     assert str(function.inlined_graph) == str(function.graph)
-    with pytest.raises(NotImplementedError, match="archives"):
-        function.save("x")

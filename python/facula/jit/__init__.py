@@ -13,6 +13,7 @@ from facula._C import ScriptFunction
 from facula.futures import Future
 from facula.jit import _modifiers
 from facula.jit._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
+from facula.jit._serialization import jit_module_from_flatbuffer, load, save, save_jit_module_to_flatbuffer  # noqa: F401
 from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, _get_trace_graph, is_tracing, trace, trace_module  # noqa: F401
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
@@ -171,16 +172,6 @@ def optimize_for_inference(mod, other_methods=None):
     raise RuntimeError("optimize_for_inference expects a ScriptModule as input: Facula has no TorchScript yet")
 
 
-def save(m, f, _extra_files=None):
-    """Writes a compiled module, and there is none."""
-    raise NotImplementedError("torch.jit.save: Facula has no TorchScript yet; torch.save(module.state_dict(), f) keeps the weights")
-
-
-def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """Reads a compiled module: not yet."""
-    raise NotImplementedError("torch.jit.load: Facula has no TorchScript yet")
-
-
 def fork(func, *args, **kwargs):
     """Runs func at once; `wait` gives its result."""
     future: Future = Future()
@@ -193,4 +184,4 @@ def wait(future):
     return future.wait()
 
 
-__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module", "_modules", "_recursive", "_library", "_functional", "_nn", "_modifiers", "_dispatch"))
+__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module", "_modules", "_recursive", "_library", "_functional", "_nn", "_modifiers", "_dispatch", "_serialization"))

@@ -4,9 +4,8 @@
 from collections.abc import MutableMapping
 
 from facula import _C, nn
+from facula.jit import _serialization
 from facula.jit._names import qualified_name
-
-_SAVE = "archives of TorchScript are not written yet; torch.save(module.state_dict(), f) keeps the weights"
 
 
 class _Attributes(MutableMapping):
@@ -162,9 +161,13 @@ class RecursiveScriptModule(ScriptModule):
         text, constants = self._c._get_method("forward").code_with_constants
         return text, ConstMap(constants)
 
-    def save(self, f, **kwargs):
-        """Refused: no archives yet."""
-        raise NotImplementedError("ScriptModule.save: " + _SAVE)
+    def save(self, f, _extra_files=None):
+        """Write it with its code: torch.jit.save."""
+        _serialization.save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files=None):
+        """The bytes that `save` writes."""
+        return _serialization.save_to_buffer(self, _extra_files)
 
     def get_debug_state(self, *args, **kwargs):
         """Refused: no plans are kept."""
@@ -178,7 +181,7 @@ class RecursiveScriptModule(ScriptModule):
         return sorted(names)
 
     def __reduce_ex__(self, protocol):
-        raise RuntimeError("ScriptModules cannot be pickled: " + _SAVE)
+        raise RuntimeError("ScriptModules cannot be pickled: torch.jit.save writes them")
 
 
 class TracedModule(RecursiveScriptModule):

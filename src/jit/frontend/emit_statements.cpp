@@ -4,6 +4,7 @@
 
 #include "core/class_type.h"
 #include "jit/frontend/emitter.h"
+#include "jit/run/interpreter.h"
 
 namespace fc::jit {
 
@@ -76,8 +77,12 @@ fc::Value Emitter::literal(const Tree& e, TypeRef type) {
   pop();
   const auto found = constant_of(v);
   if (!found) {
-    if (v->node()->is(prim_ListConstruct) && v->node()->num_inputs() == 0) return make_list({}, v->type()->item());
-    fail(e.range(), "a default value that is no literal");
+    // Tuples, lists and dicts of literals, a device: computed once, and nothing that could take its time.
+    for (const Node* n : g_.block()->nodes())
+      if (!n->blocks().empty() || is_any(n->kind(), prim_CallFunction, prim_CallMethod, prim_CreateObject))
+        fail(e.range(), "a default value that is no literal");
+    g_.register_output(v);
+    return run(*compile(g_, "literal"), {})[0];
   }
   return *found;
 }

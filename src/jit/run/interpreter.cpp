@@ -18,6 +18,9 @@
 namespace fc::jit {
 
 void (*check_interrupt)() = nullptr;
+static constinit thread_local int64_t checks_left = INT64_MAX;
+TurnLimit::TurnLimit(int64_t checks) : before_(checks_left) { checks_left = checks; }
+TurnLimit::~TurnLimit() { checks_left = before_; }
 
 namespace {
 
@@ -211,6 +214,7 @@ Future* Run::loop(bool may_leave) {
         at = static_cast<size_t>(a);
         if (--turns == 0) [[unlikely]] {
           turns = kTurnsBetweenChecks;
+          if (checks_left-- == 0) raise<Error>("a loop takes too many turns for what may run while an archive is read");
           if (check_interrupt) {
             const PauseUse pause;
             check_interrupt();

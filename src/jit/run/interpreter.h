@@ -22,6 +22,17 @@ int interop_threads();
 // Asked at every turn of a loop and while waiting: throws to stop the run, as Ctrl-C does. Null: nobody asks.
 extern void (*check_interrupt)();
 
+// While one lives, runs of this thread throw after as many times 4096 turns of loops.
+class TurnLimit {
+ public:
+  explicit TurnLimit(int64_t checks);
+  ~TurnLimit();
+  TurnLimit(const TurnLimit&) = delete;
+
+ private:
+  int64_t before_;
+};
+
 // What a graph raises: the traceback and the last line's text and class.
 struct ScriptError : Error {
   ScriptError(std::string text, std::string message, std::string python_class, bool raised)
