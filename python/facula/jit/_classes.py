@@ -170,4 +170,3 @@ def compile_interface(cls: type) -> None:
         )
     tree = get_jit_class_def(cls, cls.__name__)
     _types[cls] = _C._jit_script_interface_compile(_names.qualified_name(cls), tree, resolution_callback(cls), is_module)
-

@@ -8,7 +8,7 @@
 //     __annotations__["0"] = __torch__.Layer                     class Color(Enum):
 //     def forward(self: __torch__.Net, …                           RED = 1
 //
-// A class of Python's has no annotations here: what __init__ assigns to self are its attributes. Of one thread at a time
+// A class of Python's has no annotations here: its attributes are what __init__ assigns to self. One thread at a time
 // for each unit, as emit.h.
 #pragma once
 #include <functional>
