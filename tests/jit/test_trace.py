@@ -16,7 +16,6 @@ from record_traces import COMMENT, graph_of  # noqa: E402
 from trace_cases import make  # noqa: E402
 
 GOLDEN = json.loads((HERE.parent / "golden/jit/traces.json").read_text())
-CASES = make(torch)
 
 
 def without_foreign_comments(ours, theirs):
@@ -31,7 +30,7 @@ def without_foreign_comments(ours, theirs):
 
 @pytest.mark.parametrize("name", list(GOLDEN))
 def test_graph(name):
-    golden, found = GOLDEN[name], graph_of(torch, CASES[name])
+    golden, found = GOLDEN[name], graph_of(torch, make(torch)[name])
     if "error" in golden:
         assert "error" in found, found
         assert found["error"][0] == golden["error"][0]
@@ -63,7 +62,7 @@ def flat(value):
 @pytest.mark.filterwarnings("ignore::facula.jit.TracerWarning")
 @pytest.mark.parametrize("name", RUNS)
 def test_computes_what_the_function_does(name):
-    case = CASES[name]
+    case = make(torch)[name]
     inputs = case.inputs[0] if len(case.inputs) == 1 and isinstance(case.inputs[0], torch.Tensor) else case.inputs
     options = {"_force_outplace" if k == "force_outplace" else k: v for k, v in case.options.items()}
     traced = torch.jit.trace(case.function, inputs, check_trace=False, **options)
@@ -74,13 +73,13 @@ def test_computes_what_the_function_does(name):
 
 
 def net():
-    return CASES["Nested"].function
+    return make(torch)["Nested"].function
 
 
 def test_module_is_like_the_one_it_was_traced_from():
     from facula.jit import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule
 
-    module, x = net(), CASES["Nested"].inputs[0]
+    module, x = net(), make(torch)["Nested"].inputs[0]
     traced = torch.jit.trace(module, x)
     assert type(traced) is TopLevelTracedModule and type(traced.inner) is TracedModule
     assert isinstance(traced, ScriptModule) and isinstance(traced, RecursiveScriptModule)
@@ -105,7 +104,7 @@ def test_module_is_like_the_one_it_was_traced_from():
 def test_copies_of_a_traced_module():
     import copy
 
-    x = CASES["Nested"].inputs[0]
+    x = make(torch)["Nested"].inputs[0]
     traced = torch.jit.trace(net(), x)
     other = copy.deepcopy(traced)
     with torch.no_grad():
@@ -121,8 +120,8 @@ def test_copies_of_a_traced_module():
 
 
 def test_several_methods():
-    x = CASES["OtherMethods"].inputs[0]
-    module = CASES["OtherMethods"].function
+    x = make(torch)["OtherMethods"].inputs[0]
+    module = make(torch)["OtherMethods"].function
     traced = torch.jit.trace_module(module, {"forward": (x, x), "helper": x})
     assert torch.equal(traced.helper(x), module.helper(x)) and torch.equal(traced(x, b=x), module(x, x))
     with pytest.raises(AttributeError, match="Please use trace_module"):
@@ -202,7 +201,7 @@ def test_flat_graph_of_a_module():
 
 
 def test_what_is_called_in_place_of_calls():
-    traced = torch.jit.trace(net(), CASES["Nested"].inputs[0], check_trace=False)
+    traced = torch.jit.trace(net(), make(torch)["Nested"].inputs[0], check_trace=False)
     kinds = [n.kind() for n in traced.inlined_graph.nodes()]
     assert "prim::CallMethod" not in kinds and kinds.count("aten::linear") == 3
     assert str(traced.inlined_graph) == str(traced.forward.inlined_graph)

@@ -62,10 +62,8 @@ struct AliasDb::Builder final : Visitor {
   AliasDb& db;
 
   int element(const Value* v) {
-    auto found = db.of_value_.find(v);
-    if (found != db.of_value_.end()) return found->second;
-    fresh(v);
-    return db.of_value_.at(v);
+    if (db.find(v) < 0) fresh(v);
+    return db.find(v);
   }
 
   int wildcard(TypeRef t) {  // of an alias type
@@ -89,10 +87,10 @@ struct AliasDb::Builder final : Visitor {
   // Memory of its own; what it contains came from anywhere.
   void fresh(const Value* v, bool contents = true) {
     TypeRef t = alias_type(v->type());
-    if (!t || db.of_value_.contains(v)) return;
+    if (!t || db.find(v) >= 0) return;
     const int e = static_cast<int>(db.elements_.size());
     db.elements_.emplace_back().value = v;
-    db.of_value_[v] = e;
+    db.of_value_.set(v->serial(), e);
     if (contents) contains_wildcards(e, t);
   }
 
@@ -291,10 +289,7 @@ AliasDb::AliasDb(Graph& g) : graph_(g) {
   }
 }
 
-int AliasDb::find(const Value* v) const {
-  auto found = of_value_.find(v);
-  return found == of_value_.end() ? -1 : found->second;
-}
+int AliasDb::find(const Value* v) const { return of_value_.get(v->serial()); }
 
 const AliasDb::Places& AliasDb::places_of(int element) const {
   // Depth first over what it points to, without recursion; an element is memory if it points to nothing but wildcards.
@@ -450,14 +445,14 @@ bool AliasDb::safe_to_alias(std::span<Value* const> a, std::span<Value* const> b
 void AliasDb::replace_with_new(const Value* before, const Value* after) {
   const int e = find(before);
   if (e < 0) return;
-  of_value_.erase(before);
-  of_value_[after] = e;
+  of_value_.erase(before->serial());
+  of_value_.set(after->serial(), e);
   elements_[static_cast<size_t>(e)].value = after;
 }
 
 void AliasDb::forget(const Node* n) {
   auto drop = [&](const Node* one) {
-    for (const Value* v : one->outputs()) of_value_.erase(v);
+    for (const Value* v : one->outputs()) of_value_.erase(v->serial());
   };
   drop(n);
   for (const Block* b : n->blocks()) {
@@ -470,7 +465,7 @@ void AliasDb::forget(const Node* n) {
 }
 
 void AliasDb::copy_value(const Value* from, const Value* to) {
-  if (const int e = find(from); e >= 0) of_value_[to] = e;
+  if (const int e = find(from); e >= 0) of_value_.set(to->serial(), e);
 }
 
 bool AliasDb::try_move(Node* n, Node* point, bool before, bool dry) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "jit/ir/graph.h"
+#include "jit/ir/serials.h"
 
 namespace fc::jit {
 
@@ -74,7 +75,7 @@ class AliasDb {
 
   Graph& graph_;
   std::vector<Element> elements_;
-  std::unordered_map<const Value*, int> of_value_;
+  SerialMap of_value_;
   std::unordered_map<TypeRef, int> wildcards_;
   std::unordered_map<const Node*, std::vector<int>> write_elements_;
   std::unordered_map<const Node*, Places> writes_, all_writes_;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/check.h"
 
-#include <algorithm>
 #include <unordered_set>
-#include <vector>
 
 #include "core/error.h"
 #include "jit/ir/print.h"
+#include "jit/ir/serials.h"
 #include "jit/ir/walk.h"
 
 namespace fc::jit {
@@ -17,21 +16,6 @@ namespace {
     if (!(ok)) [[unlikely]]                   \
       broken(number, node, str(__VA_ARGS__)); \
   } while (false)
-
-// A set of numbers that a graph gave out one after the other.
-class Numbers {
- public:
-  bool insert(uint64_t n) {  // false: it was there
-    if (n >= bits_.size()) bits_.resize(std::max(n + 1, 2 * bits_.size()));
-    const bool fresh = !bits_[n];
-    bits_[n] = true;
-    return fresh;
-  }
-  bool contains(uint64_t n) const { return n < bits_.size() && bits_[n]; }
-
- private:
-  std::vector<bool> bits_;
-};
 
 class Checker final : public Visitor {
  public:
@@ -162,8 +146,8 @@ class Checker final : public Visitor {
   const Graph& graph_;
   std::vector<const Block*> open_;
   std::unordered_set<const Block*> is_open_;
-  Numbers seen_nodes_;  // by serial
-  Numbers uniques_;
+  SerialSet seen_nodes_;
+  SerialSet uniques_;  // by number, which a graph gives out so, too
 };
 
 }  // namespace

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <unordered_set>
 
 #include "core/type_parse.h"
 #include "dispatch/operator.h"
 #include "jit/ir/alias.h"
 #include "jit/ir/operators.h"
+#include "jit/ir/serials.h"
 #include "jit/ir/walk.h"
 #include "jit/passes/pass.h"
 
@@ -26,7 +26,7 @@ class DeadCode {
   bool run() {
     // Nothing is written in most graphs, and then nobody asks who shares what.
     for_each_node(*graph_.block(), [&](Node* n) { note_effects(n); });
-    for (Value* v : graph_.outputs()) live_.insert(v);
+    for (Value* v : graph_.outputs()) make_live(v);
     mark_block(graph_.block());
     return sweep();
   }
@@ -34,7 +34,7 @@ class DeadCode {
  private:
   void note_effects(Node* n) {
     if (context_.effects || !(n->has_side_effects() || (!use_aliases_ && writes(n)))) return;
-    for (Node* up = n; up && effects_.insert(up).second;) up = up->owning_block()->owning_node();
+    for (Node* up = n; up && effects_.insert(up->serial());) up = up->owning_block()->owning_node();
   }
 
   static bool writes(const Node* n) {
@@ -51,40 +51,44 @@ class DeadCode {
     return *aliases_;
   }
 
+  void make_live(Value* v) {
+    if (live_.insert(v->serial())) live_values_.push_back(v);
+  }
+
   bool mark(Node* n) {
-    if (!marked_.insert(n).second) return false;
+    if (!marked_.insert(n->serial())) return false;
     // With it what stands around it.
     for (Node* up = n; up; up = up->owning_block() ? up->owning_block()->owning_node() : nullptr) {
-      if (up != n && !marked_.insert(up).second) break;
-      for (Value* v : up->inputs()) live_.insert(v);
+      if (up != n && !marked_.insert(up->serial())) break;
+      for (Value* v : up->inputs()) make_live(v);
     }
     return true;
   }
 
   bool mark_if_live(Node* n) {
     for (Value* v : n->outputs())
-      if (live_.contains(v)) return mark(n);
-    if (!use_aliases_ || marked_.contains(n) || !aliases().is_mutable(n)) return false;
-    std::vector<Value*> live(live_.begin(), live_.end());
-    return aliases().writes_to_alias(n, live) && mark(n);
+      if (live_.contains(v->serial())) return mark(n);
+    if (!use_aliases_ || marked_.contains(n->serial()) || !aliases().is_mutable(n)) return false;
+    return aliases().writes_to_alias(n, live_values_) && mark(n);
   }
 
   bool has_effect(Node* n) {
-    return effects_.contains(n) || (use_aliases_ && aliases().is_mutable(n) && aliases().writes_to_wildcard(n));
+    return effects_.contains(n->serial()) ||
+           (use_aliases_ && aliases().is_mutable(n) && aliases().writes_to_wildcard(n));
   }
 
   // What a block gives is needed where its node's outputs are.
   bool mark_results(Block* b) {
-    if (!marked_.insert(b->return_node()).second) return false;
+    if (!marked_.insert(b->return_node()->serial())) return false;
     Node* owner = b->owning_node();
     if (!owner) return true;
     if (owner->is(prim_Loop)) {
-      live_.insert(b->output(0));
+      make_live(b->output(0));
       for (size_t i = 0; i < owner->num_outputs(); ++i)
-        if (live_.contains(owner->output(i)) || b->inputs()[i + 1]->has_uses()) live_.insert(b->output(i + 1));
+        if (live_.contains(owner->output(i)->serial()) || b->inputs()[i + 1]->has_uses()) make_live(b->output(i + 1));
     } else {
       for (size_t i = 0; i < b->num_outputs(); ++i)
-        if (i >= owner->num_outputs() || live_.contains(owner->output(i))) live_.insert(b->output(i));
+        if (i >= owner->num_outputs() || live_.contains(owner->output(i)->serial())) make_live(b->output(i));
     }
     return true;
   }
@@ -151,8 +155,8 @@ class DeadCode {
     return any;
   }
   void all_results(Block* b) {
-    marked_.insert(b->return_node());
-    for (Value* v : b->outputs()) live_.insert(v);
+    marked_.insert(b->return_node()->serial());
+    for (Value* v : b->outputs()) make_live(v);
   }
 
   static bool drop_unread_outputs(Node* n) {
@@ -207,7 +211,7 @@ class DeadCode {
       }
       f.inside = false;
       f.at = n->prev();
-      if (marked_.contains(n) || n->has_uses() || !context_.allowed()) continue;
+      if (marked_.contains(n->serial()) || n->has_uses() || !context_.allowed()) continue;
       context_.update("Node ", n->kind(), " which outputs ", n->outputs().empty() ? "n/a" : n->output(0)->name(),
                       " will be removed");
       n->destroy();
@@ -220,8 +224,9 @@ class DeadCode {
   PassContext& context_;
   bool use_aliases_;
   std::unique_ptr<AliasDb> aliases_;
-  std::unordered_set<const Node*> effects_, marked_;
-  std::unordered_set<Value*> live_;
+  SerialSet effects_, marked_;  // nodes
+  SerialSet live_;              // values
+  std::vector<Value*> live_values_;
 };
 
 }  // namespace
