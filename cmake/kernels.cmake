@@ -18,7 +18,7 @@ endif()
 # Copies, scatters, scans and ranges are plain loops: no instruction set of their own, but they must be vectorised.
 if(CMAKE_BUILD_TYPE MATCHES "Rel" AND NOT FACULA_SANITIZE)
   set_source_files_properties(src/backends/cpu/map.cpp src/backends/cpu/edges.cpp src/backends/cpu/pool.cpp src/backends/cpu/walk.cpp src/backends/cpu/gather_scatter.cpp
-    src/backends/cpu/scan.cpp src/ops/creation.cpp src/observe/values/stats.cpp PROPERTIES COMPILE_OPTIONS -O3)
+    src/backends/cpu/embedding_bag.cpp src/backends/cpu/scan.cpp src/ops/creation.cpp src/observe/values/stats.cpp PROPERTIES COMPILE_OPTIONS -O3)
 endif()
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS src/backends/cpu/isa/*.cpp)

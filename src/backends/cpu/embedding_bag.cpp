@@ -2,6 +2,7 @@
 // embedding_bag: rows of the table are added up where they are read; half types in float32.
 #include "plan/embedding_bag.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "backends/cpu/register.h"
@@ -12,6 +13,13 @@ namespace fc::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 14;  // elements worth a thread
+constexpr int64_t kAhead = 24;      // rows: a table is large, and each row waits for memory
+
+// The beginning of a row; the processor finds the rest of a long one by itself.
+void fetch(const void* row, size_t bytes) {
+  const auto* p = static_cast<const char*>(row);
+  for (size_t at = 0; at < std::min<size_t>(bytes, 1024); at += 64) __builtin_prefetch(p + at);
+}
 
 template <class F>
 void with_type(DType t, const F& f) {
@@ -65,29 +73,31 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
     auto* chosen = most.defined() ? most.data_as<int64_t>() : nullptr;
     const int64_t work = bags > 0 ? std::max<int64_t>(1, count / bags * size) : 1;
     parallel_for(0, bags, std::max<int64_t>(1, kWork / work), [&](int64_t from, int64_t end) {
-      std::vector<N> sum(static_cast<size_t>(size));
+      std::vector<N> of_bag(static_cast<size_t>(size));
+      N* const sum = of_bag.data();
       for (int64_t b = from; b < end; ++b) {
-        std::fill(sum.begin(), sum.end(), N(0));
+        std::fill_n(sum, size, N(0));
         bool first = true;
-        for (int64_t i = start[b]; i < last(b); ++i) {
+        for (int64_t i = start[b], stop = last(b); i < stop; ++i) {
+          if (i + kAhead < count) fetch(rows + index[i + kAhead] * size, static_cast<size_t>(size) * sizeof(T));
           if (index[i] == padding) continue;
           const T* row = rows + index[i] * size;
           if (chosen) {
             for (int64_t d = 0; d < size; ++d) {
               const N v = read(row[d]);
-              if (first || v > sum[static_cast<size_t>(d)]) {
-                sum[static_cast<size_t>(d)] = v;
+              if (first || v > sum[d]) {
+                sum[d] = v;
                 chosen[b * size + d] = index[i];
               }
             }
             first = false;
           } else {
             const N factor = by ? read(by[i]) : N(1);
-            for (int64_t d = 0; d < size; ++d) sum[static_cast<size_t>(d)] += factor * read(row[d]);
+            for (int64_t d = 0; d < size; ++d) sum[d] += factor * read(row[d]);
           }
         }
         const N share = mode == kBagMean && kept[b] > 0 ? N(1) / static_cast<N>(kept[b]) : N(1);
-        for (int64_t d = 0; d < size; ++d) to[b * size + d] = write(sum[static_cast<size_t>(d)] * share);
+        for (int64_t d = 0; d < size; ++d) to[b * size + d] = write(sum[d] * share);
       }
     });
   });
