@@ -3,8 +3,8 @@
 //   #include <facula/jit.h>
 //   facula::jit::Module net = facula::jit::load("net.pt");
 //   facula::Tensor y = net.forward({x}).toTensor();
-// A Module and an IValue are handles: copies are the same object. Any threads may call one module at once; what its code
-// changes in it is the program's business. Errors are facula::Error and say where in the module's source.
+// A Module and an IValue are handles: copies are the same object. Any threads may call one module at once; what its
+// code changes in it is the program's business. Errors are facula::Error and say where in the module's source.
 #pragma once
 #include <facula/facula.h>
 

@@ -5,6 +5,7 @@
 #include "files/atomic_file.h"
 #include "jit.h"
 #include "jit/files/read.h"
+#include "jit/passes/freeze_module.h"
 
 namespace nb = nanobind;
 
@@ -58,6 +59,13 @@ void bind_archives(nb::module_& m) {
   m.def("_jit_save", [](const FunctionHandle& f, const std::string& path, const nb::dict& extra) {
     save(module_of_function(*f.function), path, extra);
   });
+  m.def(
+      "_freeze_module",
+      [](const ObjectHandle& o, const std::vector<std::string>& kept, bool, bool) {
+        return ObjectHandle{freeze_module(o.object, kept)};
+      },
+      nb::arg("module"), nb::arg("preserved_attrs") = std::vector<std::string>(), nb::arg("freeze_interfaces") = true,
+      nb::arg("preserve_parameters") = false);
   m.def("_jit_load", &load, nb::arg("path").none(), nb::arg("data").none(), nb::arg("device").none(), nb::arg("names"));
   m.def("_jit_save_to_buffer",
         [](const ObjectHandle& o, const nb::dict& extra) { return save_to_buffer(o.object, extra); });

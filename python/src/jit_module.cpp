@@ -153,6 +153,9 @@ void bind_modules(nb::module_& m) {
       .def("_has_method",
            [](const ObjectHandle& o, const std::string& n) { return class_of(o).find_method(n) != nullptr; })
       .def("_get_method", &get_method)
+      .def(
+          "_forget_code", [](const ObjectHandle& o, const std::string& n) { get_method(o, n).function->forget_code(); },
+          "After its graph was changed.")
       .def("_deepcopy", [](const ObjectHandle& o) { return ObjectHandle{deep_copy(o.object)}; })
       .def(
           "_create_method_from_trace",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are an archive of TorchScript that becomes a module, or an Error. The text behind a line "====" is the code of
-// an archive whose data.pkl stands before it, so that what is looked for reaches pickles and code.
+// Any bytes are an archive of TorchScript that becomes a module, or an Error. The text behind a line "====" is the
+// code of an archive whose data.pkl stands before it, so that what is looked for reaches pickles and code.
 #include "files/zip.h"
 #include "fuzz.h"
 #include "jit/files/read.h"

@@ -12,6 +12,7 @@ from facula import _C, _missing, nn
 from facula._C import ScriptFunction
 from facula.futures import Future
 from facula.jit import _modifiers
+from facula.jit._freeze import freeze, optimize_for_inference, run_frozen_optimizations  # noqa: F401
 from facula.jit._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
 from facula.jit._serialization import jit_module_from_flatbuffer, load, save, save_jit_module_to_flatbuffer  # noqa: F401
 from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, _get_trace_graph, is_tracing, trace, trace_module  # noqa: F401
@@ -162,16 +163,6 @@ def isinstance(obj, target_type):
     return _isinstance(obj, origin or target_type)
 
 
-def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """Needs a compiled module, and there is none."""
-    raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module': Facula has no TorchScript yet")
-
-
-def optimize_for_inference(mod, other_methods=None):
-    """Needs a compiled module, and there is none."""
-    raise RuntimeError("optimize_for_inference expects a ScriptModule as input: Facula has no TorchScript yet")
-
-
 def fork(func, *args, **kwargs):
     """Runs func at once; `wait` gives its result."""
     future: Future = Future()
@@ -184,4 +175,4 @@ def wait(future):
     return future.wait()
 
 
-__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module", "_modules", "_recursive", "_library", "_functional", "_nn", "_modifiers", "_dispatch", "_serialization"))
+__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module", "_modules", "_recursive", "_library", "_functional", "_nn", "_modifiers", "_dispatch", "_serialization", "_freeze"))

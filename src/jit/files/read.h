@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives of TorchScript, of PyTorch and of ours, become a module. Classes and functions are looked for in code/ when
-// something names them, and compiled; nothing runs but a class's own __setstate__. An archive that is damaged or forged,
-// or that needs what is not here, is an Error whose sentence names it. Of one thread; any number of archives at once.
+// Archives of TorchScript, of PyTorch and of ours, become a module. Classes and functions are looked for in code/
+// when something names them, and compiled; nothing runs but a class's own __setstate__. An archive that is damaged or
+// forged, or that needs what is not here, is an Error whose sentence names it. Of one thread; any number of archives at
+// once.
 #pragma once
 #include <facula/device.h>
 

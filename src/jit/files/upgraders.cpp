@@ -47,19 +47,23 @@ def div_(self : Tensor, other : int) -> Tensor:
   return self.div_(other, rounding_mode="trunc")
 )"},
     {"full", 4, R"(
-def full(size : List[int], fill_value : number, dtype : Optional[int]=None, layout : Optional[int]=None, device : Optional[Device]=None, pin_memory : Optional[bool]=None) -> Tensor:
+def full(size : List[int], fill_value : number, dtype : Optional[int]=None,
+    layout : Optional[int]=None, device : Optional[Device]=None, pin_memory : Optional[bool]=None) -> Tensor:
   if dtype is None:
     return torch.full(size, float(fill_value), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
   return torch.full(size, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
 )"},
     {"linspace", 7, R"(
-def linspace(start : number, end : number, steps : Optional[int]=None, dtype : Optional[int]=None, layout : Optional[int]=None, device : Optional[Device]=None, pin_memory : Optional[bool]=None) -> Tensor:
+def linspace(start : number, end : number, steps : Optional[int]=None, dtype : Optional[int]=None,
+    layout : Optional[int]=None, device : Optional[Device]=None, pin_memory : Optional[bool]=None) -> Tensor:
   if steps is None:
     return torch.linspace(start, end, 100, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
   return torch.linspace(start, end, steps, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
 )"},
     {"logspace", 8, R"(
-def logspace(start : number, end : number, steps : Optional[int]=None, base : float=10.0, dtype : Optional[int]=None, layout : Optional[int]=None, device : Optional[Device]=None, pin_memory : Optional[bool]=None) -> Tensor:
+def logspace(start : number, end : number, steps : Optional[int]=None, base : float=10.0,
+    dtype : Optional[int]=None,
+    layout : Optional[int]=None, device : Optional[Device]=None, pin_memory : Optional[bool]=None) -> Tensor:
   if steps is None:
     return torch.logspace(start, end, 100, base, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
   return torch.logspace(start, end, steps, base, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives of TorchScript, as PyTorch reads them: the object in data.pkl, its tensors in data/, the code of its classes in
-// code/ with the places it came from beside it (.debug_pkl), the constants that the code names in constants.pkl. Records
-// are stored. Of one thread; what is written must not change meanwhile.
+// Archives of TorchScript, as PyTorch reads them: the object in data.pkl, its tensors in data/, the code of its classes
+// in code/ with the places it came from beside it (.debug_pkl), the constants that the code names in constants.pkl.
+// Records are stored. Of one thread; what is written must not change meanwhile.
 #pragma once
 #include <string>
 #include <utility>
