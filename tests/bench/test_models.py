@@ -129,3 +129,11 @@ def test_a_package_that_cannot_be_imported(bench, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(bench.folder), os.environ.get("PYTHONPATH", "")]))
     status, rows = bench("--performance", "--inference", "--only", "squeezenet1_1", "--batch-size", "1")
     assert status == 0 and rows[0]["source"] == "own (No module named 'nosuchpackage')"
+
+
+def test_a_package_that_another_side_lacks(tmp_path):
+    """All sides of a comparison run the same text: ours, where one of them has no package."""
+    from facula.tools.bench import _load
+
+    for name in ("resnet18", "timm_vision_transformer", "hf_GPT2"):
+        assert _load._of_package(name, False, 1, _plan.models_folder() / f"{name}.py", packages=()) is None

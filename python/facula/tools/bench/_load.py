@@ -14,7 +14,7 @@ import inspect
 import os
 import pathlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from . import _plan, _suites
@@ -49,7 +49,7 @@ def load(suite: str, name: str, training: bool, batch_size: int | None, tiny: bo
     elif suite == "timm_models":
         loaded = _of_timm(name, training, batch_size or _suites.TIMM[name])
     else:
-        loaded = _of_torchbench(name, training, batch_size, tiny, device)
+        loaded = _of_torchbench(name, training, batch_size, tiny, device, options.get("packages", _suites.PACKAGES))
     if not isinstance(loaded.module, torch.nn.Module):
         raise TypeError(f"{name} is a {type(loaded.module).__name__}, not a torch.nn.Module")
     return loaded
@@ -94,14 +94,14 @@ def _first_size(inputs: Any) -> int:
 # --- torchbench
 
 
-def _of_torchbench(name: str, training: bool, batch_size: int | None, tiny: bool, device: str) -> Loaded:
+def _of_torchbench(name: str, training: bool, batch_size: int | None, tiny: bool, device: str, packages: Collection[str]) -> Loaded:
     for folder in _plan.clones():
         if (folder / name / "__init__.py").is_file():
             return _of_clone(folder, name, training, batch_size, device)
     own, broken = _plan.models_folder() / f"{name}.py", ""
     if not tiny:  # sizes for tests are ours alone
         try:
-            found = _of_package(name, training, batch_size, own)
+            found = _of_package(name, training, batch_size, own, packages)
         except ImportError as error:
             if not own.is_file():
                 raise
@@ -143,18 +143,18 @@ def _of_file(path: pathlib.Path, name: str, training: bool, batch_size: int | No
     return Loaded(module, _as_inputs(inputs), size, "own", targets, getattr(file, "loss", None), getattr(file, "optimiser", None))
 
 
-def _of_package(name: str, training: bool, batch_size: int | None, own: pathlib.Path) -> Loaded | None:
-    """None where the package is not installed and our file serves."""
-    if name in _suites.TORCHVISION and importlib.util.find_spec("torchvision"):
+def _of_package(name: str, training: bool, batch_size: int | None, own: pathlib.Path, packages: Collection[str]) -> Loaded | None:
+    """None where the package is not installed, or not where another side of the comparison runs, and our file serves."""
+    if name in _suites.TORCHVISION and "torchvision" in packages and importlib.util.find_spec("torchvision"):
         import torch
         import torchvision
 
         size = batch_size or _module_of(own, f"facula_bench_model_{name}").BATCH[0 if training else 1]
         module = getattr(torchvision.models, name)(weights=None)
         return _pictures(module, torch.randn(size, 3, 224, 224), 1000, f"torchvision {torchvision.__version__}")
-    if name == "timm_vision_transformer" and importlib.util.find_spec("timm"):
+    if name == "timm_vision_transformer" and "timm" in packages and importlib.util.find_spec("timm"):
         return _of_timm("vit_small_patch16_224", training, batch_size or 32)
-    if name in ("hf_Bert", "hf_GPT2") and importlib.util.find_spec("transformers"):
+    if name in ("hf_Bert", "hf_GPT2") and "transformers" in packages and importlib.util.find_spec("transformers"):
         import transformers
 
         size, length = batch_size or (4 if training else 1), 512 if training or name == "hf_Bert" else 256

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from . import _counts, _list, _measure, _options, _peer, _plan, _rows
+from . import _counts, _list, _measure, _options, _peer, _plan, _rows, _suites
 from ._options import Refused
 from ._side import Crashed, Failed, Side, TimedOut
 
@@ -323,8 +323,7 @@ def run(suite: str, arguments: list[str], prog: str) -> int:
         if options.baseline:
             options.baseline = os.path.abspath(options.baseline)
             _rows.earlier(options.baseline)
-        if options.oracle:
-            _oracle(options.oracle)
+        options.packages = _oracle(options.oracle) if options.oracle else list(_suites.PACKAGES)
         peers = _peer.names(options)
         if options.diff_branch != _options.DIFF_BRANCH:
             from . import _diff
@@ -428,12 +427,16 @@ def _devices(options: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _oracle(python: str) -> None:
+def _oracle(python: str) -> list[str]:
+    """Which packages of models both it and we have: all sides run the same text."""
+    import importlib.util
     import subprocess
 
+    program = f"import torch, importlib.util as u; torch._C; print(*[p for p in {_suites.PACKAGES} if u.find_spec(p)])"
     try:
-        done = subprocess.run([python, "-c", "import torch; torch._C"], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": _path_of(True)})
+        done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": _path_of(True)})
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Refused(f"--oracle: {python} does not run: {error}")
     if done.returncode:
         raise Refused(f"--oracle: {python} has no PyTorch: {(done.stderr.strip().splitlines() or ['it failed'])[-1]}")
+    return [p for p in done.stdout.split() if importlib.util.find_spec(p)]

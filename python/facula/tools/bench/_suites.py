@@ -47,6 +47,7 @@ TORCHVISION = {
     "resnext50_32x4d", "shufflenet_v2_x1_0", "squeezenet1_1", "vgg16",
 }  # fmt: skip
 
+PACKAGES = ("torchvision", "timm", "transformers")  # that models are taken from
 NO_TRAINING = {  # of torchbench, and why
     name: "it is not made for training"
     for name in ("pyhpc_equation_of_state", "pyhpc_isoneutral_mixing", "pyhpc_turbulent_kinetic_energy", "maml", "llama")
