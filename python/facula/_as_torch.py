@@ -32,6 +32,9 @@ class _Alias(importlib.abc.Loader):
             watch(module)
         return module
 
+    def get_code(self, fullname):  # python -m torch.distributed.run
+        return importlib.util.find_spec(self.name).loader.get_code(self.name)
+
     def exec_module(self, module):
         module.__spec__ = self.spec  # the import system has put the alias's there
         _keep_functions()
@@ -53,14 +56,15 @@ class _Finder(importlib.abc.MetaPathFinder):
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         real = "facula" + fullname[len("torch") :]
-        if importlib.util.find_spec(real) is None:
+        found = importlib.util.find_spec(real)
+        if found is None:
             # `import torch.x` is told why; who only looks for it (importlib.util.find_spec) hears that there is none.
             for _, note_missing in _watchers:
                 note_missing(fullname)
             if sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
                 raise ModuleNotFoundError(f"No module named '{fullname}': this part of torch does not exist in Facula yet", name=fullname)
             return None
-        return importlib.machinery.ModuleSpec(fullname, _Alias(real), is_package=True)
+        return importlib.machinery.ModuleSpec(fullname, _Alias(real), is_package=found.submodule_search_locations is not None)
 
 
 def install():

@@ -32,6 +32,19 @@ def test_underscores_module_and_program(tmp_path):
     assert "['--local-rank=0']" in out.stdout
 
 
+def test_the_module_by_torch_s_name_and_without_numpy(tmp_path):
+    from facula import _as_torch
+
+    (tmp_path / "prog.py").write_text(
+        "import sys\nsys.modules['numpy'] = None\nimport torch, torch.distributed as dist\ndist.init_process_group('gloo')\n"
+        "every = [None, None]\ndist.all_gather_object(every, {'rank': dist.get_rank()})\n"
+        "torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))(torch.ones(1, 2)).sum().backward()\nprint(f'{every}\\n', end='', flush=True)\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "prog.py"]
+    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env={**os.environ, **_as_torch.environment()})
+    assert out.returncode == 0 and out.stdout == "[{'rank': 0}, {'rank': 1}]\n" * 2, out
+
+
 def test_restarts_and_who_was_first(ranks):
     program = SHOW + "import sys, time\nfrom torch.distributed.elastic.multiprocessing.errors import record\n@record\ndef main():\n" \
         "    n = int(os.environ['TORCHELASTIC_RESTART_COUNT'])\n    if os.environ['RANK'] == '1' and n < 2: raise KeyError(f'try {n}')\n    time.sleep(.1)\n    print(f'done {n}\\n', end='')\nmain()\n"  # fmt: skip

@@ -21,7 +21,9 @@ def _packed(value: object) -> facula.Tensor:
 
 
 def _unpacked(data: facula.Tensor, size: int) -> object:
-    return pickle.loads(bytes(data[:size].numpy()))
+    import ctypes  # as NumPy need not be there
+
+    return pickle.loads(ctypes.string_at(data.contiguous().data_ptr(), size))
 
 
 def _gathered_sizes(packed: facula.Tensor, group, n: int) -> list[int]:
