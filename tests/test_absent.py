@@ -112,8 +112,6 @@ def test_compile_gives_back_what_it_got():
 
 
 def test_jit_as_under_pytorch_jit_0():
-    assert once("import facula as torch\nf = type('C', (), {})\nassert torch.jit.script(f) is f and torch.jit.script(f) is f\n") == 1
-
     import facula as torch
 
     jit = torch.jit
@@ -126,9 +124,8 @@ def test_jit_as_under_pytorch_jit_0():
         from facula.jit.annotations import BroadcastingList2
 
         assert BroadcastingList2[int] is None
-    for call in (lambda: jit.load("x"), lambda: jit.save(None, "x")):
-        with pytest.raises(NotImplementedError, match="TorchScript"):
-            call()
+    with pytest.raises(ValueError, match="does not exist"):
+        jit.load("x")
     with pytest.raises(RuntimeError, match="Freezing expects a ScriptModule"):
         jit.freeze(torch.nn.Linear(1, 1))
 

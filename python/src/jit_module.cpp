@@ -141,6 +141,10 @@ void bind_modules(nb::module_& m) {
            [](const ObjectHandle& o, const std::string& n) { return to_python(o.get().slots[index_of(o, n)]); })
       .def("setattr", &set_attribute, nb::arg("name"), nb::arg("value").none())
       .def("hasattr", [](const ObjectHandle& o, const std::string& n) { return class_of(o).find_attribute(n) >= 0; })
+      .def("_attribute_type",
+           [](const ObjectHandle& o, const std::string& n) {
+             return type_object(class_of(o).attributes[index_of(o, n)].type);
+           })
       .def("_attributes", &attributes_of, "(name, parameter, buffer, module or attribute) of each")
       .def("_type", [](const ObjectHandle& o) { return type_object(o.get().type); })
       .def_prop_ro("qualified_name", [](const ObjectHandle& o) { return std::string(o.get().type->name()); })

@@ -9,6 +9,7 @@
 #include "jit/run/code.h"
 #include "jit/run/function.h"
 #include "jit/run/interpreter.h"
+#include "jit/trace/state.h"
 #include "jit/passes/pass.h"
 #include "jit/run/nodes.h"
 
@@ -86,8 +87,33 @@ bool takes_arguments(const Function& f, const nb::args& args, const nb::kwargs& 
   } catch (const Error&) { return false; }
 }
 
+// A call during a trace is one node of it; null: it is recorded operator by operator, as of an object that the trace
+// does not know.
+static Value* record_call(trace::State& s, const Function& f, std::vector<fc::Value>& arguments) {
+  const bool method = !arguments.empty() && arguments[0].tag() == Tag::Instance &&
+                      find_method(static_cast<Instance*>(arguments[0].box())->type, f.name()) == &f;
+  if (method && !s.knows(arguments[0])) return nullptr;
+  Graph& g = *s.graph;
+  f.add_defaults(arguments);
+  std::vector<Value*> in;
+  if (!method) {
+    in.push_back(insert_function(g, Ref<Function>(const_cast<Function*>(&f))));
+    s.locate(in[0]->node());
+  }
+  for (const fc::Value& a : arguments) in.push_back(s.value_of(a));
+  Node* n = s.insert(g.create(method ? prim_CallMethod : prim_CallFunction, in));
+  if (method) n->set(attr_name, std::string(f.name()));
+  const auto& returns = f.schema().returns;
+  n->output()->set_type(returns.empty() ? simple_type(TypeKind::None) : returns[0].whole_type->unshaped());
+  return n->output();
+}
+
 nb::object call_function(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
   std::vector<fc::Value> arguments = bind_arguments(f, args, kwargs);
+  trace::State* tracing = trace::active();
+  Value* recorded = tracing ? record_call(*tracing, f, arguments) : nullptr;
+  std::optional<trace::Pause> pause;
+  if (recorded) pause.emplace();
   fc::Value result;
   try {
     const py::ReleaseGil released;
@@ -97,6 +123,8 @@ nb::object call_function(const Function& f, const nb::args& args, const nb::kwar
     PyErr_SetString(script_error, e.message().c_str());
     throw nb::python_error();
   }
+  pause.reset();
+  if (recorded) tracing->set_value(result, recorded);
   return to_python(result);
 }
 

@@ -378,6 +378,13 @@ void bind_trees(nb::module_& c) {
           v.tree = merge_type_comment(*decl.tree, *comment.tree, method);
           return v;
         });
+  c.def("_replace_overloaded_method_decl", [](const View<Syntax::Decl>& decl, const View<Syntax::Def>& def,
+                                              const std::string& name) {
+    View<Syntax::Def> v;
+    const Tree& d = *def.tree;
+    v.tree = Tree::make(Syntax::Def, d.range(), {Tree::ident(d.part(0).range(), name), decl.tree, TreeRef(&d.part(2))});
+    return v;
+  });
 }
 
 }  // namespace fc::jit

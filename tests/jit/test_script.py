@@ -31,7 +31,7 @@ DIFFERS = {
         "variable_type_comment annotation_unknown annotation_set annotate_wrong none_compare"
     ).split(),
     "graph": (
-        "early_return nested_return return_in_while zips enumerates optional_assert any_value methods several_results condition_of_tensor "
+        "tensor_casts early_return nested_return return_in_while zips enumerates optional_assert any_value methods several_results condition_of_tensor "
         "raises_else asserts keywords with_return async_function unused_function_called fork_wait fork_lists fork_returned fork_method_wait "
         "is_tracing refine_and refine_raise union_three any_tuple scalar_type comprehension_zip comprehension_enumerate "
         "comprehension_hidden comprehension_of_tuple loop_tuple_of_types loop_range_zero augmented_tensor index_lists index_slice_object "
@@ -39,10 +39,10 @@ DIFFERS = {
         "if_raise_other raise_formatted raise_own raise_from assert_plain assert_isinstance"
     ).split(),
     "schema": (
-        "scalar_type layout_argument"
+        "tensor_casts scalar_type layout_argument"
     ).split(),
     "value": (
-        "number_casts loop_tuple_of_types string_of_containers layout_argument script_twice_same"
+        "tensor_casts number_casts loop_tuple_of_types string_of_containers layout_argument script_twice_same"
     ).split(),
     "raises": (
         "keyword_only_by_place comprehension_of_tuple dict_missing_key string_to_int_wrong list_bare truth_of_several raise_several "

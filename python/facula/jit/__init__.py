@@ -2,6 +2,8 @@
 """torch.jit: functions and modules as graphs, from their source or from a trace. Classes stay Python for now, which is said once."""
 
 import collections
+import contextlib
+import functools
 import inspect
 import os
 import types
@@ -13,7 +15,7 @@ from facula._C import ScriptFunction
 from facula.futures import Future
 from facula.jit import _modifiers
 from facula.jit._freeze import freeze, optimize_for_inference, run_frozen_optimizations  # noqa: F401
-from facula.jit._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
+from facula.jit._module import RecursiveScriptModule, ScriptMethodStub, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
 from facula.jit._serialization import jit_module_from_flatbuffer, load, save, save_jit_module_to_flatbuffer  # noqa: F401
 from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, _get_trace_graph, is_tracing, trace, trace_module  # noqa: F401
 
@@ -34,14 +36,16 @@ def _say_once(what):
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(f"torch.jit.{what}: classes are not compiled yet and stay Python, as with PYTORCH_JIT=0", stacklevel=3)
+        warnings.warn(f"torch.jit.{what}: only functions, classes and modules are compiled; this stays Python, as with PYTORCH_JIT=0", stacklevel=3)
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """A function, class or module, compiled."""
     if os.environ.get("PYTORCH_JIT") == "0" or _isinstance(obj, ScriptFunction):
         return obj
-    if _isinstance(obj, (type, types.FunctionType)) and not (_isinstance(obj, type) and issubclass(obj, nn.Module)) and not hasattr(obj, "__script_if_tracing_wrapper"):
+    if hasattr(obj, "__script_if_tracing_wrapper"):
+        obj = obj.__original_fn
+    if _isinstance(obj, (type, types.FunctionType)) and not (_isinstance(obj, type) and issubclass(obj, nn.Module)):
         from facula.jit import _classes, _script
 
         with _classes.lock:
@@ -85,13 +89,20 @@ class CompilationUnit:
 
 
 def script_method(fn):
-    """fn itself: nothing is compiled."""
-    return fn
+    """Marks a method of a torch.jit.ScriptModule's class to be compiled when an object is made."""
+    return fn if os.environ.get("PYTORCH_JIT") == "0" else ScriptMethodStub(fn)
 
 
 def script_if_tracing(fn):
-    """fn itself: nothing is traced."""
-    return fn
+    """fn, of which a trace has the compiled form: its branches and loops stay."""
+
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        return script(wrapper.__original_fn)(*args, **kwargs) if is_tracing() else fn(*args, **kwargs)
+
+    wrapper.__original_fn = fn
+    wrapper.__script_if_tracing_wrapper = True
+    return wrapper
 
 
 _script_if_tracing = script_if_tracing

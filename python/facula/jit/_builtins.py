@@ -13,34 +13,18 @@ _math_names = {"pow": "aten::pow", "gcd": "aten::gcd", "mathremainder": "aten::m
 
 
 @functools.cache
-def _table() -> dict[int, tuple[Any, str]]:
+def _others() -> dict[int, tuple[Any, str]]:
+    """What is no operator of the library's own: functions of Python's modules."""
     import facula as torch
-    from facula import _C
 
-    table: dict[int, tuple[Any, str]] = {}
-
-    def add(fn: Any, name: str) -> None:
-        table.setdefault(id(fn), (fn, name))
-
-    for module in (torch, torch.special, torch.linalg, torch.fft, _C._nn):
-        prefix = {"special": "special_", "linalg": "linalg_", "fft": "fft_"}.get(module.__name__.rpartition(".")[2], "")
-        for name in dir(module):
-            if name.startswith("__"):
-                continue
-            fn = getattr(module, name, None)
-            if callable(fn) and not isinstance(fn, type) and _has_operator(prefix + name.removeprefix(prefix)):
-                add(fn, "aten::" + prefix + name.removeprefix(prefix))
-    for functions in (_C._functions, _C._hidden):
-        for name, fn in functions.items():
-            if _has_operator(name):
-                add(fn, "aten::" + name)
-    add(warnings.warn, "aten::warn")
+    found = {id(fn): (fn, name) for fn, name in ((warnings.warn, "aten::warn"), (torch._assert, "aten::_assert"), (math.remainder, "aten::mathremainder"))}
     for name in _math:
-        add(getattr(math, name), _math_names.get(name, "aten::" + name))
-    add(math.remainder, "aten::mathremainder")
-    return table
+        fn = getattr(math, name)
+        found[id(fn)] = fn, _math_names.get(name, "aten::" + name)
+    return found
 
 
+@functools.cache
 def _has_operator(name: str) -> bool:
     from facula import _C
 
@@ -73,10 +57,14 @@ def find(fn: Callable) -> str | None:
     """The operator that fn is, or None."""
     if type(fn) is Operator:
         return fn.operator
-    try:
-        found = _table().get(id(fn))
-    except TypeError:
-        return None
+    import facula as torch
+
+    name = getattr(fn, "__name__", None)
+    if type(fn) is type(torch.add):
+        return f"aten::{name}" if _has_operator(name) else None
+    if getattr(fn, "__module__", None) in ("facula.functional", "facula._C") and isinstance(name, str) and vars(torch).get(name) is fn:
+        return f"aten::{name}" if _has_operator(name) else None
+    found = _others().get(id(fn))
     return found[1] if found is not None and found[0] is fn else None
 
 

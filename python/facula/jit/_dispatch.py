@@ -7,9 +7,9 @@ from collections.abc import Callable
 class ByFlag:
     """Two functions of the same parameters; `flag`, at `index` among them, says which one a call means."""
 
-    def __init__(self, flag: str, index: int, default: bool, if_true: Callable, if_false: Callable):
+    def __init__(self, flag: str, index: int, default: bool, if_true: "Callable | ByFlag", if_false: "Callable | ByFlag"):
         self.flag, self.index, self.default, self.if_true, self.if_false = flag, index, default, if_true, if_false
 
 
-def by_flag(flag: str, index: int, if_true: Callable, if_false: Callable, default: bool = False) -> ByFlag:
+def by_flag(flag: str, index: int, if_true: Callable | ByFlag, if_false: Callable | ByFlag, default: bool = False) -> ByFlag:
     return ByFlag(flag, index, default, if_true, if_false)

@@ -1036,6 +1036,34 @@ def upsample_bilinear(input: Tensor, size: Optional[int] = None, scale_factor: O
     return _interpolate_one_by_one(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
+# --- torch.unique, whose flags choose how many results there are
+def _unique_all(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
+    if dim is None:
+        return aten._unique2(input, sorted, return_inverse, return_counts)
+    return aten.unique_dim(input, dim, sorted, return_inverse, return_counts)
+
+
+def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tensor:
+    return _unique_all(input, sorted, False, False, dim)[0]
+
+
+def _unique_inverse(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None
+) -> Tuple[Tensor, Tensor]:
+    found = _unique_all(input, sorted, True, False, dim)
+    return found[0], found[1]
+
+
+def _unique_counts(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None
+) -> Tuple[Tensor, Tensor]:
+    found = _unique_all(input, sorted, False, True, dim)
+    return found[0], found[2]
+
+
+unique = by_flag("return_counts", 3, by_flag("return_inverse", 2, _unique_all, _unique_counts), by_flag("return_inverse", 2, _unique_inverse, _unique))
+
+
 # --- attention
 def _canonical_mask(mask: Optional[Tensor], dtype: int) -> Optional[Tensor]:
     if mask is None:

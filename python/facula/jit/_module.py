@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules of TorchScript: nn.Module's behaviour over an object whose attributes and methods graphs read and call."""
 
+import functools
+import sys
+import types
 from collections.abc import MutableMapping
 
 from facula import _C, nn
@@ -62,11 +65,68 @@ class _Forward:
         return self if module is None else module.__getattr__("forward")
 
 
+class ScriptMethodStub:
+    """A method of a ScriptModule's class that is compiled when an object is made."""
+
+    def __init__(self, fn):
+        self.original_method = fn
+
+
 class ScriptModule(nn.Module):
-    """A module whose methods are graphs."""
+    """A module whose methods are graphs. A program's subclass marks them with torch.jit.script_method; when its __init__ is
+    done the object is compiled, and from then on it stands for the compiled module."""
+
+    _methods: dict = {}
+
+    def __init_subclass__(cls, compiled=False, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if compiled:
+            return
+        stubs = {name: item for name, item in vars(cls).items() if isinstance(item, ScriptMethodStub)}
+        cls._methods = {**cls._methods, **stubs}
+        for name, stub in stubs.items():
+            setattr(cls, name, _Compiled(name, stub.original_method))
+        own = cls.__init__
+
+        @functools.wraps(own)
+        def init_then_script(self, *args, **kwargs):
+            own(self, *args, **kwargs)
+            if type(self) is cls:
+                from facula.jit import _modules
+
+                made = _modules.script_module(self, lambda module: list(cls._methods) + [n for n in _modules.methods_of(module) if n not in cls._methods], share=False)
+                state = self.__dict__
+                for name in ("_parameters", "_buffers", "_modules", "_c"):
+                    state[name] = made.__dict__[name]
+                for name, _ in made._c._attributes():
+                    state.pop(name, None)
+                state["_actual_script_module"] = made
+
+        cls.__init__ = init_then_script
+
+    def __getattr__(self, name):
+        made = self.__dict__.get("_actual_script_module")
+        return super().__getattr__(name) if made is None else getattr(made, name)
+
+    def __setattr__(self, name, value):
+        made = self.__dict__.get("_actual_script_module")
+        if made is None or not made._c.hasattr(name):
+            super().__setattr__(name, value)
+        else:
+            setattr(made, name, value)
 
 
-class RecursiveScriptModule(ScriptModule):
+class _Compiled:
+    """A method marked by script_method: that of the object's compiled module."""
+
+    def __init__(self, name, fn):
+        self.name, self.original_method = name, fn
+
+    def __get__(self, module, cls):
+        return self if module is None else getattr(module._actual_script_module, self.name)
+
+
+class RecursiveScriptModule(ScriptModule, compiled=True):
     """A module over `_c`, an object of a class of TorchScript; made by torch.jit.script and torch.jit.trace."""
 
     forward = _Forward()
@@ -112,7 +172,12 @@ class RecursiveScriptModule(ScriptModule):
         if name in self._modules:
             self._modules[name] = value
         elif c.hasattr(name):
-            c.setattr(name, value)
+            try:
+                c.setattr(name, value)
+            except TypeError as e:
+                raise RuntimeError(f"Could not cast attribute '{name}' to type {c._attribute_type(name)}: {e}") from None
+        elif (setter := f"__{name}_setter") and c._has_method(setter):
+            c._get_method(setter)(value)
         elif isinstance(value, nn.Parameter):
             raise RuntimeError(f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}'")
         else:
@@ -131,7 +196,58 @@ class RecursiveScriptModule(ScriptModule):
         made = cls.__new__(cls)
         submodules = {name: type(m)._over(m, c.getattr(name)) for name, m in like._modules.items()}
         RecursiveScriptModule.__init__(made, c, submodules, like._original_name)
+        for name, value in like.__dict__.items():  # what stays Python
+            if name not in made.__dict__ and not isinstance(value, _C.ScriptMethod):
+                made.__dict__[name] = types.MethodType(value.__func__, made) if isinstance(value, types.MethodType) and value.__self__ is like else value
+        for hooks in ("_forward_pre_hooks", "_forward_hooks"):
+            made.__dict__[hooks].update(like.__dict__[hooks])
         return made
+
+    def define(self, src):
+        """Adds methods, whose source is given as text; names that they read are the caller's."""
+        frame = sys._getframe(1)
+        scope = {**frame.f_globals, **frame.f_locals}
+        shape = self.__dict__.get("_shape")
+        if shape is None:
+            raise RuntimeError("define: only modules that torch.jit.script made take further methods")
+        from facula.jit import _recursive
+
+        _C._jit_define_module_methods(shape, src, lambda name: scope.get(name, _recursive.absent))
+
+    # A container's own, else those that its class compiled.
+    def _magic(self, name, *args):
+        if not self._c._has_method(name):
+            raise NotImplementedError(f"{self._original_name} has no compiled method {name}")
+        return self._c._get_method(name)(*args)
+
+    def __iter__(self):
+        shape = self.__dict__.get("_shape")
+        if shape is None or not shape.container:
+            return self._magic("__iter__")
+        if shape.container == "list":
+            return iter(self._modules.values())
+        return iter(list(shape.members)) if shape.container.endswith("dict") else iter([self._c.getattr(n) for n in shape.members])
+
+    def __getitem__(self, key):
+        shape = self.__dict__.get("_shape")
+        if shape is None or not shape.container:
+            return self._magic("__getitem__", key)
+        if shape.container.endswith("dict"):
+            return getattr(self, key) if key in shape.members else self._modules[key]
+        if isinstance(key, slice):
+            return shape.cls(list(self)[key]) if shape.cls is not nn.Sequential else nn.Sequential(*list(self)[key])
+        return list(self)[key]
+
+    def __len__(self):
+        shape = self.__dict__.get("_shape")
+        return len(shape.members) if shape is not None and shape.container else self._magic("__len__")
+
+    def __contains__(self, key):
+        shape = self.__dict__.get("_shape")
+        return key in list(self) if shape is not None and shape.container else self._magic("__contains__", key)
+
+    def __bool__(self):
+        return self._magic("__bool__") if self._c._has_method("__bool__") else True
 
     @property
     def original_name(self):
@@ -184,7 +300,7 @@ class RecursiveScriptModule(ScriptModule):
         raise RuntimeError("ScriptModules cannot be pickled: torch.jit.save writes them")
 
 
-class TracedModule(RecursiveScriptModule):
+class TracedModule(RecursiveScriptModule, compiled=True):
     """A module that was called in a trace: part of the traced one."""
 
     def _get_name(self):
@@ -194,7 +310,7 @@ class TracedModule(RecursiveScriptModule):
         raise RuntimeError("Trace submodules cannot be called.")
 
 
-class TopLevelTracedModule(TracedModule):
+class TopLevelTracedModule(TracedModule, compiled=True):
     """What torch.jit.trace makes of a module."""
 
     forward = _Forward()

@@ -85,9 +85,12 @@ class Shape:
             return "function", self.functions[name]
         if name in self.hints:
             return None
+        if issubclass(self.cls, RecursiveScriptModule):
+            return None
         found = inspect.getattr_static(self.cls, name, None) or _library.method(self.cls, name)
         if isinstance(found, staticmethod):
             return "function", found.__func__
+        found = getattr(found, "original_method", found)
         if isinstance(found, types.FunctionType):
             if name == "forward" and found is nn.Module.forward:
                 return None
@@ -160,10 +163,28 @@ def _type_of(name: str, item: Any, annotations: dict[str, Any]) -> Any:
     return _C._jit_try_infer_type(item)
 
 
+def compiled_of(module: nn.Module) -> Any:
+    """What an object of a program's own ScriptModule class stands for; others as they are."""
+    return module.__dict__.get("_actual_script_module", module)
+
+
+def _shape_of_compiled(module: nn.Module) -> Shape:
+    """The shape of a module whose class exists, as a trace or an archive made it."""
+    state = module.__dict__
+    shape = state.get("_shape")
+    if shape is None:
+        shape = state["_shape"] = Shape(type(module))
+        shape.container = ""
+        shape.type = module._c._type()
+        shape.modules = {name: _shape_of_compiled(child) for name, child in module._modules.items() if "_c" in child.__dict__}
+    return shape
+
+
 def shape_of(module: nn.Module, share: bool = True) -> Shape:
     """The shape of a module and of what it contains; equal ones are one object, with a class."""
-    if isinstance(module, ScriptModule) and module.__dict__.get("_shape") is not None:
-        return module.__dict__["_shape"]
+    module = compiled_of(module)
+    if isinstance(module, ScriptModule) and "_c" in module.__dict__:
+        return _shape_of_compiled(module)
     shape = _infer(module, share)
     if share:
         for known in _known(type(module)):
@@ -333,7 +354,8 @@ def _is_ours(fn: Any) -> bool:
 def source_of(cls: type, name: str) -> Callable:
     """The function to compile for a method: the class's own, or the library's form of it in the language."""
     form = _library.method(cls, name)
-    return getattr(cls, name) if form is None else form
+    found = getattr(cls, name) if form is None else form
+    return getattr(found, "original_method", found)  # of script_method
 
 
 def _stub(cls: type, fn: Callable, name: str) -> tuple[Any, Any, dict[str, Any]]:
@@ -345,7 +367,8 @@ def _compile_method(shape: Shape, name: str) -> None:
         _C._jit_create_module_methods(shape, [_stub(shape.cls, source_of(shape.cls, name), name)])
 
 
-def _methods_of(module: nn.Module) -> list[str]:
+def methods_of(module: nn.Module) -> list[str]:
+    """The methods of a module that are compiled though nothing calls them."""
     cls = type(module)
     names = []
     forward = getattr(cls, "forward", None)
@@ -395,18 +418,20 @@ def _overload_stub(cls: type, name: str, overload: str, i: int) -> tuple[Any, An
     if not listed:
         return _stub(cls, source_of(cls, overload), overload)
     declared, body = listed[i], getattr(cls, name)
-    definition = _C._jit_replace_overloaded_decl(get_jit_def(declared, overload, self_name="RecursiveScriptModule").decl(), get_jit_def(body, overload, self_name="RecursiveScriptModule"), overload)
+    declaration = get_jit_def(declared, overload, self_name="RecursiveScriptModule").decl()
+    definition = _C._replace_overloaded_method_decl(declaration, get_jit_def(body, overload, self_name="RecursiveScriptModule"), overload)
     return definition, _recursive.create_resolution_callback_from_closure(body), get_default_args(declared)
 
 
 # --- from a module to its compiled form
 def script_module(module: nn.Module, methods: Callable[[nn.Module], list[str]] | None = None, share: bool = True) -> Any:
     """torch.jit.script of a module."""
+    module = compiled_of(module)
     if isinstance(module, ScriptModule) and "_c" in module.__dict__:
         return module
     _check(module)
     shape = shape_of(module, share)
-    return _construct(module, shape, methods or _methods_of)
+    return _construct(module, shape, methods or methods_of)
 
 
 def _check(module: nn.Module) -> None:
@@ -418,11 +443,12 @@ def _check(module: nn.Module) -> None:
 
 
 def _construct(module: nn.Module, shape: Shape, methods: Callable[[nn.Module], list[str]]) -> Any:
+    module = compiled_of(module)
     if isinstance(module, ScriptModule) and "_c" in module.__dict__:
         return module
     from facula import jit
 
-    inner = {name: _construct(module._modules[name], part, _methods_of) for name, part in shape.modules.items()}
+    inner = {name: _construct(module._modules[name], part, methods_of) for name, part in shape.modules.items()}
     values = []
     for name in shape.attributes:
         item = module._parameters[name] if name in module._parameters else module._buffers[name] if name in module._buffers else getattr(module, name)

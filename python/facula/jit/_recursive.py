@@ -2,6 +2,7 @@
 """What the compiler meets in a program's Python, and compiles when it meets it."""
 
 import builtins
+import collections
 import inspect
 import types
 import typing
@@ -67,7 +68,7 @@ def look_up(rcb: Callable[[str], Any], name: str) -> tuple[bool, Any]:
 
 def _special(obj: Any) -> str | None:
     import facula as torch
-    from facula import jit
+    from facula import _C, jit
 
     if obj is jit.annotate:
         return "form prim::annotate"
@@ -87,6 +88,10 @@ def _special(obj: Any) -> str | None:
         return obj._name
     if getattr(obj, "__module__", None) == "facula.jit._contexts" and isinstance(obj, types.FunctionType):
         return f"profiler::{obj.__name__}"
+    if obj is _C._get_tracing_state:
+        return "prim::false"
+    if obj is collections.OrderedDict:
+        return "aten::dict"
     return None
 
 
@@ -156,6 +161,8 @@ def try_compile_fn(fn: Callable, place: Any) -> Any:
     """A function that a compiled one calls, compiled; None: it stays Python."""
     import facula.jit as jit
 
+    if hasattr(fn, "__script_if_tracing_wrapper"):
+        fn = fn.__original_fn  # type: ignore[attr-defined]
     if not hasattr(fn, "__code__"):
         return None
     if declared := function_overloads(fn):

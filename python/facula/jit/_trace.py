@@ -303,6 +303,8 @@ def _modules_named(module):
 
     def name_children(parent, prefix):
         for name, child in parent.named_children():
+            if isinstance(child, ScriptModule):
+                continue  # called as it is
             names[child] = f"{prefix}.{name}"
             name_children(child, names[child])
 

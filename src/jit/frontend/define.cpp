@@ -221,6 +221,10 @@ constexpr std::string_view text_membership = R"(
 def __contains__(self: str, key: str) -> bool:
     return self.find(key, 0, len(self)) != -1
 )";
+constexpr std::string_view assertion = R"(
+def _assert(condition : bool, message : str):
+  assert condition, message
+)";
 constexpr std::string_view properties = R"(
 def ndim(a : Tensor) -> int:
   return a.dim()
@@ -253,6 +257,7 @@ struct Language {
     }
     for (const char* right : {"number", "Tensor"}) add("aten::", with(std::string(floor_division), "RIGHT", right));
     add("aten::", std::string(text_membership));
+    add("aten::", std::string(assertion));
     add("prim::", std::string(properties));
   }
 };

@@ -31,7 +31,7 @@ Schema schema_of(std::string_view name, const Graph& g) {
     if (const size_t dot = text.rfind('.');
         dot != text.npos && text.find_first_not_of("0123456789", dot + 1) == text.npos)
       text.resize(dot);  // x.1 was x
-    s.parameters.push_back(parameter(v->type(), std::move(text)));
+    s.parameters.push_back(parameter(v->type()->unshaped(), std::move(text)));
   }
   const std::vector<Value*> outputs = g.outputs();
   std::vector<TypeRef> types;

@@ -28,6 +28,7 @@ class State final : public RefCounted {
   // Throws Error for what cannot be a constant.
   Value* value_of(const fc::Value& v);
   Value* value_of(const Tensor& t);
+  bool knows(const fc::Value& object) const { return find(object.box()) != nullptr; }
   bool knows(const Tensor& t) const { return find(t.defined() ? &t.impl() : nullptr) != nullptr; }
   // From here on `v` is that value of the graph; containers are taken apart by nodes.
   void set_value(const fc::Value& v, Value* to);
