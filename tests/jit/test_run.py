@@ -188,3 +188,10 @@ def test_ctrl_c_stops_a_loop():
     with pytest.raises(KeyboardInterrupt):
         f(2**62)
     timer.join()
+
+
+def test_operators_give_as_many_results_as_they_have():
+    graph = torch._C.parse_ir("graph(%l : int[]):\n   = aten::len(%l)\n  return (%l)\n")
+    torch._C._jit_pass_peephole(graph)
+    with pytest.raises(RuntimeError, match="aten::len.t returns 1 values, not 0"):
+        torch._C._jit_interpret_graph(graph.copy(), ([1],))

@@ -34,13 +34,14 @@ std::optional<size_t> item_at(int64_t i, size_t size) {
 }
 
 bool new_list(const PassContext& context, Node* n, const std::vector<Value*>& items) {
+  if (!n->output(0)->type()->is(TypeKind::List)) return false;  // text may say otherwise than the operator does
   InsertAt here(n);
   Graph& g = n->graph();
   return replace_output(context, n, g.insert(g.create_list(n->output(0)->type()->item(), items))->output());
 }
 
 bool one_list(Node* n, Unchanged& lists, const PassContext& context) {
-  if (n->num_inputs() == 0) return false;
+  if (n->num_inputs() == 0 || (n->num_outputs() != 1 && !n->is(prim_ListUnpack))) return false;
   const Node* list = lists.made(n->input(0), prim_ListConstruct);
   if (!list) return false;
   const size_t size = list->num_inputs();

@@ -25,12 +25,15 @@ bool for_each_inside_first(Graph& g, F&& f) {
   return all.changed;
 }
 
+// False: the node has no result, as text may say.
 inline bool replace_output(const PassContext& context, Node* n, Value* with) {
+  if (n->num_outputs() == 0) return false;
   context.update("%", n->output(0)->name(), " of ", n->kind(), " is replaced with %", with->name());
   n->output(0)->replace_uses_with(with);
   return true;
 }
 inline bool replace_with_constant(const PassContext& context, Node* n, const fc::Value& v) {
+  if (n->num_outputs() == 0) return false;
   InsertAt here(n);
   Value* made = n->graph().try_insert_constant(v);
   return made && replace_output(context, n, made);

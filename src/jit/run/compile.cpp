@@ -306,6 +306,9 @@ class Compiler final : public Visitor {
 
   void plain(Node* n) {
     const Operator* op = n->find_operator();
+    if (op)
+      FC_CHECK(op->num_results() == n->num_outputs(), op->name(), " returns ", op->num_results(), " values, not ",
+               n->num_outputs(), "\n", n->range().highlight());
     if (op && fast_one(n, *op)) return;
     if (n->is(aten_wait) && n->num_inputs() == 1) {
       const int32_t from = slot(n->input());
