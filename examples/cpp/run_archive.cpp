@@ -2,12 +2,13 @@
 // Runs a module that torch.jit.save wrote, without Python: run_archive model.pt SIZE..., on a tensor of ones.
 #include <facula/jit.h>
 
+#include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <sstream>
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "run_archive model.pt SIZE...\n";
+    std::fputs("run_archive model.pt SIZE...\n", stderr);
     return 2;
   }
   try {
@@ -16,9 +17,11 @@ int main(int argc, char** argv) {
     std::vector<int64_t> sizes;
     for (int i = 2; i < argc; ++i) sizes.push_back(std::atoll(argv[i]));
     const facula::NoGradGuard no_grad;
-    std::cout << module.forward({facula::ones(sizes)}).toTensor() << "\n";
+    std::ostringstream out;
+    out << module.forward({facula::ones(sizes)}).toTensor();
+    std::puts(out.str().c_str());
   } catch (const facula::Error& e) {
-    std::cerr << e.what() << "\n";
+    std::fprintf(stderr, "%s\n", e.what());
     return 1;
   }
   return 0;
