@@ -192,9 +192,25 @@ class Arithmetic(nn.Module):
         return x / n, torch.div(x, 3), torch.full((2,), 3), torch.linspace(0.0, 1.0, 5), torch.logspace(0.0, 1.0, 3)
 
 
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.up = nn.Upsample(scale_factor=2.0)
+
+    def forward(self, x):
+        y = self.encoder(x)
+        with torch.no_grad():
+            z, weights = self.attention(x, x, x)
+            y = y + self.encoder(x)
+        return y, z, weights, self.up(x), torch.as_tensor([0.5, 1.5], dtype=torch.float64)
+
+
 def inputs(name):
     torch.manual_seed(1)
     return {
+        "Layers": (torch.randn(2, 3, 8),),
         "Small": (torch.randn(2, 3, 5, 5),),
         "Flow": (torch.ones(3), 7, True),
         "Objects": (torch.ones(2), Pair(torch.ones(2), 3)),
@@ -208,7 +224,7 @@ def inputs(name):
     }[name]
 
 
-SCRIPTED = {"Flow": Flow, "Objects": Objects, "Shared": Shared, "Unions": Unions, "Stateful": Stateful, "Small": Small, "function": function, "looped": looped}
+SCRIPTED = {"Layers": Layers, "Flow": Flow, "Objects": Objects, "Shared": Shared, "Unions": Unions, "Stateful": Stateful, "Small": Small, "function": function, "looped": looped}
 TRACED = {"Small": Small, "Shared": Shared, "Transformer": Transformer, "Arithmetic": Arithmetic}
 
 

@@ -15,6 +15,7 @@ void define_script_operators() {
     define_string_operators();
     define_tensor_fact_operators();
     define_tensor_operators();
+    define_layer_operators();
   });
 }
 

@@ -24,6 +24,7 @@ void define_dict_operators();
 void define_string_operators();
 void define_tensor_fact_operators();
 void define_tensor_operators();
+void define_layer_operators();
 
 // An argument as a value: containers come whole.
 inline fc::Value value_of(const Arg& a) { return a.tag() == Tag::Value ? a.whole() : fc::Value(a); }
