@@ -1036,6 +1036,19 @@ def upsample_bilinear(input: Tensor, size: Optional[int] = None, scale_factor: O
     return _interpolate_one_by_one(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
+# --- torch.nn.modules.utils
+def _single(x: BroadcastingList1[int]) -> List[int]:
+    return x
+
+
+def _pair(x: BroadcastingList2[int]) -> List[int]:
+    return x
+
+
+def _triple(x: BroadcastingList3[int]) -> List[int]:
+    return x
+
+
 # --- torch.unique, whose flags choose how many results there are
 def _unique_all(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
     if dim is None:

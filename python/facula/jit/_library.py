@@ -14,8 +14,11 @@ def _functions() -> dict[int, tuple[Any, Any]]:
     import facula as torch
     from facula.jit import _functional
     from facula.nn import functional
+    from facula.nn.modules import utils
 
     found: dict[int, tuple[Any, Any]] = {id(torch.unique): (torch.unique, _functional.unique)}
+    for name in ("_single", "_pair", "_triple"):
+        found[id(getattr(utils, name))] = getattr(utils, name), getattr(_functional, name)
     for name, form in vars(_functional).items():
         own = vars(functional).get(name)
         if own is not None and own is not form and callable(own) and (callable(form) or not isinstance(form, (int, str))) and not isinstance(own, type):
@@ -27,7 +30,7 @@ def _functions() -> dict[int, tuple[Any, Any]]:
 
 def function(fn: Any) -> Any:
     """The form of nn.functional's fn in the language; None: it is none of them."""
-    if getattr(fn, "__module__", None) not in ("facula.nn.functional", "facula.nn._multi_head", "facula.functional"):
+    if getattr(fn, "__module__", None) not in ("facula.nn.functional", "facula.nn._multi_head", "facula.functional", "facula.nn.modules.utils"):
         return None
     found = _functions().get(id(fn))
     return found[1] if found is not None and found[0] is fn else None

@@ -143,9 +143,11 @@ class RecursiveScriptModule(ScriptModule, compiled=True):
         state["_buffers"] = _Attributes(cpp_module, "buffer")
         modules = state["_modules"] = _Submodules()
         for name, role in cpp_module._attributes():
-            if role == "module":
-                wrapped = (submodules or {}).get(name)
-                dict.__setitem__(modules, name, wrapped or RecursiveScriptModule(cpp_module.getattr(name)))
+            if role == "module":  # or an object of a class that is no module
+                found = cpp_module.getattr(name)
+                if isinstance(found, _C.ScriptModule):
+                    wrapped = (submodules or {}).get(name)
+                    dict.__setitem__(modules, name, wrapped or RecursiveScriptModule(found))
 
     def __getattr__(self, name):
         state = self.__dict__

@@ -158,8 +158,26 @@ def _type_of(name: str, item: Any, annotations: dict[str, Any]) -> Any:
             return _C.InferredType(f"Unknown type annotation: '{annotation}'")
     if type(item) is jit.Attribute:
         return _C.InferredType(ann_to_type(item.type))
-    if isinstance(item, (list, dict)) and not item:
-        return _C.InferredType(f"{'List' if isinstance(item, list) else 'Dictionary'} trace inputs must have elements")
+    return _inferred(item)
+
+
+def _inferred(item: Any) -> Any:
+    """The type that a value tells; of a list or a dict one for all elements."""
+    if isinstance(item, (list, dict)):
+        kind = "List" if isinstance(item, list) else "Dictionary"
+        if not item:
+            return _C.InferredType(f"{kind} trace inputs must have elements")
+        for parts in (item,) if isinstance(item, list) else (item.keys(), item.values()):
+            found = [_inferred(part) for part in parts]
+            failed = next((f for f in found if not f.success()), None)
+            if failed is not None:
+                return failed
+            if len({str(f.type()) for f in found}) > 1:
+                return _C.InferredType(f"{kind} inputs to traced functions must have consistent element type. Found {' and '.join(sorted({str(f.type()) for f in found})[:2])}")
+    elif isinstance(item, tuple):
+        failed = next((f for f in map(_inferred, item) if not f.success()), None)
+        if failed is not None:
+            return failed
     return _C._jit_try_infer_type(item)
 
 
