@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(schema dlpack zip inflate archive pickle safetensors graph)
+[ ${#targets[@]} -gt 0 ] || targets=(schema dlpack zip inflate archive pickle safetensors graph source)
 mkdir -p build/fuzz
 for target in "${targets[@]}"; do
   echo "fuzz: $target, $seconds s"
@@ -19,6 +19,10 @@ for target in "${targets[@]}"; do
       ;;
     archive)
       sources=(src/files/*.cpp src/jit/files/*.cpp src/jit/frontend/*.cpp)
+      export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=512
+      ;;
+    source)
+      sources=(src/jit/frontend/*.cpp src/jit/ir/range.cpp)
       export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=512
       ;;
     *) sources=(src/dispatch/schema.cpp src/core/dlpack.cpp src/files/*.cpp) ;;

@@ -30,7 +30,8 @@ std::vector<fc::Value> bind_arguments(const Function& f, const nb::args& args, c
   if (args.size() > n) fail("expected at most ", n, " argument(s) but received ", args.size(), " argument(s)");
   const auto by_place = std::ranges::count(s.parameters, false, &Parameter::keyword_only);
   if (static_cast<size_t>(by_place) < args.size())
-    fail("takes ", by_place, " positional argument(s) but ", args.size(), " was/were given");
+    raise<Error>(f.name(), "() takes ", by_place, " positional argument(s) but ", args.size(),
+                 " was/were given.  Declaration: ", to_string(s));
   std::vector<fc::Value> out;
   size_t named = 0;
   for (size_t i = 0; i < n; ++i) {

@@ -180,6 +180,8 @@ SugaredRef to_sugared(const nb::object& o, Graph& g, const SourceRange& at, bool
   if (!found.is_none() && found.ptr() != p) return to_sugared(found, g, at, true);
   if (const nb::object stays = recursive("stays_python")(o); !stays.is_none())
     return python_function(o, nullptr, nb::cast<std::string>(stays) == "unused");
+  if (PyCFunction_Check(p))
+    fail(at, "Python builtin ", py::utf8(nb::repr(o).ptr()), " is currently not supported in Torchscript");
   return make_ref<PythonValue>(o);
 }
 
@@ -247,14 +249,16 @@ std::vector<std::pair<std::string, fc::Value>> defaults_of(const nb::dict& given
 namespace {
 
 // torch.jit.script of a function.
+// `declared` is told the function before it is compiled, so that calls of itself find it.
 FunctionHandle script_compile_function(const std::string& name, const TreeView& def, const nb::object& lookup,
-                                       const nb::dict& defaults) {
+                                       const nb::dict& defaults, const nb::object& declared) {
   Definition d{def.tree, python_resolver(lookup), {}, {}};
   d.defaults = defaults_of(defaults, *d.def, *d.resolver);
   CompilationUnit& unit = *python_unit();
   Ref<Function> f = make_function(unit.find_function(name) ? unit.mangle(name) : name, std::move(d));
   unit.add_function(f);
   try {
+    if (!declared.is_none()) declared(nb::cast(FunctionHandle{f}));
     f->ensure_defined();
   } catch (...) {
     unit.remove_function(f->qualified_name());
@@ -272,7 +276,7 @@ FunctionHandle script_compile_overload(const std::string& name, const TreeView& 
   parts[1] = decl.tree;
   TreeView whole;
   whole.tree = Tree::make(Syntax::Def, def.tree->range(), std::move(parts));
-  return script_compile_function(name, whole, lookup, defaults);
+  return script_compile_function(name, whole, lookup, defaults, nb::none());
 }
 
 // torch.jit.script of a class: `declared` is told the type before its methods are compiled.
@@ -353,7 +357,7 @@ void define_text(UnitHandle& u, const std::string& text, const nb::object& looku
 void bind_script(nb::module_& m) {
   bind_module_classes(m);
   m.def("_jit_script_compile", &script_compile_function, nb::arg("qualname"), nb::arg("def_"), nb::arg("rcb"),
-        nb::arg("defaults"));
+        nb::arg("defaults"), nb::arg("declared") = nb::none());
   m.def("_jit_script_compile_overload", &script_compile_overload, nb::arg("qualname"), nb::arg("overload_decl"),
         nb::arg("implementation_def"), nb::arg("rcb"), nb::arg("defaults"));
   m.def("_jit_script_class_compile", &script_compile_class, nb::arg("qualname"), nb::arg("class_def"),

@@ -29,5 +29,6 @@ TEST(Fuzz, KeptDeflated) { replay("inflate", fc::fuzz::inflate); }
 TEST(Fuzz, KeptPickles) { replay("pickle", fc::fuzz::pickle); }
 TEST(Fuzz, KeptSafetensors) { replay("safetensors", fc::fuzz::safetensors); }
 TEST(Fuzz, KeptGraphs) { replay("graph", fc::fuzz::graph); }
+TEST(Fuzz, KeptSources) { replay("source", fc::fuzz::source); }
 
 }  // namespace

@@ -15,5 +15,6 @@ void inflate(std::string_view bytes);
 void pickle(std::string_view bytes);
 void safetensors(std::string_view bytes);
 void graph(std::string_view bytes);
+void source(std::string_view bytes);
 
 }  // namespace fc::fuzz

@@ -13,18 +13,25 @@ from facula.jit.frontend import get_default_args, get_jit_def
 _functions: "weakref.WeakKeyDictionary[Callable, Any]" = weakref.WeakKeyDictionary()
 
 
+_in_progress: dict[Callable, Any] = {}  # compiled further up
+
+
 def _try_get_jit_cached_function(fn: Callable) -> Any:
     return _functions.get(fn)
 
 
 def script_function(fn: Callable, rcb: Callable[[str], Any] | None = None) -> Any:
     """A function, compiled; the same function gives the same again."""
-    cached = _try_get_jit_cached_function(fn)
+    cached = _try_get_jit_cached_function(fn) or _in_progress.get(fn)
     if cached is not None:
         return cached
+    name = _names.qualified_name(fn)
     tree = get_jit_def(fn, fn.__name__)
     lookup = rcb if rcb is not None else _recursive.create_resolution_callback_from_closure(fn)
-    compiled = _C._jit_script_compile(_names.qualified_name(fn), tree, lookup, get_default_args(fn))
+    try:
+        compiled = _C._jit_script_compile(name, tree, lookup, get_default_args(fn), lambda handle: _in_progress.__setitem__(fn, handle))
+    finally:
+        _in_progress.pop(fn, None)
     _functions[fn] = compiled
     return compiled
 

@@ -51,6 +51,8 @@ def try_ann_to_type(ann: Any, loc: Any = None, rcb: Any = None) -> Any:
     if found is not None:
         return found.get()
     origin, args = typing.get_origin(ann), typing.get_args(ann)
+    if ann in (typing.List, list, typing.Dict, dict, typing.Tuple, tuple, Optional):  # noqa: UP006
+        return _bare(ann)
     if origin in (Union, types.UnionType):
         items = [ann_to_type(a, loc, rcb) for a in args]
         some = [i for a, i in zip(args, items, strict=True) if a is not type(None)]
@@ -65,8 +67,6 @@ def try_ann_to_type(ann: Any, loc: Any = None, rcb: Any = None) -> Any:
         return _C.FutureType(ann_to_type(args[0], loc, rcb))
     if origin is typing.Final:
         return ann_to_type(args[0], loc, rcb)
-    if ann in (typing.List, list, typing.Dict, dict, typing.Tuple, tuple, Optional):  # noqa: UP006
-        return _bare(ann)
     if isinstance(ann, type):
         return _class_to_type(ann, loc, rcb)
     return None

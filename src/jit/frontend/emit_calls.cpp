@@ -16,7 +16,6 @@ void Emitter::count_arguments(const Tree& e, size_t n) {
 }
 
 SugaredRef Emitter::apply(const Tree& e, TypeRef hint) {
-  Compiling::at(e.range());
   SugaredRef f = sugared(e.part(0));
   const SourceRange& at = e.part(0).range();
   if (const auto* form = dynamic_cast<const SpecialForm*>(f.get())) return special(*form, e, hint);

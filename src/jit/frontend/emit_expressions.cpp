@@ -184,7 +184,7 @@ Value* Emitter::number(const Tree& e) {
     Value*& place = complexes_[{0, imaginary}];
     if (!place) {
       const InsertAt front(g_.block()->first());
-      place = insert_constant(g_, fc::Value(Scalar(ComplexDouble(0, imaginary))), e.range());
+      place = insert_constant(g_, fc::Value(Scalar(ComplexDouble{0, imaginary})), e.range());
     }
     return place;
   }
@@ -286,12 +286,11 @@ Value* Emitter::list_literal(const Tree& e, TypeRef hint) {
     std::vector<TypeRef> types;
     for (Value* v : in) types.push_back(v->type());
     if (item) {
-      for (size_t i = 0; i < in.size(); ++i) {
-        in[i] = convert_to(e.range(), g_, item, in[i], false);
-        if (!is_subtype(in[i]->type(), item))
-          fail(e.range(), "Type hint for list was List[", type_name(item), "], but the value at index ", i,
-               " has type ", type_name(in[i]->type()), ", which is not a valid subtype of ", type_name(item));
-      }
+      for (Value*& v : in) v = convert_to(e.range(), g_, item, v, false);
+      if (!std::ranges::all_of(in, [&](const Value* v) { return is_subtype(v->type(), item); }))
+        fail(e.range(), "List type annotation `List[", type_name(item),
+             "]` did not match the types of the given list elements, which were unified to ",
+             type_name(unify(types, true)));
     } else {
       TypeRef t = unify(types, true);
       if (!t) fail(e.range(), "The elements of a list have types that have nothing in common");

@@ -115,7 +115,7 @@ void Emitter::statement(const Tree& s) {
       const bool is_break = s.is(Syntax::Break);
       if (loop_ == Loop::Unrolled)
         fail(s.range(),
-             "Because we emit iteration over Modulelists or Tuples as unrolled loops, we do not support break or "
+             "Because we emit iteration over modulelists or tuples as unrolled loops, we do not support break or "
              "continue inside the body of these loops");
       if (loop_ == Loop::None)
         fail(s.range(), is_break ? "Syntax Error: 'break' outside loop" : "Syntax Error: 'continue' outside loop");
@@ -384,8 +384,8 @@ void Emitter::assign_subscript(const SourceRange& at, const Tree& target, const 
   if (indices.size() != 1 || indices.part(0).is(Syntax::Slice))
     fail(indices.range(),
          "Sliced expression not yet supported for subscripted assignment. File a bug if you want this");
-  if (v->type()->is(TypeKind::Tuple) || v->type()->is(TypeKind::String))
-    fail(target.range(), "'", type_name(v->type()), "' object does not support item assignment");
+  if (v->type()->is(TypeKind::Tuple))
+    fail(target.range(), type_name(v->type()), " does not support subscripted assignment");
   Arguments args{NamedValue(target.part(0).range(), v), NamedValue(indices.range(), expression(indices.part(0))),
                  right};
   magic("__setitem__", make_ref<BuiltinFunction>(aten__set_item))->call(at, g_, std::move(args), {});

@@ -146,7 +146,7 @@ int64_t Emitter::tuple_place(const SourceRange& at, size_t n, Value* index) {
   if (!i) fail(at, "tuple index must be a compile time integer constant");
   const auto size = static_cast<int64_t>(n);
   const int64_t k = *i < 0 ? *i + size : *i;
-  if (k < 0 || k >= size) fail(at, "Tuple index ", *i, " out of range of length ", n);
+  if (k < 0 || k >= size) fail(at, "Tuple index out of range. Tuple is length ", n, " and index is ", *i);
   return k;
 }
 
@@ -161,7 +161,8 @@ Value* Emitter::tuple_index(const SourceRange& at, Value* v, Value* index) {
     item = t->item(0);
     for (TypeRef i : t->items())
       if (i != item)
-        fail(at, "Cannot index into a tuple with a non-integer literal because we cannot resolve the output type");
+        fail(at, "Cannot index into a ", type_name(t),
+             " with a non-integer literal because we cannot resolve the output type");
   }
   Node* n = g_.insert(g_.create_tuple_index(v, index, item));
   return n->output();

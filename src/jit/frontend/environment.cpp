@@ -67,7 +67,7 @@ void Environment::set(const SourceRange& at, const std::string& name, SugaredRef
   if (SugaredRef above = find_above(name)) {
     if (annotated)
       fail(at, "Attempting to declare and annotate the type of variable '", name,
-           "' that is already defined in an outer block");
+           "' but it is already defined in an outer block");
     if (!own)
       fail(at, "Cannot re-assign '", name, "' to a value of type ", v->kind(), " because ", name,
            " is not a first-class value.  Only reassignments to first-class values are allowed");

@@ -145,7 +145,7 @@ class Matcher {
           "Empty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty "
           "list of another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for "
           "Python 2)\n";
-    no(text, detail);
+    no(text, wanted->is(TypeKind::Interface) ? detail : "");
     return nullptr;
   }
 

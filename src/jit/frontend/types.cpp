@@ -95,8 +95,9 @@ TypeRef type_of_expression(const Tree& e, Resolver& names) {
       return union_type({type_of_expression(e.part(0), names), type_of_expression(e.part(1), names)});
     }
     case Syntax::StringLiteral: {
-      TreeRef inner = parse_expression(make_ref<Source>(e.part(0).text()));
-      return type_of_expression(*inner, names);
+      try {
+        return type_of_expression(*parse_expression(make_ref<Source>(e.part(0).text())), names);
+      } catch (const SourceError&) { fail(e.range(), "Unknown type name '", e.part(0).text(), "'"); }
     }
     default: fail(e.range(), "Expression of type ", to_string(e.kind()), " cannot be used in a type expression");
   }

@@ -170,4 +170,41 @@ bool items_tell_type(TypeRef item) {
   return !item->is(Optional) && !item->is(Union) && !item->is(Number) && !item->is(Any) && !item->is(Interface);
 }
 
+std::string printed_text(const fc::Value& v) {
+  std::string out;
+  const auto join = [&](const char* open, const char* close, size_t n, auto&& item) {
+    out += open;
+    for (size_t i = 0; i < n; ++i) out += str(i ? ", " : "", item(i));
+    out += close;
+  };
+  switch (v.tag()) {
+    case Tag::String: return std::string(v.arg().text());
+    case Tag::Double: append_number(out, v.arg().real()); return out;
+    case Tag::IntList:
+    case Tag::DoubleList:
+    case Tag::BoolList:
+    case Tag::ScalarList:
+    case Tag::List:
+      visit_list(v, [&](auto& items) {
+        join("[", "]", items.size(), [&](size_t i) { return printed_text(fc::Value(items[i])); });
+      });
+      return out;
+    case Tag::Tuple: {
+      const auto& items = tuple_of(v).items;
+      join("(", items.size() == 1 ? ",)" : ")", items.size(), [&](size_t i) { return printed_text(items[i]); });
+      return out;
+    }
+    case Tag::Dict: {
+      DictBox& d = dict_of(v);
+      size_t at = d.next(0);
+      join("{", "}", d.size(), [&](size_t) {
+        const size_t own = std::exchange(at, d.next(at + 1));
+        return printed_text(d.key_at(own)) + ": " + printed_text(d.value_at(own));
+      });
+      return out;
+    }
+    default: return to_string(v);
+  }
+}
+
 }  // namespace fc::jit

@@ -35,6 +35,7 @@ KERNEL(implicit_int) {
   r[0] = number_in(a[0].tensor()).to_int();
 }
 KERNEL(implicit_float) { r[0] = number_in(plain(a[0])).to_double(); }
+KERNEL(implicit_complex) { r[0] = Scalar(number_in(plain(a[0])).to_complex()); }
 KERNEL(implicit_scalar) { r[0] = fc::Value(number_in(plain(a[0]))); }
 KERNEL(tensor_length) {
   FC_CHECK_AS(TypeError, !a[0].tensor().sizes().empty(), "len() of a 0-d tensor");
@@ -150,6 +151,7 @@ constexpr ScriptRow rows[] = {
     {"aten::Bool.Tensor(Tensor a) -> bool", bool_of},
     {"aten::IntImplicit(Tensor a) -> int", implicit_int},
     {"aten::FloatImplicit(Tensor a) -> float", implicit_float},
+    {"aten::ComplexImplicit(Tensor a) -> complex", implicit_complex},
     {"aten::ScalarImplicit(Tensor a) -> Scalar", implicit_scalar},
     {"aten::len.Tensor(Tensor t) -> int", tensor_length},
     {"aten::size(Tensor self) -> int[]", sizes},

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/type.h"
+#include "jit/ir/value_text.h"
 #include "jit/ops/script_ops.h"
 
 namespace fc::jit {
@@ -347,7 +348,7 @@ KERNEL(float_of) {
 }
 KERNEL(shown) {
   const fc::Value v = value_of(a[0]);
-  r[0] = v.tag() == Tag::String ? v : text(to_string(v));
+  r[0] = v.tag() == Tag::String ? v : text(printed_text(v));
 }
 
 constexpr ScriptRow rows[] = {

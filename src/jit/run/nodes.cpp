@@ -8,6 +8,7 @@
 #include "core/containers.h"
 #include "define/calls.h"
 #include "jit/ir/graph.h"
+#include "jit/ir/value_text.h"
 #include "jit/run/interpreter.h"
 
 namespace fc::jit {
@@ -127,14 +128,13 @@ fc::Value listed(const Tensor& t, TypeRef type) {
 }
 void to_list(const NodeCall& c, Registers r) { give(c, r, listed(take(c.in[0], r).tensor(), c.type)); }
 
-std::string printed(const fc::Value& v) { return v.tag() == Tag::String ? std::string(v.arg().text()) : to_string(v); }
 void print(const NodeCall& c, Registers r) {
   std::string line;
-  for (const Operand& o : c.in) line += (line.empty() ? "" : " ") + printed(r[o.slot]);
+  for (const Operand& o : c.in) line += (line.empty() ? "" : " ") + printed_text(r[o.slot]);
   print_line(line + "\n");
 }
 void raise_exception(const NodeCall& c, Registers r) {
-  std::string text = printed(r[c.in[0].slot]), kind;
+  std::string text = printed_text(r[c.in[0].slot]), kind;
   if (c.in.size() > 1 && r[c.in[1].slot].tag() == Tag::String) kind = r[c.in[1].slot].arg().text();
   throw ScriptError(text, text, kind, true);
 }
@@ -146,7 +146,7 @@ void format(const NodeCall& c, Registers r) {
   for (size_t at; (at = rest.find("{}")) != rest.npos; rest.remove_prefix(at + 2)) {
     out += rest.substr(0, at);
     FC_CHECK(next < c.in.size(), "Too few arguments for format string: ", text.arg().text());
-    out += printed(r[c.in[next++].slot]);
+    out += printed_text(r[c.in[next++].slot]);
   }
   give(c, r, std::string_view(out += rest));
 }
@@ -176,7 +176,7 @@ void percent_format(const NodeCall& c, Registers r) {
     char digits[512];
     switch (all[i]) {
       case 's':
-      case 'c': out += printed(v); break;
+      case 'c': out += printed_text(v); break;
       case 'd':
       case 'i':
         FC_CHECK(number, "%", all[i], " requires a number for formatting, but got ", to_string(v.tag()));
