@@ -111,7 +111,7 @@ KNOWN = {"are_deterministic_algorithms_enabled": "() -> _bool", "can_cast": "(fr
          "is_inference_mode_enabled": "() -> _bool", "promote_types": "(type1: _dtype, type2: _dtype) -> _dtype",
          "result_type": "(tensor1: Tensor | Number, tensor2: Tensor | Number) -> _dtype"}  # fmt: skip
 RESULTS = {"Tensor": "as_tensor asarray cartesian_prod chain_matmul einsum from_dlpack from_numpy frombuffer get_rng_state norm tensor tensordot cpu cuda to type_as "
-                     "float double half bfloat16 int long short char byte bool cfloat cdouble T H mT mH real imag where polygamma new_tensor",
+                     "float double half bfloat16 int long short char byte bool chalf cfloat cdouble T H mT mH real imag where polygamma new_tensor",
            "_bool": "is_complex is_floating_point is_nonzero is_storage is_tensor is_shared is_pinned is_set_to", "_int": "initial_seed seed numel",
            "Generator": "manual_seed", "Size": "broadcast_shapes", "tuple[Tensor, ...]": "broadcast_tensors meshgrid split", "str": "typename load_backend",
            "None": "backward set_default_device set_default_dtype set_printoptions set_rng_state use_deterministic_algorithms"}  # fmt: skip

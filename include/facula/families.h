@@ -22,6 +22,7 @@ enum fc_dtype {
   FC_FLOAT16 = 5,
   FC_FLOAT32 = 6,
   FC_FLOAT64 = 7,
+  FC_COMPLEX32 = 8,
   FC_COMPLEX64 = 9,
   FC_COMPLEX128 = 10,
   FC_BOOL = 11,

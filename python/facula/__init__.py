@@ -66,6 +66,7 @@ half = _C.float16
 short = _C.int16
 int = _C.int32
 long = _C.int64
+chalf = _C.complex32
 cfloat = _C.complex64
 cdouble = _C.complex128
 _segment_reduce = _C._functions["segment_reduce"]

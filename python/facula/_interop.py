@@ -32,4 +32,4 @@ def to_numpy(tensor, force=False):
 
 
 def _scalar_name(dtype):
-    return {"bfloat16": "BFloat16"}.get(str(dtype).removeprefix("torch."), str(dtype))
+    return {"bfloat16": "BFloat16", "complex32": "ComplexHalf"}.get(str(dtype).removeprefix("torch."), str(dtype))

@@ -645,7 +645,7 @@ def _cast_method(dtype):
 _CASTS = {
     "float": _C.float32, "double": _C.float64, "half": _C.float16, "bfloat16": _C.bfloat16, "int": _C.int32,
     "long": _C.int64, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool,
-    "cfloat": _C.complex64, "cdouble": _C.complex128,
+    "chalf": _C.complex32, "cfloat": _C.complex64, "cdouble": _C.complex128,
 }  # fmt: skip
 for _name, _dtype in _CASTS.items():
     setattr(Tensor, _name, _cast_method(_dtype))
@@ -653,12 +653,12 @@ del _name, _dtype
 
 _TYPE_NAMES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex32": "ComplexHalf", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
 }  # fmt: skip
 
 
-_TYPES_WITH_STORAGE = {getattr(_C, name) for name in _TYPE_NAMES}
+_TYPES_WITH_STORAGE = {getattr(_C, name) for name in _TYPE_NAMES if name != "complex32"}
 
 
 def _type_name(tensor):

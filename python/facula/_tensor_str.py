@@ -169,7 +169,7 @@ def _dtype_is_implied(torch, tensor, empty):
         return True
     if empty:
         return False
-    complex_default = torch.complex128 if default == torch.float64 else torch.complex64
+    complex_default = torch.complex128 if default == torch.float64 else torch.complex64  # also where it is half
     return tensor.dtype in (torch.int64, torch.bool, complex_default)
 
 

@@ -19,7 +19,7 @@ __getattr__ = _missing.missing("facula.testing", names={"FileCheck": "facula._fi
 # (relative, absolute); every other type must be equal.
 _TOLERANCES = {
     _C.float16: (1e-3, 1e-5), _C.bfloat16: (1.6e-2, 1e-5), _C.float32: (1.3e-6, 1e-5), _C.float64: (1e-7, 1e-7),
-    _C.complex64: (1.3e-6, 1e-5), _C.complex128: (1e-7, 1e-7),
+    _C.complex32: (1e-3, 1e-5), _C.complex64: (1.3e-6, 1e-5), _C.complex128: (1e-7, 1e-7),
 }  # fmt: skip
 _NUMBERS = {bool: _C.bool, int: _C.int64, float: _C.float64, complex: _C.complex128}
 

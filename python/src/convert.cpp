@@ -468,7 +468,7 @@ PyObject* to_list(const Tensor& input) {
   if (!t.device().is_cpu())
     t = call<"aten::to.device", Tensor>(t, Device{}, t.dtype(), false, false, std::optional<MemoryFormat>());
   DType d = t.dtype();
-  if (is_reduced(d)) t = dtype_cast(t, DType::Float32), d = DType::Float32;
+  if (d != compute_type(d)) t = dtype_cast(t, compute_type(d)), d = compute_type(d);
   if (d == DType::UInt16 || d == DType::UInt32) t = dtype_cast(t, DType::Int64), d = DType::Int64;
   Dims strides(t.strides());
   for (int64_t& s : strides) s *= static_cast<int64_t>(item_size(d));

@@ -35,7 +35,7 @@ DType dtype_of(DataType t) {
     case kUInt: return pick({DType::UInt8, DType::UInt16, DType::UInt32, DType::UInt64});
     case kFloat: return pick({DType::Float16, DType::Float32, DType::Float64});
     case kBfloat: return pick({DType::BFloat16});
-    case kComplex: return pick({DType::Complex64, DType::Complex128});
+    case kComplex: return pick({DType::Complex32, DType::Complex64, DType::Complex128});
     case kBool: return pick({DType::Bool});
     default: raise<BufferError>("from_dlpack: unknown type code ", int{t.code});
   }

@@ -21,6 +21,7 @@ int category(DType t) {
 }  // namespace
 
 DType real_of(DType t) {
+  if (t == DType::Complex32) return DType::Float16;
   if (t == DType::Complex64) return DType::Float32;
   if (t == DType::Complex128) return DType::Float64;
   return t;
@@ -28,13 +29,14 @@ DType real_of(DType t) {
 
 DType complex_of(DType t) {
   if (is_complex(t)) return t;
-  return t == DType::Float64 ? DType::Complex128 : DType::Complex64;
+  return t == DType::Float16 ? DType::Complex32 : t == DType::Float64 ? DType::Complex128 : DType::Complex64;
 }
 
 DType promote_different(DType a, DType b) {
   // Types for storage promote with nothing, but for wide unsigned integers with floats and complex numbers.
   auto lone = [](DType x, DType other) {
-    return is_barebones(x) && (is_floating(x) || (!is_floating(other) && !is_complex(other)));
+    const bool complex = is_complex(other) && other != DType::Complex32;
+    return is_barebones(x) && (is_floating(x) || (!is_floating(other) && !complex));
   };
   FC_CHECK(!lone(a, b) && !lone(b, a), "Promotion for ",
            (is_barebones(a) && is_floating(a)) || (is_barebones(b) && is_floating(b)) ? "Float8 Types"
@@ -43,8 +45,8 @@ DType promote_different(DType a, DType b) {
   int ca = category(a), cb = category(b);
   if (ca != cb) {
     DType hi = ca > cb ? a : b, lo = ca > cb ? b : a;
-    // complex with a double becomes complex128; any other lower category leaves the higher one as it is
-    if (is_complex(hi) && lo == DType::Float64) return DType::Complex128;
+    // complex with wider floats becomes as wide; any other lower category leaves the higher one as it is
+    if (is_complex(hi) && is_floating(lo)) return promote(hi, complex_of(lo));
     return hi;
   }
   switch (ca) {
@@ -57,7 +59,7 @@ DType promote_different(DType a, DType b) {
       if (a == DType::Float64 || b == DType::Float64) return DType::Float64;
       return DType::Float32;  // float16 with bfloat16, or either with float32
     }
-    default: return DType::Complex128;
+    default: return item_size(a) >= item_size(b) ? a : b;
   }
 }
 

@@ -9,8 +9,10 @@ namespace fc {
 
 DType real_of(DType t);     // complex64 -> float32
 DType complex_of(DType t);  // float32 -> complex64
-// The type arithmetic happens in: float32 for reduced types, else t.
-inline DType compute_type(DType t) { return is_reduced(t) ? DType::Float32 : t; }
+// The type arithmetic happens in: float32 for reduced types, complex64 for complex32, else t.
+inline DType compute_type(DType t) {
+  return is_reduced(t) ? DType::Float32 : t == DType::Complex32 ? DType::Complex64 : t;
+}
 DType promote_different(DType a, DType b);
 inline DType promote(DType a, DType b) {
   if (a == b || b == DType::Undefined) return a;

@@ -415,12 +415,16 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptType d
 // --- complex numbers from their parts
 
 Tensor complex_kernel(const Tensor& real, const Tensor& imag) {
-  auto known = [](const Tensor& t) { return t.dtype() == DType::Float32 || t.dtype() == DType::Float64; };
+  auto known = [](const Tensor& t) {
+    return t.dtype() == DType::Float16 || t.dtype() == DType::Float32 || t.dtype() == DType::Float64;
+  };
   FC_CHECK_AS(NotImplementedError, known(real) && known(imag),
-              "complex: Expected both inputs to be Float or Double tensors but got ", info(real.dtype()).legacy,
+              "complex: Expected both inputs to be Half, Float or Double tensors but got ", info(real.dtype()).legacy,
               " and ", info(imag.dtype()).legacy);
   FC_CHECK(real.dtype() == imag.dtype(), "complex: Expected object of scalar type ", info(real.dtype()).legacy,
            " but got scalar type ", info(imag.dtype()).legacy, " for second argument");
+  if (real.dtype() == DType::Float16)
+    return to_dtype(complex_kernel(to_dtype(real, DType::Float32), to_dtype(imag, DType::Float32)), DType::Complex32);
   const MapInput in[] = {{&real, {}}, {&imag, {}}};
   Dims shape = broadcast_shapes("complex", real.sizes(), imag.sizes());
   Tensor out = empty_strided_tensor(shape, result_strides(shape, in), complex_of(real.dtype()), real.device()), result;

@@ -147,8 +147,8 @@ Tensor view_as_real(const Tensor& self) {
 }
 
 Tensor view_as_complex(const Tensor& self) {
-  FC_CHECK(self.dtype() == DType::Float32 || self.dtype() == DType::Float64,
-           "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: ",
+  FC_CHECK(self.dtype() == DType::Float16 || self.dtype() == DType::Float32 || self.dtype() == DType::Float64,
+           "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
            info(self.dtype()).legacy);
   FC_CHECK(self.dim() > 0, "view_as_complex: Input tensor must have one or more dimensions");
   FC_CHECK(self.size(-1) == 2, "view_as_complex: Tensor must have a last dimension of size 2, got sizes ",

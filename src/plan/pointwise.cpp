@@ -29,6 +29,7 @@ DType combine(DType higher, DType lower) {
   if (higher == DType::Undefined) return lower;
   if (category(lower) <= category(higher)) return higher;
   if (is_floating(higher)) return complex_of(higher);  // a complex number does not widen the floats beside it
+  if (is_complex(lower)) return lower;
   return promote(higher, lower);
 }
 

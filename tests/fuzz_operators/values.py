@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
-          "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")  # fmt: skip
-ITEM = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 1, 1)))
+          "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "complex32")  # fmt: skip
+ITEM = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 1, 1, 4)))
 NUMPY = {"bool": "bool_", "float16": "float16", "float32": "float32", "float64": "float64", "complex64": "complex64", "int64": "int64",
          "int32": "int32", "uint8": "uint8", "int16": "int16", "int8": "int8"}  # fmt: skip
 FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")

@@ -15,7 +15,7 @@ FLOATS = "float16 bfloat16 float32 float64".split()
 INTS = "uint8 int8 int16 int32 int64".split()
 WIDE = "uint16 uint32 uint64".split()
 FLOAT8 = "float8_e4m3fn float8_e5m2".split()
-COMPLEX = "complex64 complex128".split()
+COMPLEX = "complex32 complex64 complex128".split()
 
 CASES = [
     # one number

@@ -7,7 +7,7 @@ without, n Python number. "promote" and "cast" are promote_types and can_cast. "
 import json
 import pathlib
 
-NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128",
          "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
 NUMBERS = {"True": True, "2": 2, "2.5": 2.5, "1j": 1j}
 

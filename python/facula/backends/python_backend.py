@@ -34,7 +34,7 @@ SCAN = ("sum", "prod", "max", "min", "logsumexp")
 RANDOM = ("uniform", "normal", "log_normal", "exponential", "cauchy", "geometric", "bernoulli", "integer")
 # number: (name, NumPy's name, bytes)
 DTYPES = {0: ("uint8", "u1", 1), 1: ("int8", "i1", 1), 2: ("int16", "i2", 2), 3: ("int32", "i4", 4), 4: ("int64", "i8", 8),
-          5: ("float16", "f2", 2), 6: ("float32", "f4", 4), 7: ("float64", "f8", 8), 9: ("complex64", "c8", 8),
+          5: ("float16", "f2", 2), 6: ("float32", "f4", 4), 7: ("float64", "f8", 8), 8: ("complex32", None, 4), 9: ("complex64", "c8", 8),
           10: ("complex128", "c16", 16), 11: ("bool", "?", 1), 15: ("bfloat16", None, 2), 23: ("float8_e5m2", None, 1),
           24: ("float8_e4m3fn", None, 1), 27: ("uint16", "u2", 2), 28: ("uint32", "u4", 4), 29: ("uint64", "u8", 8)}  # fmt: skip
 

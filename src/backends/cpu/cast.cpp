@@ -10,6 +10,7 @@ namespace {
 
 // The next type on the way. No step loses what the last one could hold.
 DType next_step(DType from, DType to) {
+  if (from == DType::Complex32 || (to == DType::Complex32 && from != DType::Complex64)) return DType::Complex64;
   if (is_complex(from)) return real_of(from);
   if (is_reduced(from)) return DType::Float32;
   if (is_barebones(from) && (from != DType::UInt64 || is_integral(to, true))) return DType::Int64;
@@ -51,7 +52,8 @@ void add_from(KernelTable& t, std::integer_sequence<int, to...>) {
 void add_indirect_casts(KernelTable& t) {
   for (DType same : {DType::Float8_e5m2, DType::Float8_e4m3fn})
     t.cast[static_cast<int>(same)][static_cast<int>(same)] = move_row<1>;
-  t.cast[static_cast<int>(DType::UInt32)][static_cast<int>(DType::UInt32)] = move_row<4>;
+  for (DType same : {DType::UInt32, DType::Complex32})
+    t.cast[static_cast<int>(same)][static_cast<int>(same)] = move_row<4>;
   t.cast[static_cast<int>(DType::UInt64)][static_cast<int>(DType::UInt64)] = move_row<8>;
   [&]<int... from>(std::integer_sequence<int, from...>) {
     (add_from<from>(t, std::make_integer_sequence<int, kDTypeSlots>{}), ...);

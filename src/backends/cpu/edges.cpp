@@ -183,7 +183,8 @@ void add_edges(const Edges& e, const Tensor& grad, const Tensor& result, int64_t
 void pad_edges_backward(void* general, const Operator& op, const Arg* args, Value* results) {
   const Tensor& grad = args[0].tensor();
   const bool complex = is_complex(grad.dtype());
-  if (!complex && !is_floating(grad.dtype())) {  // integers, which only a call by hand brings
+  // Integers, which only a call by hand brings, and pairs of halves.
+  if ((!complex && !is_floating(grad.dtype())) || grad.dtype() == DType::Complex32) {
     const Kernel& k = static_cast<const Operator*>(general)->all_devices();
     return k.fn(k.context, op, args, results);
   }

@@ -21,10 +21,7 @@ namespace {
 constexpr int64_t kWork = 1 << 14;  // elements worth a thread
 
 // Half types are computed in float32, integers and bool (which adds up to "any") in int64.
-DType wide_type(DType t) {
-  if (is_reduced(t)) return DType::Float32;
-  return is_floating(t) || is_complex(t) ? t : DType::Int64;
-}
+DType wide_type(DType t) { return is_floating(t) || is_complex(t) ? compute_type(t) : DType::Int64; }
 Tensor widened(const Tensor& t) { return contiguous(to_dtype(t, wide_type(t.dtype()))); }
 
 template <class F>

@@ -22,6 +22,9 @@ struct Half {
 struct BFloat {
   uint16_t bits;
 };
+struct ComplexHalf {
+  Half re, im;
+};
 struct F8e5m2 {
   uint8_t bits;
 };
@@ -40,6 +43,7 @@ inline float load(Half v) {
   return half_to_float(v.bits);
 #endif
 }
+inline std::complex<float> load(ComplexHalf v) { return {load(v.re), load(v.im)}; }
 inline float load(BFloat v) { return bfloat_to_float(v.bits); }
 inline float load(F8e5m2 v) { return f8e5m2_to_float(v.bits); }
 inline float load(F8e4m3 v) { return f8e4m3_to_float(v.bits); }
@@ -50,6 +54,7 @@ inline To convert(From v) {
   else if constexpr (requires { v.real(); }) {
     if constexpr (requires(To t) { t.real(); })
       return To(static_cast<typename To::value_type>(v.real()), static_cast<typename To::value_type>(v.imag()));
+    else if constexpr (std::is_same_v<To, ComplexHalf>) return {convert<Half>(v.real()), convert<Half>(v.imag())};
     else if constexpr (std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
     else return convert<To>(v.real());
   } else if constexpr (requires(To t) { t.real(); }) return To(static_cast<typename To::value_type>(v), 0);
@@ -118,6 +123,7 @@ void cast_row(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
 template <class T>
 constexpr DType type_of() {
   if constexpr (std::is_same_v<T, Half>) return DType::Float16;
+  else if constexpr (std::is_same_v<T, ComplexHalf>) return DType::Complex32;
   else if constexpr (std::is_same_v<T, BFloat>) return DType::BFloat16;
   else if constexpr (std::is_same_v<T, F8e5m2>) return DType::Float8_e5m2;
   else if constexpr (std::is_same_v<T, F8e4m3>) return DType::Float8_e4m3fn;
@@ -159,6 +165,7 @@ void fill_cast(KernelTable& t) {
   add_pair<std::complex<float>, float>(t);
   add_pair<std::complex<double>, double>(t);
   add_pair<std::complex<float>, std::complex<double>>(t);
+  add_pair<ComplexHalf, std::complex<float>>(t);
   add_from<std::complex<float>, bool, std::complex<float>>(t);
   add_from<std::complex<double>, bool, std::complex<double>>(t);
 }
