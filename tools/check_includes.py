@@ -25,7 +25,7 @@ ORDER = [
     ["src/ops"],
     ["src/autograd"],
     ["src/backends"],
-    ["src/observe", "src/files"],
+    ["src/observe", "src/files", "src/libraries"],
     ["src/jit"],
     ["src/distributed"],
     ["src/front"],

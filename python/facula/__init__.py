@@ -43,22 +43,9 @@ from facula.random import get_rng_state, initial_seed, manual_seed, seed, set_rn
 
 globals().update(_legacy_types)
 globals().update(_legacy_storages)
-has_hammerblade = backends.hammerblade.is_built()
-if has_hammerblade:
-    _device_module.install("hammerblade")  # t.hammerblade() before the backend is loaded, which that does
-    nn.Module.move_buffers_to_cpu = backends.hammerblade.move_buffers_to_cpu
+from facula import _guests  # noqa: E402
 
-
-def hb_trace_enable():
-    """Limits what pycosim.profile, .trace, .wave and .saif write to what runs from here to hb_trace_disable(); the emulated
-    device writes nothing, so there it changes nothing."""
-    backends.hammerblade._record("on")
-
-
-def hb_trace_disable():
-    """See hb_trace_enable."""
-    backends.hammerblade._record("off")
-
+_guests.install(__import__("sys").modules[__name__])
 
 float = _C.float32
 double = _C.float64
@@ -103,7 +90,6 @@ _LATER = (
     "func",
     "futures",
     "fx",
-    "hammerblade",
     "hub",
     "jit",
     "library_profile",
@@ -123,18 +109,15 @@ _LATER = (
     "types",
     "xpu",
 )
-_HB_ENGINES = {"hb_emul_on": "emul", "hb_cosim_on": "sim"}  # whether it is the engine in effect
-
-
 def _find(name):
-    return backends.hammerblade.engine() == _HB_ENGINES[name] if name in _HB_ENGINES else _device_module.find(name)
+    return _guests.computed[name]() if name in _guests.computed else _device_module.find(name)
 
 
-__getattr__ = _missing.missing("facula", _LATER, {"Future": "facula.futures", "GradScaler": "facula.amp.grad_scaler", "PyTorchFileReader": "facula._file_reader", "ScriptModule": "facula.jit"}, _find)
+__getattr__ = _missing.missing("facula", (*_LATER, *_guests.modules), {"Future": "facula.futures", "GradScaler": "facula.amp.grad_scaler", "PyTorchFileReader": "facula._file_reader", "ScriptModule": "facula.jit"}, _find)
 
 
 def __dir__():
-    return sorted({*(name for name in _LATER if name[0] != "_"), *_HB_ENGINES, *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
+    return sorted({*(name for name in _LATER if name[0] != "_"), *_guests.modules, *_guests.computed, *(name for name in globals() if not name.startswith("_") or name.endswith("__"))})
 
 
 backends._introduce_all()

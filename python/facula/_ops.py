@@ -56,9 +56,9 @@ class _Namespace:
         return sorted({*object.__dir__(self), *(name.partition(".")[0] for space, name in _names() if space == self._space)})
 
 
-# Libraries against PyTorch's own C++ whose operators are part of Facula: nothing is to be loaded. Those that are missing
-# among them say so when they are called (src/ops/vision.cpp).
-_BUILT_IN = {("torchvision", "_C.so"), ("torchvision", "_C_stable.so")}
+def _own_library(space):
+    """Where the operators of another package lie that come with Facula (src/libraries), if there are such."""
+    return os.path.join(os.path.dirname(_C.__file__), f"libfacula_operators_{space}.so")
 
 
 class _Ops:
@@ -66,7 +66,9 @@ class _Ops:
         """Load a shared library that defines operators in C++ (it exports facula_library_init)."""
         path = os.fspath(path)
         folder, name = os.path.split(path)
-        if (os.path.basename(folder), name) in _BUILT_IN and os.path.isfile(path):
+        # What a package compiled against PyTorch's own C++, where Facula has its operators.
+        if name in ("_C.so", "_C_stable.so") and os.path.isfile(path) and os.path.exists(_own_library(os.path.basename(folder))):
+            getattr(self, os.path.basename(folder))
             return
         _C._load_library(path)
 
@@ -74,6 +76,8 @@ class _Ops:
         if space.startswith("__"):
             raise AttributeError(space)
         namespace = _Namespace(space)
+        if os.path.exists(own := _own_library(space)):
+            _C._load_library(own)
         if space == "profiler":
             from facula.profiler._ops import FUNCTIONS
 

@@ -529,12 +529,6 @@ class Tensor(_C.TensorBase):
         values = [function(*row) for row in zip(*rows, strict=True)]
         return self.copy_(_C._tensor(values, self.dtype, None, True).view(self.shape))
 
-    def hammerblade_ll(self):
-        """The tensor on the HammerBlade device with its whole storage, sizes, strides and offset; .hammerblade() makes it contiguous."""
-        storage = self.untyped_storage()
-        whole = self.as_strided((storage.nbytes() // self.element_size(),), (1,), 0).to("hammerblade")
-        return whole.as_strided(self.size(), self.stride(), self.storage_offset())
-
     def type_as(self, other):
         """The tensor with another tensor's type."""
         from facula.functional import _need_tensor

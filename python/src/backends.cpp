@@ -8,6 +8,7 @@
 #include "bind.h"
 #include "casters.h"
 #include "core/device_record.h"
+#include "dispatch/fallback.h"
 #include "dispatch/family_table.h"
 #include "dispatch/operator.h"
 #include "plan/pointwise.h"
@@ -439,6 +440,7 @@ void bind_backends(nb::module_& m) {
                       : mode == "warn" ? FallbackMode::Warn
                                        : FallbackMode::Error);
   });
+  m.def("_set_fallback_note", &set_fallback_note);
   m.def("_fallback_mode", [] {
     FallbackMode mode = fallback_mode();
     return mode == FallbackMode::Count ? "count" : mode == FallbackMode::Warn ? "warn" : "error";

@@ -2,6 +2,8 @@
 // The counted fallback: arguments are copied to the CPU, the CPU's kernel runs, results and mutated arguments are
 // copied back. Every use is counted; a mode turns it into a warning (once per operator and device since the mode was
 // set) or an error.
+#include "dispatch/fallback.h"
+
 #include <map>
 #include <mutex>
 #include <set>
@@ -17,6 +19,7 @@ struct Counts {
   std::mutex mutex;
   std::map<std::pair<const Operator*, int>, uint64_t> counts;
   std::set<std::pair<const Operator*, int>> warned;          // since the mode was set
+  std::map<std::string, std::string, std::less<>> notes;     // of types of devices
   uint8_t mode = static_cast<uint8_t>(FallbackMode::Count);  // read without the lock
 };
 Counts& counts() {
@@ -34,7 +37,24 @@ Tensor to_device(const Tensor& t, Device device) {
   return copy;
 }
 
+std::string note_of(const Operator& op, std::string_view device_type) {
+  Counts& c = counts();
+  std::lock_guard lock(c.mutex);
+  const auto found = c.notes.find(device_type);
+  if (found == c.notes.end()) return {};
+  std::string note = str(": ", found->second);
+  if (const size_t at = note.find("{}"); at != note.npos)
+    note.replace(at, 2, op.name(), op.name().find(':') + 2, std::string::npos);
+  return note;
+}
+
 }  // namespace
+
+void set_fallback_note(std::string device_type, std::string note) {
+  Counts& c = counts();
+  std::lock_guard lock(c.mutex);
+  c.notes[std::move(device_type)] = std::move(note);
+}
 
 void set_fallback_mode(FallbackMode mode) {
   Counts& c = counts();
@@ -71,10 +91,7 @@ void count_fallback(const Operator& op, int device_type) {
   std::string_view name = device_type_name(device_type);
   FC_CHECK_AS(NotImplementedError, mode != FallbackMode::Error, "The operator '", op.name(),
               "' has no kernel for the '", name, "' device, and falling back to the CPU is switched off",
-              // The words of the PyTorch HammerBlade port.
-              name == "hammerblade" ? str(": ", op.name().substr(op.name().find(':') + 2),
-                                          " is not implemented for HB, and Fallback is not enabled")
-                                    : std::string());
+              note_of(op, name));
   if (first_warning)
     warn(str(
         "The operator '", op.name(), "' has no kernel for the '", name,

@@ -115,7 +115,7 @@ Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSp
   const int64_t none[] = {0};
   return with_batch<n>(conv_names[n], input, [&](const Tensor& x) {
     if (n == 2 && is_sparse(weight))
-      return call<"aten::hb_sparse_convolution", Tensor>(x, weight, bias, padding, stride, dilation, groups);
+      return call<"aten::_sparse_conv2d", Tensor>(x, weight, bias, padding, stride, dilation, groups);
     return convolution(x, weight, bias, stride, padding, dilation, false, none, groups);
   });
 }

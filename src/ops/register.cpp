@@ -48,7 +48,6 @@ void define_all_operators() {
     define_shuffle();
     define_distance();
     define_grid();
-    define_vision();
     define_foreach();
     define_optimizer();
     define_attention();

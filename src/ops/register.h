@@ -45,7 +45,6 @@ void define_upsample();
 void define_shuffle();
 void define_distance();
 void define_grid();
-void define_vision();
 void define_foreach();  // after all operators they name
 void define_optimizer();
 void define_attention();

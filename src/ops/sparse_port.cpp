@@ -69,47 +69,9 @@ Tensor spmmx(const Tensor& self, const Tensor& matrix) {
   return sparse_product(self, matrix);
 }
 
-// The kernels as rows of a sparse matrix, times the windows of the images as columns.
 Tensor sparse_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan padding,
                           IntSpan stride, IntSpan dilation, int64_t groups) {
-  const char* op = "hb_sparse_convolution";
-  must_be_coo(op, weight);
-  FC_CHECK(!is_sparse(input) && input.dim() == 4 && weight.dim() == 4, op,
-           ": expected strided images [n, channels, height, width] and sparse kernels of four dimensions, got ",
-           input.sizes(), " and ", weight.sizes());
-  FC_CHECK(sparse_parts(weight).sparse_dim() == 4, op, ": all four dimensions of the kernels must be sparse, got ",
-           sparse_parts(weight).sparse_dim(), " sparse ones");
-  FC_CHECK(groups == 1, op, ": groups must be 1, got ", groups);
-  FC_CHECK(input.size(1) == weight.size(1), op, ": the images have ", input.size(1), " channels, the kernels ",
-           weight.size(1));
-  FC_CHECK(input.dtype() == weight.dtype(), op, ": expected tensors of one type, got ", input.dtype(), " and ",
-           weight.dtype());
-  const auto two = [&](const char* name, IntSpan given) {
-    FC_CHECK(given.size() == 1 || given.size() == 2, op, ": expected one or two numbers as ", name, ", got ",
-             given.size());
-    return Dims{given.front(), given.back()};
-  };
-  const Dims pads = two("padding", padding), steps = two("stride", stride), spread = two("dilation", dilation);
-  const Tensor whole = call<"aten::coalesce", Tensor>(weight);
-  const Tensor indices = sparse_parts(whole).indices;
-  const IntSpan kernel = weight.sizes().last(3);
-  const Tensor both[] = {select(indices, 0, 0), positions_of(narrow(indices, 0, 1, 3), kernel)};
-  const Tensor rows = call<"aten::_sparse_coo_tensor_unsafe", Tensor>(
-      stack(both), call<"aten::values", Tensor>(whole), Dims{weight.size(0), checked_numel(kernel)},
-      std::optional<DType>(), std::optional<Layout>(), std::optional<Device>(), std::optional<bool>(),
-      std::optional<bool>(true));
-  const Tensor windows =
-      call<"aten::im2col", Tensor>(input, kernel.last(2), spread, pads, steps);  // [n, depth, places]
-  const Tensor columns = reshape(transpose(windows, 0, 1), Dims{windows.size(1), -1});
-  const auto places = [&](size_t d) {
-    return (input.sizes()[d + 2] + 2 * pads[d] - spread[d] * (kernel[d + 1] - 1) - 1) / steps[d] + 1;
-  };
-  Tensor out = reshape(sparse_product(rows, columns), Dims{weight.size(0), input.size(0), places(0), places(1)});
-  out = contiguous(transpose(out, 0, 1));
-  if (!bias.defined()) return out;
-  FC_CHECK(bias.dim() == 1 && bias.size(0) == weight.size(0), op, ": expected a bias of ", weight.size(0),
-           " elements, got sizes ", bias.sizes());
-  return add(out, view(bias, Dims{-1, 1, 1}));
+  return call<"aten::_sparse_conv2d", Tensor>(input, weight, bias, padding, stride, dilation, groups);
 }
 
 constexpr OpDef defs[] = {

@@ -10,9 +10,9 @@ import functools
 import os
 
 from facula import _C
-from facula.backends import cpu, cuda, cudnn, hammerblade, mkl, mkldnn, mps, openmp, opt_einsum, quantized  # torch.backends' own parts: what this build can use
+from facula.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum, quantized  # torch.backends' own parts: what this build can use
 
-__all__ = ["cpu", "cuda", "cudnn", "hammerblade", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "fp32_precision", "load_backend", "register", "backends", "devices", "fallback_counts", "reset_fallback_counts",
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "fp32_precision", "load_backend", "register", "backends", "devices", "fallback_counts", "reset_fallback_counts",
            "set_fallback_mode", "fallback_mode", "synchronize", "memory_stats", "memory_info", "empty_pinned", "empty_cache", "counters",
            "Stream", "Event", "StreamContext", "stream", "call", "Backend"]  # fmt: skip
 

@@ -21,7 +21,6 @@ void register_cpu() {
   register_resample();
   register_grid();
   register_linalg();
-  register_vision();
   register_optimizer();
   register_fft();
   register_attention();

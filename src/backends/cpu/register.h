@@ -22,7 +22,6 @@ void register_distance();
 void register_resample();
 void register_grid();
 void register_linalg();
-void register_vision();
 void register_optimizer();
 void register_fft();
 void register_attention();

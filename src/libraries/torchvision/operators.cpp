@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // torchvision's operators for detection, under its names: its Python code calls them as torch.ops.torchvision.x. Those
 // that its compiled library has besides are named here too, and say that they are missing.
-#include "plan/vision.h"
-
 #include "define/row.h"
-#include "ops/register.h"
+#include "libraries/torchvision/regions.h"
 
-namespace fc {
+namespace fc::torchvision {
 namespace {
 
 // --- shape rules
@@ -202,7 +200,9 @@ constexpr OpDef defs[] = {
 };
 
 }  // namespace
+}  // namespace fc::torchvision
 
-void define_vision() { define_all(defs); }
-
-}  // namespace fc
+extern "C" void facula_library_init() {
+  fc::define_all(fc::torchvision::defs);
+  fc::torchvision::set_cpu_kernels();
+}

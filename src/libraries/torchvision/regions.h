@@ -3,7 +3,9 @@
 #pragma once
 #include "define/calls.h"
 
-namespace fc {
+namespace fc::torchvision {
+
+void set_cpu_kernels();  // once, after the operators are defined
 
 // What a bin's value is made of.
 enum class BinKind {
@@ -66,4 +68,4 @@ inline void check_nms(const Tensor& dets, const Tensor& scores) {
   FC_CHECK(dets.dtype() == scores.dtype(), "dets should have the same type as scores");
 }
 
-}  // namespace fc
+}  // namespace fc::torchvision

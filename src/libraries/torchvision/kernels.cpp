@@ -2,8 +2,6 @@
 // torchvision's operators for detection. A bin of a region is a list of pixels with weights, made once per region and
 // applied to all channels; only roi_pool, which takes the largest pixel, walks its bins itself. Backward passes are
 // spread over channels, so that no two threads add to one pixel.
-#include "plan/vision.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,8 +9,9 @@
 
 #include "backends/cpu/register.h"
 #include "core/threads.h"
+#include "libraries/torchvision/regions.h"
 
-namespace fc::cpu {
+namespace fc::torchvision {
 namespace {
 
 template <class F>
@@ -369,7 +368,8 @@ Tensor nms(const Tensor& dets, const Tensor& scores, double threshold) {
 
 }  // namespace
 
-void register_vision() {
+void set_cpu_kernels() {
+  using cpu::set_cpu_kernel;
   set_cpu_kernel("torchvision::nms", kernel<&nms>());
   set_cpu_kernel("torchvision::roi_align", kernel<&roi_align>());
   set_cpu_kernel("torchvision::_roi_align_backward", kernel<&roi_align_backward>());
@@ -381,4 +381,4 @@ void register_vision() {
   set_cpu_kernel("torchvision::_ps_roi_pool_backward", kernel<&ps_roi_pool_backward>());
 }
 
-}  // namespace fc::cpu
+}  // namespace fc::torchvision
