@@ -16,6 +16,7 @@
 #include "files/atomic_file.h"
 #include "observe/call_tree.h"
 #include "observe/recorder.h"
+#include "python_calls.h"
 
 namespace nb = nanobind;
 
@@ -203,6 +204,12 @@ class Events {
     const Row* row;
     int64_t parent = -1;
   };
+  template <observe::Detail what>
+  static nb::object detail(Events&, const Item& e) {  // as the text of a list
+    std::string list;
+    observe::write_detail(list, *e.log, *e.row, what);
+    return text(list);
+  }
   static bool is_call(const Row& r) { return r.kind == EventKind::Call || r.kind == EventKind::Range; }
   Ref<Recorder> recorder_;  // owns the rows
   std::vector<Item> items_;
@@ -270,12 +277,8 @@ nb::object Events::attribute(size_t i, std::string_view name) {
       {"self_device_time_total", [](Events&, const Item& e) { return micro(e.row->self_device_time()); }},
       {"_start", [](Events& s, const Item& e) { return micro(e.row->start - s.recorder_->started()); }},
       {"_end", [](Events& s, const Item& e) { return micro(e.row->end - s.recorder_->started()); }},
-      {"_shapes",  // as the text of a list
-       [](Events&, const Item& e) -> nb::object {
-         std::string shapes;
-         observe::write_detail(shapes, *e.log, *e.row, observe::Detail::Shapes);
-         return text(shapes);
-       }},
+      {"_shapes", detail<observe::Detail::Shapes>},
+      {"_values", detail<observe::Detail::Values>},
   };
   const auto it = made.find(name);
   if (it == made.end()) throw nb::attribute_error(str("'FunctionEvent' object has no attribute '", name, "'").c_str());
@@ -292,10 +295,11 @@ nb::list memory_rows(const Recorder& r) {
   return out;
 }
 
-void write_trace(const Recorder& r, const std::string& path, const std::string& metadata) {
+void write_trace(const Recorder& r, const std::string& path, const std::string& metadata, const PythonCalls* calls) {
   files::AtomicFile file(path);
+  const std::vector<observe::Span> functions = calls ? calls->spans() : std::vector<observe::Span>();
   observe::write_trace(
-      r, metadata, stack_text,
+      r, metadata, stack_text, functions,
       [](void* context, const char* data, size_t bytes) {
         static_cast<files::AtomicFile*>(context)->write(data, bytes);
       },
@@ -384,9 +388,13 @@ void bind_profiler(nb::module_& m) {
       .def("rows", [](const PythonRecorder& p) { return rows(*p.r); })
       .def("memory", [](const PythonRecorder& p) { return memory_rows(*p.r); })
       .def("call_tree", [](const PythonRecorder& p) { return observe::add_up(*p.r); })
-      .def("write_trace", [](const PythonRecorder& p, const std::string& path, const std::string& metadata) {
-        write_trace(*p.r, path, metadata);
-      });
+      .def(
+          "write_trace",
+          [](const PythonRecorder& p, const std::string& path, const std::string& metadata, const PythonCalls* calls) {
+            write_trace(*p.r, path, metadata, calls);
+          },
+          nb::arg("path"), nb::arg("metadata"), nb::arg("calls").none() = nb::none());
+  bind_python_calls(m);
 }
 
 }  // namespace fc

@@ -4,6 +4,7 @@
 // ever contends for. Rows are kept until the recorder is dropped; they may be read once it has stopped.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -148,10 +149,17 @@ struct Average {
 std::vector<Average> averages(const Recorder& r, const AverageKey& key,
                               uint32_t (*top_of)(uint32_t stack, int depth) = nullptr);
 
+// A call of a function of the program's own language, which a trace shows around what it called.
+struct Span {
+  uint64_t thread, start, end;
+  const std::string* name;  // somebody else's
+  uint64_t parent;          // its number among all spans, from 1 on; 0: none
+};
+
 // Chrome's trace format, which Perfetto reads, in pieces. `stack_text` may be null. Metadata is JSON text: the members
 // of an object without the braces.
 using WriteFn = void (*)(void* context, const char* data, size_t bytes);
-void write_trace(const Recorder& r, std::string_view metadata, std::string (*stack_text)(uint32_t), WriteFn write,
-                 void* context);
+void write_trace(const Recorder& r, std::string_view metadata, std::string (*stack_text)(uint32_t),
+                 std::span<const Span> functions, WriteFn write, void* context);
 
 }  // namespace fc::observe

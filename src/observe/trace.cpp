@@ -83,8 +83,9 @@ std::string_view category(const Row& r) {
 
 class Trace {
  public:
-  Trace(const Recorder& r, std::string (*stack_text)(uint32_t), WriteFn write, void* context)
-      : r_(r), stack_text_(stack_text), out_(write, context), pid_(getpid()) {}
+  Trace(const Recorder& r, std::string (*stack_text)(uint32_t), std::span<const Span> functions, WriteFn write,
+        void* context)
+      : r_(r), stack_text_(stack_text), functions_(functions), out_(write, context), pid_(getpid()) {}
 
   void write(std::string_view metadata) {
     out_ << "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\", ";
@@ -100,6 +101,7 @@ class Trace {
         }
     }
     devices();
+    functions();
     memory();
     name("process_name", pid_, 0, "facula");
     for (auto& [device, number] : devices_) {
@@ -214,6 +216,21 @@ class Trace {
     out_.flush_if_full();
   }
 
+  void functions() {
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      const Span& f = functions_[i];
+      head("X", "python_function", pid_, f.thread, f.start);
+      out_ << ",\"dur\":";
+      out_.time(f.end - f.start);
+      out_ << ",\"name\":";
+      out_.quoted(*f.name);
+      out_ << ",\"args\":{\"Python id\":" << i + 1;
+      if (f.parent) out_ << ",\"Python parent id\":" << f.parent;
+      out_ << "}},\n";
+      out_.flush_if_full();
+    }
+  }
+
   void flow(const Log& log, const Row& backward) {
     const Position& forward = forward_.at(backward.forward);
     if (!forward.start) return;
@@ -242,6 +259,7 @@ class Trace {
 
   const Recorder& r_;
   std::string (*stack_text_)(uint32_t);
+  std::span<const Span> functions_;
   Text out_;
   int64_t pid_;
   std::unordered_map<uint64_t, Position> forward_;
@@ -250,9 +268,9 @@ class Trace {
 
 }  // namespace
 
-void write_trace(const Recorder& r, std::string_view metadata, std::string (*stack_text)(uint32_t), WriteFn write,
-                 void* context) {
-  Trace(r, stack_text, write, context).write(metadata);
+void write_trace(const Recorder& r, std::string_view metadata, std::string (*stack_text)(uint32_t),
+                 std::span<const Span> functions, WriteFn write, void* context) {
+  Trace(r, stack_text, functions, write, context).write(metadata);
 }
 
 }  // namespace fc::observe

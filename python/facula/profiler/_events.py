@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the profiler recorded, as PyTorch's classes: events, averages by name, tables."""
 
+import ast
 import enum
 import json
 import math
@@ -117,6 +118,17 @@ def _forward_thread(event):
     return threads.get(event.forward_id, 0)
 
 
+def _concrete_inputs(event):
+    """Numbers, lists and texts among the arguments, None in the place of a tensor; with record_shapes."""
+    out = []
+    for value in json.loads(event._values or "[]"):
+        try:
+            out.append(ast.literal_eval(value) if value else None)
+        except (ValueError, SyntaxError):  # a type, a device
+            out.append(value)
+    return out
+
+
 # What is made of several facts.
 _MADE = {
     "sequence_nr": lambda e: e.forward_id or (e.id if e.kind == "call" else -1),  # the same of a call and its backward
@@ -125,6 +137,7 @@ _MADE = {
     "kwinputs": lambda e: {},
     "time_range": lambda e: Interval(e._start, e._end),
     "input_shapes": lambda e: json.loads(e._shapes),
+    "concrete_inputs": _concrete_inputs,
     "is_user_annotation": lambda e: e.kind == "range" and e.text != "backward",
     "cpu_parent": FunctionEvent._parent,
     "cpu_children": FunctionEvent._children,

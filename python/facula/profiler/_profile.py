@@ -12,6 +12,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 import time
 
 from facula import _C
@@ -142,6 +143,27 @@ def _rank_info():
     return schedule.rank_info() if schedule else None
 
 
+class _Functions:
+    """Calls of Python functions, on this thread and those that begin meanwhile. A profiler of the program's own stays in its place."""
+
+    def __init__(self):
+        self.calls = _C._PythonCalls()
+
+        def watch(frame, event, arg):
+            self.calls.watch()
+
+        watch._facula_watches = True
+        self._watch = watch if threading.getprofile() is None else None
+        if self._watch:
+            threading.setprofile(self._watch)
+        self.calls.start()
+
+    def stop(self):
+        self.calls.stop()
+        if self._watch and threading.getprofile() is self._watch:
+            threading.setprofile(None)
+
+
 class profile:
     """Records what happens between start() and stop(), or in a `with` block; with a schedule, in the steps it chooses.
 
@@ -166,7 +188,7 @@ class profile:
         self._steps_are_ranges = schedule is not None
         self.on_trace_ready = on_trace_ready
         self.step_num, self.current_action = 0, ProfilerAction.NONE
-        self._recorder, self._done, self._modules, self._step, self._metadata = None, None, None, None, {}
+        self._recorder, self._done, self._modules, self._functions, self._step, self._metadata = None, None, None, None, None, {}
 
     # --- when
     def start(self):
@@ -196,6 +218,18 @@ class profile:
         self._begin_if_wanted()
         self._enter_step()
 
+    def prepare_trace(self):
+        """Recording needs no preparation."""
+
+    def start_trace(self):
+        """Records from here on, whatever the schedule says."""
+        self.current_action = ProfilerAction.RECORD
+        self._begin_if_wanted()
+
+    def stop_trace(self):
+        self._finish()
+        self.current_action = ProfilerAction.NONE
+
     def __enter__(self):
         self.start()
         return self
@@ -210,8 +244,12 @@ class profile:
             if self.with_modules or self.with_stack:
                 self._modules = _Modules()
                 self._modules.start()
+            if self.with_stack:
+                self._functions = _Functions()
 
     def _finish(self):
+        if self._functions is not None and self._recorder is not None:
+            self._functions.stop()
         if self._modules is not None:
             self._modules.stop()
         if self._recorder is not None:
@@ -272,15 +310,18 @@ class profile:
         path = os.fspath(path)
         about = {"profile_memory": int(self.profile_memory), "record_shapes": int(self.record_shapes), "with_stack": int(self.with_stack),
                  "with_flops": int(self.with_flops), "with_modules": int(self.with_modules), "host_name": socket.gethostname(), **self._metadata}  # fmt: skip
+        if self._functions and self._functions.calls.lost:
+            about["python_functions_lost"] = self._functions.calls.lost
         if rank := _rank_info():
             about["distributedInfo"] = rank
         metadata = json.dumps(about)[1:-1]
+        calls = self._functions and self._functions.calls
         if not path.endswith(".gz"):
-            self._recorded().write_trace(path, metadata)
+            self._recorded().write_trace(path, metadata, calls)
             return
         with tempfile.TemporaryDirectory() as folder:
             plain = os.path.join(folder, "trace.json")
-            self._recorded().write_trace(plain, metadata)
+            self._recorded().write_trace(plain, metadata, calls)
             with open(plain, "rb") as source, whole_file(path, "wb") as target, gzip.GzipFile(fileobj=target, mode="wb", compresslevel=5) as packed:
                 shutil.copyfileobj(source, packed, 1 << 20)
 
