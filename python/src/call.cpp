@@ -288,16 +288,6 @@ bool convert(PyObject* o, const FlatType& type, Scratch& s, Arg& out, Scalar& nu
   return false;
 }
 
-// Operators that take numbers for tensors where no form with a number fits: torch.mul(2, x), aten.add.Tensor(x, 1).
-bool takes_numbers(std::string_view name) {
-  static constexpr std::string_view those[] = {"add", "copy",     "div", "divide",   "floor_divide",
-                                               "mul", "multiply", "sub", "subtract", "true_divide"};
-  if (name.starts_with("aten::")) name.remove_prefix(6);
-  name = name.substr(0, name.find('.'));
-  if (name.ends_with('_')) name.remove_suffix(1);
-  return std::ranges::find(those, name) != std::end(those);
-}
-
 bool convert_number(PyObject* o, const FlatType& type, Scratch& s, Arg& out) {
   if (type.kind != Kind::Tensor || type.list || !is_number(o)) return false;
   auto& list = Scratch::next(s.lists().tensors, s.n_lists++);
@@ -439,8 +429,11 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
 }
 
 // --- no overload fits
-bool again_with_numbers(Scratch& s, std::string_view name) {
-  if (s.numbers || !takes_numbers(name)) return false;
+bool takes_numbers(const OverloadInfo& o) { return o.op->takes_numbers; }
+bool takes_numbers(const Operator* op) { return op->takes_numbers; }
+// Numbers may stand for tensors then, if a row says so: torch.mul(2, x), aten.add.Tensor(x, 1).
+bool again_with_numbers(Scratch& s, const auto& overloads) {
+  if (s.numbers || std::ranges::none_of(overloads, [](const auto& o) { return takes_numbers(o); })) return false;
   s.numbers = true;
   return true;
 }
@@ -567,7 +560,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObj
         Own none(check(run(f, o, s)));
         return Py_NewRef(n > 0 ? args[0] : args[index_of_self(kwnames)]);
       }
-    } while (again_with_numbers(s, utf8(f->name)));
+    } while (again_with_numbers(s, *f->overloads));
     OldForm old;
     if (old.find(callable(f), args, n, kwnames)) {
       for (const OverloadInfo& o : *f->overloads) {
@@ -742,7 +735,7 @@ namespace {
 void must_match(const OverloadInfo& o, PyObject* const* args, size_t n, PyObject* kwnames, Scratch& s) {
   do
     if (match(o, false, args, n, kwnames, s, nullptr)) return;
-  while (again_with_numbers(s, o.op->schema().name));
+  while (again_with_numbers(s, std::span(&o, 1)));
   const std::string name = o.op->name();
   no_overload({name, {&o, 1}}, args, n, kwnames);
 }
@@ -774,7 +767,7 @@ PyObject* call_packet(const std::string& name, PyObject* const* args, size_t n, 
       *chosen = op;
       return run(nullptr, o, s);
     }
-  } while (again_with_numbers(s, name));
+  } while (again_with_numbers(s, ops));
   std::vector<OverloadInfo> all;
   for (const Operator* op : ops) all.push_back(described(*op));
   no_overload({name, all}, args, n, kwnames);

@@ -3,6 +3,7 @@
 
 #include "core/use.h"
 #include "define/calls.h"
+#include "define/derive.h"
 #include "dispatch/checks.h"
 
 namespace fc {
@@ -97,6 +98,11 @@ void attach_memory_facts(Operator& op, const OpDef& def) {
   op.random = def.random;
 }
 
+void attach_number_facts(Operator& op, const OpDef& def) {
+  op.keeps_zero = def.keeps_zero;
+  op.takes_numbers = def.takes_numbers;
+}
+
 // Other threads may be reading the sizes and the storage that such a kernel changes.
 void run_alone(void* context, const Operator& op, const Arg* args, Value* results) {
   const ChangeScope alone;
@@ -118,6 +124,10 @@ void attach(Operator& op, const OpDef& def) {
   op.differentiable_results = def.differentiable_results;
   op.constants = constants_of(op, def.constant);
   op.autocast = def.autocast;
+  op.cpu_autocast = def.cpu_autocast.value_or(def.autocast == Autocast::Float32 ? Autocast::None : def.autocast);
+  op.foreach = def.foreach;
+  op.view_copy = def.view_copy;
+  attach_number_facts(op, def);
   op.devices = def.devices;
   op.writes = def.writes;
   op.may_repeat = def.may_repeat;
@@ -130,7 +140,17 @@ void attach(Operator& op, const OpDef& def) {
   if (def.grad) op.grad = make_rule(op.schema(), def.saves, def.grad).release();
 }
 
+std::vector<void (*)(const Operator&)>& derivations() {
+  static auto& all = *new std::vector<void (*)(const Operator&)>;
+  return all;
+}
+
 }  // namespace
+
+void derive_forms(void (*derive)(const Operator& op)) {
+  for (const Operator* op : all_operators()) derive(*op);
+  derivations().push_back(derive);
+}
 
 Operator& define(const OpDef& def) {
   Operator& op = define(std::string_view(def.schema));
@@ -141,6 +161,7 @@ Operator& define(const OpDef& def) {
     else if (def.composite) form.set_composite({run_in_place<true>, &op});
     else form.set_all_devices({run_in_place<false>, &op});
     attach_memory_facts(form, def);
+    attach_number_facts(form, def);
     form.functional = &op;
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
@@ -160,6 +181,7 @@ Operator& define(const OpDef& def) {
     form.set_all_devices(def.own_forms ? def.all : Kernel{run_out, &op});
     form.out_type = def.out_type.value_or(def.own_forms ? OutType::Castable : OutType::Exact);
     attach_memory_facts(form, def);
+    attach_number_facts(form, def);
     form.functional = &op;
     form.python_hidden = def.hidden;
     form.differentiable = def.differentiable;
@@ -168,6 +190,7 @@ Operator& define(const OpDef& def) {
     form.map = def.map;
     form.flops = def.flops;
   }
+  for (auto* derive : derivations()) derive(op);
   return op;
 }
 

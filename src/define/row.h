@@ -31,6 +31,12 @@ struct OpDef {
   bool own_forms = false;             // `all` looks at the operator's form and writes into its target itself
   std::optional<OutType> out_type{};  // unless given: Castable with forms of its own, else Exact
   Autocast autocast = Autocast::None;
+  std::optional<Autocast>
+      cpu_autocast{};                    // unless given: as autocast, but what others compute in float32 is left alone
+  KeepsZero keeps_zero = KeepsZero::No;  // of its forms, too
+  bool foreach = false;                  // _foreach_name and _foreach_name_ map it over lists
+  bool takes_numbers = false;            // of its forms and second names, too
+  bool view_copy = false;                // name_copy gives its results as copies
   Devices devices = Devices::Same;
   Writes writes = Writes::Elements;  // of the forms with out= and in place, too
   bool may_repeat = false;

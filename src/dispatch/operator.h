@@ -26,6 +26,9 @@ struct Kernel {
 struct GradRule;  // define/rule.h
 
 enum class Autocast : uint8_t { None, Lower, Float32, Promote };  // cast class under autocast
+// Whether zeros give zeros, so that of a sparse tensor the values alone are computed; a function that is linear need not
+// add up repeated entries before.
+enum class KeepsZero : uint8_t { No, Linear, Function };
 
 // Which tensors of a call may be elsewhere than the others (checks.h).
 enum class Devices : uint8_t {
@@ -154,7 +157,11 @@ class Operator {
   bool may_repeat = false;  // writes to what has several elements in one place: warns, as PyTorch does
   MemoryFacts memory;
   OutType out_type = OutType::Castable;  // of an out= form
-  Autocast autocast = Autocast::None;
+  Autocast autocast = Autocast::None, cpu_autocast = Autocast::None;
+  KeepsZero keeps_zero = KeepsZero::No;  // in its first argument, the others being numbers
+  bool foreach = false;                  // has forms that map it over lists
+  bool takes_numbers = false;            // numbers may stand for tensors where no overload fits otherwise
+  bool view_copy = false;                // has a form whose results are copies
   bool python_hidden = false;            // no torch.xxx function or method, only torch.ops.aten.xxx
   const Operator* functional = nullptr;  // of an in-place or out= form: the operator without side effect
   bool is_in_place = false, is_out = false, is_view = false;

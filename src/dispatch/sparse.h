@@ -9,6 +9,8 @@
 namespace fc {
 
 void set_sparse_kernel(std::string_view op, Kernel k);  // at start-up
+// For operators that have none but whose row says keeps_zero: on the values alone, and the same into an out.
+void set_values_kernels(KernelFn on_values, KernelFn on_values_out);
 // A call that asks for a layout but need have no tensor of it, as factories do.
 void call_for_layout(const Operator& op, Layout layout, const Arg* args, Value* results);
 void install_sparse_layer();

@@ -67,6 +67,7 @@ void add_alias(std::string_view alias, std::string_view target) {
     second.set_composite({forward, op});
     second.differentiable = op->differentiable;
     second.python_hidden = op->python_hidden;
+    second.takes_numbers = op->takes_numbers;
   }
 }
 

@@ -41,6 +41,8 @@ struct BinaryRow {
   bool logical = false;      // computed in bool
   bool exact = false;        // a number second is not rounded to a half type (MapRequest::exact_input)
   bool reversed = false;     // by `sub` of the swapped operands, whose layout the result follows, as in PyTorch
+  KeepsZero keeps_zero = KeepsZero::No;  // in the first operand
+  bool takes_numbers = false;
   // Autograd's names for calls of the overloads with two tensors, a scalar second, a scalar first; null:
   // <Name>Backward0.
   const char* nodes[3] = {};
@@ -113,13 +115,13 @@ constexpr BinaryRow rows[] = {
      .saves = "alpha", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar()))));
-     }, .alpha = true},
+     }, .alpha = true, .takes_numbers = true},
     {.name = "sub", .opcode = FC_MAP_sub,
      .doc = "input - alpha * other, element by element.",
      .refuses = "b", .saves = "alpha", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, G);
        if (g.needs(1)) g.set(1, neg(g.arg(2).scalar().equals(1) ? G : mul(G, conj(wrapped_number(g.arg(2).scalar())))));
-     }, .alpha = true, .check = check_no_bool},
+     }, .alpha = true, .check = check_no_bool, .takes_numbers = true},
     {.name = "rsub", .opcode = FC_MAP_rsub,
      .doc = "other - alpha * input, element by element.",
      .refuses = "b", .saves = "alpha", .grad = [](Grad& g) {
@@ -131,16 +133,16 @@ constexpr BinaryRow rows[] = {
      .saves = both, .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, mul(G, conj(B)));
        if (g.needs(1)) g.set(1, mul(G, conj(A)));
-     }, .wide_unsigned = wide_product, .exact = true},
+     }, .wide_unsigned = wide_product, .exact = true, .keeps_zero = KeepsZero::Linear, .takes_numbers = true},
     {.name = "div", .opcode = FC_MAP_div, .promote = Promote::Float,
      .doc = "input / other, element by element; rounded if rounding_mode says how.",
      .saves = "other self:other", .grad = [](Grad& g) {
        if (g.needs(0)) g.set(0, div(G, conj(B)));
        if (g.needs(1)) g.set(1, neg(mul(G, conj(div(div(A, B), B)))));
-     }, .exact = true},
+     }, .exact = true, .keeps_zero = KeepsZero::Linear, .takes_numbers = true},
     {.name = "floor_divide", .opcode = FC_MAP_floor_divide,
      .doc = "input / other rounded down.",
-     .refuses = "bc", .tensor = "", .exact = true},
+     .refuses = "bc", .tensor = "", .exact = true, .keeps_zero = KeepsZero::Function, .takes_numbers = true},
     {.name = "remainder", .opcode = FC_MAP_remainder,
      .doc = "The remainder of division with the sign of other.",
      .refuses = "bc", .saves = "self:other other:other", .grad = [](Grad& g) {
@@ -370,6 +372,8 @@ constexpr OpDef div_modes[] = {
      .in_place = true,
      .out = true,
      .own_forms = true,
+     .keeps_zero = KeepsZero::Function,
+     .takes_numbers = true,
      .devices = Devices::Numbers},
     {.schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
      .node = "DivBackward2",
@@ -379,6 +383,8 @@ constexpr OpDef div_modes[] = {
      .in_place = true,
      .out = true,
      .own_forms = true,
+     .keeps_zero = KeepsZero::Function,
+     .takes_numbers = true,
      .devices = Devices::Numbers},
 };
 
@@ -406,6 +412,8 @@ void define_form(const BinaryRow& row, const char* overload, const char* first, 
           .own_forms = true,
           .out_type = has('e') ? OutType::Exact : OutType::Castable,
           .autocast = Autocast::Promote,
+          .keeps_zero = *first == 'T' ? row.keeps_zero : KeepsZero::No,
+          .takes_numbers = row.takes_numbers,
           .devices = Devices::Numbers,
           .map = {static_cast<int16_t>(row.opcode), 2, row.alpha, row.promote}});
 }

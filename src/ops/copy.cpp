@@ -239,6 +239,7 @@ constexpr OpDef defs[] = {
            if (g.needs(0)) g.set(0, zeros_like(g.out()));
            if (g.needs(1)) g.set(1, g.out());
          },
+     .takes_numbers = true,
      .devices = Devices::Any,
      .overwrites = "self"},
     {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",

@@ -554,7 +554,8 @@ constexpr OpDef defs[] = {
     {.schema = "polar(Tensor abs, Tensor angle) -> Tensor",
      .doc = "Complex numbers from magnitude and angle.",
      .composite = kernel<&polar>(),
-     .out = true},
+     .out = true,
+     .cpu_autocast = Autocast::Float32},
 };
 #undef FACTORY
 #undef OPTIONS

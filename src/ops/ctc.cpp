@@ -77,12 +77,14 @@ constexpr OpDef defs[] = {
      .doc = "The negative log-likelihood of label sequences under CTC.",
      .composite = kernel<&ctc_loss>(),
      .autocast = Autocast::Float32,
+     .cpu_autocast = Autocast::Float32,
      .devices = Devices::Any},
     {.schema = "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
                "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
      .doc = "The negative log-likelihood of label sequences under CTC.",
      .composite = kernel<&ctc_loss_tensors>(),
      .autocast = Autocast::Float32,
+     .cpu_autocast = Autocast::Float32,
      .devices = Devices::Any},
 };
 

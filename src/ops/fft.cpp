@@ -436,8 +436,12 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
 #define TWO "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor"
 #define MANY "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-#define FFT_ROW(name, args, what, f) \
-  { .schema = "fft_" name args, .doc = what, .composite = kernel<&f>(), .out = true, .out_type = OutType::Castable }
+#define FFT_ROW_OF(name, args, what, f, ...)                                                                        \
+  {                                                                                                                 \
+    .schema = "fft_" name args, .doc = what, .composite = kernel<&f>(), .out = true, .out_type = OutType::Castable, \
+    __VA_ARGS__                                                                                                     \
+  }
+#define FFT_ROW(name, args, what, f) FFT_ROW_OF(name, args, what, f, .cpu_autocast = Autocast::Float32)
 #define WINDOW_ROWS(name, f, what)                                                                        \
   {.schema = name "(int window_length, *, " OPTIONS, .doc = what, .composite = kernel<&periodic<f>>()}, { \
     .schema = name ".periodic(int window_length, bool periodic, *, " OPTIONS, .composite = kernel<&f>()   \
@@ -469,14 +473,14 @@ constexpr OpDef defs[] = {
     FFT_ROW("ifft2", TWO, "The inverse of fft2.", two<fftn<false>>),
     FFT_ROW("rfft2", TWO, "rfft over two dimensions.", two<rfftn>),
     FFT_ROW("irfft2", TWO, "The inverse of rfft2.", two<irfftn>),
-    FFT_ROW("hfft2", TWO, "hfft over two dimensions.", two<hfftn>),
-    FFT_ROW("ihfft2", TWO, "The inverse of hfft2.", two<ihfftn>),
+    FFT_ROW_OF("hfft2", TWO, "hfft over two dimensions.", two<hfftn>),
+    FFT_ROW_OF("ihfft2", TWO, "The inverse of hfft2.", two<ihfftn>),
     FFT_ROW("fftn", MANY, "The Fourier transform over several dimensions.", fftn<true>),
     FFT_ROW("ifftn", MANY, "The inverse of fftn.", fftn<false>),
     FFT_ROW("rfftn", MANY, "rfft over several dimensions.", rfftn),
     FFT_ROW("irfftn", MANY, "The inverse of rfftn.", irfftn),
-    FFT_ROW("hfftn", MANY, "hfft over several dimensions.", hfftn),
-    FFT_ROW("ihfftn", MANY, "The inverse of hfftn.", ihfftn),
+    FFT_ROW_OF("hfftn", MANY, "hfft over several dimensions.", hfftn),
+    FFT_ROW_OF("ihfftn", MANY, "The inverse of hfftn.", ihfftn),
     {.schema = "fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
      .doc = "Moves the zero frequency to the middle.",
      .composite = kernel<&shift<false>>()},
@@ -498,7 +502,8 @@ constexpr OpDef defs[] = {
          "center=True, str pad_mode=\"reflect\", bool "
          "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
      .doc = "Fourier transforms of short overlapping frames of a signal.",
-     .composite = kernel<&stft>()},
+     .composite = kernel<&stft>(),
+     .cpu_autocast = Autocast::Float32},
     {.schema = "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
                "center=True, bool normalized=False, bool? "
                "onesided=None, int? length=None, bool return_complex=False) -> Tensor",

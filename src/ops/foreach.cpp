@@ -3,6 +3,7 @@
 // the operator that has the same arguments, with the i-th item in place of each list. Lists of one floating type on the
 // CPU are done in one pass over all elements, where the operator is a single map.
 #include "define/calls.h"
+#include "define/derive.h"
 #include "define/row.h"
 #include "ops/register.h"
 #include "plan/lists.h"
@@ -237,11 +238,6 @@ constexpr OpDef special[] = {
      .composite = kernel<&copy>()},
 };
 
-constexpr const char* unary[] = {"abs",   "acos", "asin",  "atan",  "ceil",       "cos",    "cosh",    "erf",
-                                 "erfc",  "exp",  "expm1", "floor", "frac",       "lgamma", "log",     "log10",
-                                 "log1p", "log2", "neg",   "round", "reciprocal", "rsqrt",  "sigmoid", "sign",
-                                 "sin",   "sinh", "sqrt",  "tan",   "tanh",       "trunc"};
-
 // The family's overloads, their parameters after self, and what they call for each item.
 struct Row {
   const char *name, *overload, *parameters, *plain, *in_place;
@@ -286,13 +282,20 @@ constexpr Row rows[] = {
     {"lerp", "ScalarList", ", Tensor[] tensors1, Scalar[] weight", "lerp.Scalar", "lerp_.Scalar"},
 };
 
+// Of an operator of one tensor whose row says so.
+void define_unary_forms(const Operator& op) {
+  if (!op.foreach) return;
+  const std::string& name = op.schema().name;  // of a library with its namespace
+  const std::string space = op.name().substr(0, op.name().find(':') + 2);
+  const std::string form = space == "aten::" ? str("_foreach_", name) : str(space, "_foreach_", name);
+  define_form(str(form, "(Tensor[] self) -> Tensor[]"), op.name());
+  define_form(str(form, "_(Tensor(a!)[] self) -> ()"), str(space, name, "_"));
+}
+
 }  // namespace
 
 void define_foreach() {
-  for (const char* name : unary) {
-    define_form(str("_foreach_", name, "(Tensor[] self) -> Tensor[]"), str("aten::", name));
-    define_form(str("_foreach_", name, "_(Tensor(a!)[] self) -> ()"), str("aten::", name, "_"));
-  }
+  derive_forms(define_unary_forms);
   for (const Row& r : rows) {
     define_form(str("_foreach_", r.name, ".", r.overload, "(Tensor[] self", r.parameters, ") -> Tensor[]"),
                 str("aten::", r.plain));

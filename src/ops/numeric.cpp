@@ -460,11 +460,12 @@ bool is_same_size(const Tensor& a, const Tensor& b) { return std::ranges::equal(
        name "(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor",   \
    .doc = what,                                                                                                        \
    .composite = kernel<&Quantile<nan>::tensor>(),                                                                      \
-   .out = true},                                                                                                       \
+   .out = true,                                                                                                        \
+   .cpu_autocast = Autocast::Float32},                                                                                 \
   {                                                                                                                    \
     .schema = name                                                                                                     \
         ".scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor", \
-    .composite = kernel<&Quantile<nan>::scalar>(), .out = true                                                         \
+    .composite = kernel<&Quantile<nan>::scalar>(), .out = true, .cpu_autocast = Autocast::Float32                      \
   }
 
 constexpr OpDef defs[] = {

@@ -347,7 +347,8 @@ void fractional_grad(Grad& g) {
   {                                                                                                                  \
     .schema = "max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N                 \
               "] padding=0, int[" #N "] dilation=1, bool ceil_mode=False) -> Tensor",                                \
-    .doc = "The largest element of each sliding window of " what ".", .composite = kernel<&max_pool##N##d>()         \
+    .doc = "The largest element of each sliding window of " what ".", .composite = kernel<&max_pool##N##d>(),        \
+    .cpu_autocast = WIDE_##N                                                                                         \
   }
 #define AVG_POOL(N, what)                                                                                      \
   {.schema = "avg_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] stride=[], int[" #N            \
@@ -357,7 +358,8 @@ void fractional_grad(Grad& g) {
    .meta = kernel<&avg_pool_meta<"avg_pool" #N "d", N>>(),                                                     \
    .decomposition = AVG_DECOMPOSITION_##N,                                                                     \
    .saves = "self kernel_size stride padding ceil_mode count_include_pad divisor_override",                    \
-   .grad = avg_pool_grad<"aten::avg_pool" #N "d_backward">},                                                   \
+   .grad = avg_pool_grad<"aten::avg_pool" #N "d_backward">,                                                    \
+   .cpu_autocast = WIDE_##N},                                                                                  \
   {                                                                                                            \
     .schema = "avg_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N     \
               "] stride, int[" #N                                                                              \
@@ -385,6 +387,7 @@ void fractional_grad(Grad& g) {
        .meta = kernel<&adaptive_max_meta<"adaptive_max_pool" #N "d", N>>(),                                           \
        .saves = "self result1",                                                                                       \
        .grad = adaptive_max_grad<"aten::adaptive_max_pool" #N "d_backward">,                                          \
+       .cpu_autocast = WIDE_##N,                                                                                      \
        .hidden = true},                                                                                               \
       {.schema = "adaptive_max_pool" #N "d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",      \
        .meta = kernel<&adaptive_max_backward_meta<"adaptive_max_pool" #N "d_backward", N>>(),                         \
@@ -397,6 +400,7 @@ void fractional_grad(Grad& g) {
        .saves = "self kernel_size output_size result1",                                                               \
        .grad = fractional_grad<"aten::fractional_max_pool" #N "d_backward">,                                          \
        .constant = "random_samples",                                                                                  \
+       .cpu_autocast = Autocast::Float32,                                                                             \
        .hidden = true},                                                                                               \
   {                                                                                                                   \
     .schema = "fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \
@@ -404,6 +408,8 @@ void fractional_grad(Grad& g) {
     .meta = kernel<&fractional_backward_meta<N>>(), .saves = "indices",                                               \
     .grad = [](Grad& g) { give_back_grad(g, g.in(4), N); }, .hidden = true                                            \
   }
+#define WIDE_2 std::nullopt  // on the CPU, under autocast
+#define WIDE_3 Autocast::Float32
 // Volumes on a device without a kernel go to the CPU.
 #define MAX_DECOMPOSITION_2 kernel<&max_pool_decomposition>()
 #define MAX_BACKWARD_DECOMPOSITION_2 kernel<&max_pool_backward_decomposition>()
@@ -439,16 +445,19 @@ constexpr OpDef defs[] = {
     ADAPTIVE_POOL(3),
     {.schema = "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
      .composite = kernel<&adaptive_avg_pool3d>(),
+     .cpu_autocast = Autocast::Float32,
      .hidden = true},
     {.schema = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
      .doc = "The largest elements of windows chosen so that the result has the given length, and where they stood.",
      .composite = kernel<&adaptive_max_pool1d>()},
     {.schema = "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
      .composite = kernel<&max_unpool2d>(),
+     .cpu_autocast = Autocast::Float32,
      .hidden = true},
     {.schema =
          "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor",
      .composite = kernel<&max_unpool3d>(),
+     .cpu_autocast = Autocast::Float32,
      .hidden = true},
     {.schema = "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
      .doc = "Averages over windows chosen so that the result has the given height and width.",

@@ -50,6 +50,7 @@ struct ReduceRow {
   GradFormula grad = nullptr;  // null: no derivative flows
   const char* node = nullptr;  // autograd's name for a call, where that is not <Name>Backward0
   bool out = true;
+  std::optional<Autocast> cpu_autocast{};
   int8_t dim = parameter_index(schema, "dim"), keepdim = parameter_index(schema, "keepdim"),
          dtype = parameter_index(schema, "dtype");
 };
@@ -151,13 +152,15 @@ constexpr ReduceRow rows[] = {
      .fold = FC_REDUCE_prod,
      .result = Result::Sum,
      .saves = "self result",
-     .grad = [](Grad& g) { prod_grad(g, Arg(), false); }},
+     .grad = [](Grad& g) { prod_grad(g, Arg(), false); },
+     .cpu_autocast = Autocast::Float32},
     {.schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, " DTYPE ") -> Tensor",
      .fold = FC_REDUCE_prod,
      .result = Result::Sum,
      .saves = "self dim keepdim result",
      .grad = [](Grad& g) { prod_grad(g, g.arg(1), flag(g, 2)); },
-     .node = "ProdBackward1"},
+     .node = "ProdBackward1",
+     .cpu_autocast = Autocast::Float32},
     // --- extremes
     {.schema = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
      .doc = "The largest element along dimensions; ties share the gradient.",
@@ -347,6 +350,7 @@ void define_reduce() {
             .out_type = row.dtype >= 0                ? OutType::Chosen
                         : row.result == Result::Truth ? OutType::Castable
                                                       : OutType::Exact,
+            .cpu_autocast = row.cpu_autocast,
             .flops = element_flops<1>});
 }
 

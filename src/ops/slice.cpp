@@ -381,7 +381,8 @@ constexpr OpDef defs[] = {
      .grad =
          [](Grad& g) {
            g.set(0, call<"aten::select_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer()));
-         }},
+         },
+     .view_copy = true},
     {.schema = "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
      .all = kernel<&select_backward>(),
      .saves = "dim index",
@@ -399,6 +400,7 @@ constexpr OpDef defs[] = {
                    end = g.arg(3).is_none() ? size : g.arg(3).integer();
            g.set(0, call<"aten::slice_backward", Tensor>(G, g.sizes(0), dim, start, end, g.arg(4).integer()));
          },
+     .view_copy = true,
      .hidden = true},
     {.schema = "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
                "step) -> Tensor",
@@ -411,7 +413,8 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
      .doc = "A view of length elements from start along a dimension.",
-     .composite = kernel<&narrow_kernel>()},
+     .composite = kernel<&narrow_kernel>(),
+     .view_copy = true},
     {.schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
      .composite = kernel<&narrow_at>()},
 
@@ -426,7 +429,8 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            g.set(0, call<"aten::diagonal_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(),
                                                             g.arg(3).integer()));
-         }},
+         },
+     .view_copy = true},
     {.schema = "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
      .all = kernel<&diagonal_backward>(),
      .saves = "offset dim1 dim2",
@@ -443,7 +447,8 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            g.set(0, call<"aten::unfold_backward", Tensor>(G, g.sizes(0), g.arg(1).integer(), g.arg(2).integer(),
                                                           g.arg(3).integer()));
-         }},
+         },
+     .view_copy = true},
     {.schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
      .all = kernel<&unfold_backward>(),
      .saves = "dim size step",
@@ -454,7 +459,8 @@ constexpr OpDef defs[] = {
      .hidden = true},
     {.schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
      .doc = "A view of the same storage with the given sizes, strides and offset.",
-     .composite = kernel<&as_strided_public>()},
+     .composite = kernel<&as_strided_public>(),
+     .view_copy = true},
     {.schema = "_as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset, int[] self_stride, int "
                "self_offset) -> Tensor(a)",
      .all = kernel<&as_strided_kernel>(),
@@ -475,12 +481,14 @@ constexpr OpDef defs[] = {
          [](Grad& g) {
            int64_t dim = wrap_dim(g.arg(2).integer(), static_cast<int64_t>(g.sizes(0).size()));
            join_grad(g, equal_pieces(g.sizes(0)[static_cast<size_t>(dim)], g.arg(1).integer()), dim);
-         }},
+         },
+     .view_copy = true},
     {.schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
      .doc = "The tensor cut into parts of the given sizes, as views.",
      .all = kernel<&split_with_sizes>(),
      .saves = "split_sizes dim",
-     .grad = [](Grad& g) { join_grad(g, g.arg(1).ints(), g.arg(2).integer()); }},
+     .grad = [](Grad& g) { join_grad(g, g.arg(1).ints(), g.arg(2).integer()); },
+     .view_copy = true},
     {.schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
      .composite = kernel<&split_sizes>()},
     {.schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
@@ -520,7 +528,8 @@ constexpr OpDef defs[] = {
            for (int i = 0; i < n; ++i)
              parts.push_back(g.out(i).defined() ? g.out(i) : zeros(shape, g.dtype(0), g.device(0)));
            g.set(0, stack(parts, static_cast<int64_t>(dim)));
-         }},
+         },
+     .view_copy = true},
     {.schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
      .doc = "The tensors expanded to their common shape, as views.",
      .composite = kernel<&broadcast_tensors>()},

@@ -138,11 +138,10 @@ void check_only_first(const Operator& op, const Arg* args) {
              " requires a scalar or zero-dim dense tensor divisor (got shape ", other.sizes(), " for divisor)");
   }
 }
-// context: null for linear functions; any other adds up repeated entries first.
-void on_values(void* context, const Operator& op, const Arg* args, Value* results) {
+void on_values(void*, const Operator& op, const Arg* args, Value* results) {
   check_only_first(op, args);
   const Tensor& given = args[0].tensor();
-  const Tensor self = context && is_coo(given) ? coalesced(given) : given;
+  const Tensor self = op.keeps_zero == KeepsZero::Linear || !is_coo(given) ? given : coalesced(given);
   const Tensor values = part(sparse_parts(self).values);
   std::vector<Arg> inside(args, args + op.num_args());
   inside[0] = values;
@@ -156,11 +155,11 @@ void on_values(void* context, const Operator& op, const Arg* args, Value* result
 }
 
 // The same into a sparse out.
-void on_values_out(void* context, const Operator& op, const Arg* args, Value* results) {
+void on_values_out(void*, const Operator& op, const Arg* args, Value* results) {
   const Tensor& out = args[op.num_args() - 1].tensor();
   FC_CHECK(is_sparse(out) && layout_of(out) == layout_of(args[0].tensor()), op.schema().name,
            ": out must be a sparse tensor of the input's layout");
-  on_values(context, *op.functional, args, results);
+  on_values(nullptr, *op.functional, args, results);
   check_in_place_type(results[0].tensor().dtype(), out.dtype());
   replace_sparse(out, with_type(results[0].tensor(), out.dtype()));
   results[0] = Value(Tensor(out));
@@ -266,12 +265,6 @@ Tensor norm_kernel(const Tensor& self, const Scalar& p, std::optional<IntSpan> d
 
 }  // namespace
 
-#define UNARY_LINEAR "neg", "conj_physical", "_conj_physical", "deg2rad", "rad2deg", "positive"
-#define UNARY_REST                                                                                                     \
-  "abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sgn", "sign",      \
-      "floor", "ceil", "trunc", "round", "erf", "erfinv", "relu", "signbit", "isnan", "isinf", "isposinf", "isneginf", \
-      "frac", "square", "angle", "nan_to_num"
-
 void define_sparse_math() {
   static constexpr OpDef defs[] = {
       {.schema = "_sparse_sum(Tensor self) -> Tensor", .composite = kernel<&sparse_sum>(), .hidden = true},
@@ -288,22 +281,7 @@ void define_sparse_math() {
        .hidden = true},
   };
   define_sparse_rows(defs);
-  static char not_linear;
-  constexpr const char* linear[] = {UNARY_LINEAR};
-  constexpr const char* rest[] = {UNARY_REST};
-  const auto add_values = [](const std::string& name, void* context) {
-    if (const Operator* op = find_operator(name); op && !op->composite())
-      set_sparse_kernel(name, {op->is_out ? on_values_out : on_values, context});
-  };
-  for (const char* name : linear)
-    for (const char* form : {"", "_", ".out"}) add_values(str("aten::", name, form), nullptr);
-  for (const char* name : rest)
-    for (const char* form : {"", "_", ".out"}) add_values(str("aten::", name, form), &not_linear);
-  for (const char* name : {"mul.Scalar", "mul_.Scalar", "div.Scalar", "div_.Scalar", "div.Tensor", "div_.Tensor"})
-    add_values(str("aten::", name), nullptr);
-  for (const char* name : {"div.Tensor_mode", "div_.Tensor_mode", "div.Scalar_mode", "div_.Scalar_mode", "floor_divide",
-                           "floor_divide_.Tensor", "floor_divide.Scalar", "floor_divide_.Scalar", "round.decimals"})
-    add_values(str("aten::", name), &not_linear);
+  set_values_kernels(on_values, on_values_out);
   constexpr std::pair<const char*, Kernel> kernels[] = {
       {"aten::add.Tensor", kernel<&add_kernel>()},          {"aten::add_.Tensor", kernel<&add_in_place>()},
       {"aten::sub.Tensor", kernel<&sub_kernel>()},          {"aten::sub_.Tensor", kernel<&sub_in_place>()},

@@ -4,38 +4,12 @@
 #include <array>
 
 #include "define/calls.h"
+#include "define/derive.h"
 #include "define/row.h"
 #include "ops/register.h"
 
 namespace fc {
 namespace {
-
-// The views that have a form with a copy.
-constexpr const char* views[] = {
-    "alias",
-    "as_strided",
-    "detach",
-    "diagonal",
-    "expand",
-    "permute",
-    "narrow",
-    "select.int",
-    "slice.Tensor",
-    "split.Tensor",
-    "split_with_sizes",
-    "squeeze",
-    "squeeze.dim",
-    "squeeze.dims",
-    "t",
-    "transpose.int",
-    "unbind.int",
-    "unfold",
-    "unsqueeze",
-    "view",
-    "view.dtype",
-    "view_as_complex",
-    "view_as_real",
-};
 
 // The context is the view's operator.
 void copy_of_view(void* context, const Operator&, const Arg* args, Value* results) {
@@ -106,17 +80,19 @@ constexpr OpDef defs[] = {
      .composite = kernel<&as_strided_scatter>()},
 };
 
+// Of a view whose row says so.
+void define_copy(const Operator& view) {
+  if (!view.view_copy) return;
+  const std::string schema = to_string(copy_schema(view.schema()));
+  define({.schema = schema.c_str(),
+          .doc = "The view of that name, as a copy.",
+          .composite = {copy_of_view, const_cast<Operator*>(&view)}});
+}
+
 }  // namespace
 
 void define_view_copies() {
-  for (const char* name : views) {
-    const Operator* view = find_operator(std::string("aten::") + name);
-    if (!view) continue;
-    const std::string schema = to_string(copy_schema(view->schema()));
-    define({.schema = schema.c_str(),
-            .doc = "The view of that name, as a copy.",
-            .composite = {copy_of_view, const_cast<Operator*>(view)}});
-  }
+  derive_forms(define_copy);
   define_all(defs);
 }
 
