@@ -43,6 +43,10 @@ BUDGETS = {
     "cpp_add": ("operator call from C++", "ns", 150, 60),
     "observe_on": ("what an observer of all events that does nothing adds to a call", "ns", 300, 150),
     "profile_on": ("what the profiler adds to a call", "ns", 1000, 400),
+    "backend_lines": ("a device as a library (examples/backend)", "lines", 300, 250),
+    "operator_tables": ("tables of operators outside of the rows", "lists", 0, 0),
+    "largest_file": ("longest source", "lines", 1020, 800),
+    "lines_of_prose": ("lines of headers for one line of contract", "lines", 8, 3),
     "observe_off": ("instructions of a call that the idle profiling layer adds", "%", 1, 0),
 }
 KERNEL = "src/backends/cpu/isa"  # any file here is "one CPU kernel"
@@ -201,6 +205,19 @@ def cpp_program(tree, found):
     found["cpp_program"] = min(times)
 
 
+def house(tree, found):
+    """What is counted without a build."""
+    found["backend_lines"] = len((tree.folder / "examples/backend/example.cpp").read_text().splitlines())
+    told = subprocess.run([sys.executable, "tools/check_tables.py"], cwd=tree.folder, capture_output=True, text=True)
+    found["operator_tables"] = len(told.stdout.splitlines()) if told.returncode else 0
+    sources = [f for folder in ("include", "src", "python", "tools", "tests") for f in (tree.folder / folder).rglob("*") if f.suffix in (".cpp", ".h", ".hpp", ".py", ".def")]
+    lengths = {str(f.relative_to(tree.folder)): len(f.read_text().splitlines()) for f in sources}
+    longest = max(lengths, key=lengths.get)
+    found["largest_file"], found["details"]["longest source"] = lengths[longest], longest
+    headers = [line.strip() for f in sources if f.suffix in (".h", ".hpp") and f.parts[len(tree.folder.parts)] in ("include", "src") for line in f.read_text().splitlines() if line.strip()]
+    found["lines_of_prose"] = len(headers) / sum(line.startswith(("//", "/*", "*")) for line in headers)
+
+
 def sizes(tree, found):
     package = tree.build / "python/facula"
     shown = {}
@@ -267,7 +284,7 @@ def cpp_calls(tree, found):
     found["details"]["instructions_per_call"] = {"never observed": never, "observed before, off now": off}
 
 
-STEPS = [clean_build, kernel_rebuild, operator_rebuild, by_the_book_rebuild, cpp_program, sizes, import_time, python_calls, cpp_calls]
+STEPS = [clean_build, house, kernel_rebuild, operator_rebuild, by_the_book_rebuild, cpp_program, sizes, import_time, python_calls, cpp_calls]
 
 
 def judge(name, value):

@@ -45,6 +45,8 @@ tidy() {
 
 line_length() { tools/formatted_files.sh | xargs "$python" tools/check_lines.py; }
 
+files() { git ls-files '*.cpp' '*.h' '*.hpp' '*.py' '*.def' '*.sh' '*.cmake' ':!tests/data' | xargs "$python" tools/check_files.py; }
+
 whitespace() { git diff --check "$(git hash-object -t tree /dev/null)" HEAD -- . ':!tests/data' ':!*.patch'; }
 
 if command -v clang-format > /dev/null; then check "clang-format" format; else echo "lint: clang-format: not installed"; fi
@@ -53,6 +55,8 @@ check "include directions" "$python" tools/check_includes.py
 check "formulas need no library" "$python" tools/check_formulas.py
 check "white space" whitespace
 check "line length" line_length
+check "length of files, contracts of headers" files
+check "facts stand on rows" "$python" tools/check_tables.py
 if compgen -G "$build/CMakeFiles/facula_core.dir/**" > /dev/null; then
   check "nothing runs before main" "$python" tools/check_start_up.py "$build"
 else

@@ -114,7 +114,7 @@ void PythonCalls::start() {
 void PythonCalls::watch() {
   if (!state_->recording) return;
   nb::object known = nb::module_::import_("sys").attr("getprofile")();
-  // Of a profiler of the program's own nothing is taken away; the function that led here gives way (threading.setprofile).
+  // Of a profiler of the program's own nothing is taken away; what led here gives way (threading.setprofile).
   if (!known.is_none() && !nb::hasattr(known, "_facula_watches")) return;
   auto thread = std::make_shared<State::Thread>();
   thread->number = Event::thread();

@@ -26,7 +26,7 @@ struct Kernel {
 struct GradRule;  // define/rule.h
 
 enum class Autocast : uint8_t { None, Lower, Float32, Promote };  // cast class under autocast
-// Whether zeros give zeros, so that of a sparse tensor the values alone are computed; a function that is linear need not
+// Whether zeros give zeros, so that of a sparse tensor the values alone are computed; what is linear need not
 // add up repeated entries before.
 enum class KeepsZero : uint8_t { No, Linear, Function };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kinds of recurrent cells, as numbers in the schemas of their operators.
 #pragma once
 #include <cstdint>
 

@@ -143,7 +143,7 @@ def test_reductions_beyond_the_base_are_sums_of_their_terms(example, name, dtype
     x = torch.tensor([[1.0, 0.0, -2.0], [0.5, 3.0, 0.0]])
     if name == "nansum" and dtype.is_floating_point:
         x[1, 2] = math.nan
-    got = REDUCTIONS[name](x.to(dtype).to(example))
-    want = REDUCTIONS[name](x.to(dtype))
+    run = REDUCTIONS.get(name) or (lambda t: getattr(torch, name)(t, 1))  # one that was added by the book is called like its fold
+    got, want = run(x.to(dtype).to(example)), run(x.to(dtype))
     assert got.dtype == want.dtype and got.cpu().tolist() == pytest.approx(want.tolist())
     assert torch.backends.fallback_counts() == {}

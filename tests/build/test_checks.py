@@ -77,3 +77,29 @@ def test_start_up_code(tmp_path, code, status):
     done = subprocess.run([sys.executable, TOOLS / "check_start_up.py", tmp_path], capture_output=True, text=True)
     assert done.returncode == status, done.stdout
     assert ("runs before main" in done.stdout) == bool(status)
+
+
+def check(tool, *arguments):
+    done = subprocess.run([sys.executable, TOOLS / tool, *arguments], capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def test_long_files_and_headers_without_a_contract_fail(tmp_path):
+    (tmp_path / "long.py").write_text("x\n" * 801)
+    (tmp_path / "bare.h").write_text("// SPDX-License-Identifier: Apache-2.0\n#pragma once\n")
+    (tmp_path / "good.h").write_text("// SPDX-License-Identifier: Apache-2.0\n// What this is and who owns what it holds.\n#pragma once\n")
+    status, said = check("check_files.py", *(tmp_path / name for name in ("long.py", "bare.h", "good.h")))
+    assert status == 1 and "long.py: 801 lines, at most 800" in said and "bare.h: a header begins with" in said and "good.h" not in said
+
+
+@pytest.mark.parametrize("table", ['{"exp", "log", "neg_", "sqrt", "sin", "aten::cos"}', '("exp log neg sqrt sin cos")'])
+def test_a_table_of_operators_outside_of_the_rows_fails(tmp_path, table):
+    rows = tmp_path / "src/ops/unary.cpp"
+    rows.parent.mkdir(parents=True)
+    rows.write_text("".join(f'{{.name = "{name}"}},\n' for name in ("exp", "log", "neg", "sqrt", "sin", "cos")) + f"const char* names[] = {table};\n")
+    assert check("check_tables.py", tmp_path)[0] == 0
+    beside = tmp_path / "src/define/autocast.cpp"
+    beside.parent.mkdir()
+    beside.write_text(f"\nconstexpr const char* wide[] = {table};\n")
+    status, said = check("check_tables.py", tmp_path)
+    assert status == 1 and "src/define/autocast.cpp:2: a table of 6 operators (exp, log, neg" in said
