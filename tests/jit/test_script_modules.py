@@ -57,7 +57,7 @@ class Scripted:
         return torch.jit.script(module)
 
 
-REFUSED = ("SyncBatchNorm", "TripletMarginWithDistanceLoss", "AdaptiveLogSoftmaxWithLoss", "DataParallel")  # PyTorch refuses them, too
+REFUSED = ("SyncBatchNorm", "TripletMarginWithDistanceLoss", "DataParallel")  # PyTorch refuses them, too
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.cls not in REFUSED], ids=lambda c: c.name)

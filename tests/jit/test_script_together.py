@@ -138,6 +138,18 @@ def test_sources_inside_of_traces():
     assert traced(-torch.ones(2)).tolist() == [-4, -4] and keeps(torch.ones(2)).tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("cls", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers_take_tensors_and_packed_sequences(cls):
+    layer = cls(3, 4, num_layers=2, bidirectional=True)
+    made = torch.jit.script(layer)
+    x = torch.randn(5, 2, 3)
+    torch.testing.assert_close(made(x)[0], layer(x)[0])
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 5]), enforce_sorted=False)
+    wanted, found = layer(packed), made(packed)
+    torch.testing.assert_close(found[0].data, wanted[0].data)
+    torch.testing.assert_close(found[1], wanted[1])
+
+
 class Forks(nn.Module):
     def __init__(self):
         super().__init__()

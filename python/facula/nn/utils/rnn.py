@@ -17,6 +17,7 @@ __all__ = [
 
 _ops = _C._functions
 PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
+PackedSequence_.__annotations__ = {"data": Tensor, "batch_sizes": Tensor, "sorted_indices": Tensor | None, "unsorted_indices": Tensor | None}
 
 
 def bind(optional, fn: Callable):
@@ -105,6 +106,9 @@ class PackedSequence(PackedSequence_):
     def is_pinned(self) -> bool:
         """Whether the memory is pinned."""
         return self.data.is_pinned()
+
+
+PackedSequence.__annotations__ = PackedSequence_.__annotations__  # a class does not inherit them
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
