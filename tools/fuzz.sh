@@ -18,7 +18,7 @@ for target in "${targets[@]}"; do
       export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=512
       ;;
     archive)
-      sources=(src/files/*.cpp src/jit/files/*.cpp src/jit/frontend/*.cpp)
+      sources=(src/files/*.cpp src/jit/files/*.cpp)
       export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=512
       ;;
     source)
