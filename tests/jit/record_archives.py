@@ -40,14 +40,15 @@ def write_ours(folder):
 
 
 def without_foreign_places(path):
-    """Without the places of code that name PyTorch's own files, which stand elsewhere on each machine."""
+    """Without the places of code that name the libraries' own files, which stand elsewhere on each machine."""
+    own = (b"site-packages", b"/facula/")
     with zipfile.ZipFile(path) as z:
         records = [(i, z.read(i)) for i in z.infolist()]
-    if not any(b"site-packages" in data for _, data in records):
+    if not any(name in data for _, data in records for name in own):
         return
     with zipfile.ZipFile(path, "w") as z:
         for info, data in records:
-            if b"site-packages" not in data:
+            if not any(name in data for name in own):
                 z.writestr(info.filename, data, info.compress_type)
 
 
@@ -64,8 +65,7 @@ def main():
     for name, cls in cases.TRACED.items():
         torch.jit.trace(cases.made(name, cls), cases.inputs(name), check_trace=False).save(str(GOLDEN / f"theirs_trace_{name}.pt"), _extra_files={"note": "theirs"})
     for path in sorted(GOLDEN.glob("*.pt")):
-        if path.name.startswith("theirs"):
-            without_foreign_places(path)
+        without_foreign_places(path)
         module = torch.jit.load(str(path))
         results[path.name] = {"value": plain(module(*cases.inputs(path.stem.rsplit("_", 1)[1]))), "code": module.code}
     for name, (version, code, args) in cases.OLD.items():
