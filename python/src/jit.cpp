@@ -43,6 +43,14 @@ constexpr std::string_view names[] = {
     "ErrorReport",
     "merge_type_from_type_comment",
     "_resolve_type_from_object",
+    "ArgumentSpec",
+    "Code",
+    "ExecutionPlan",
+    "GraphExecutorState",
+    "_last_executed_optimized_graph",
+    "_set_graph_executor_optimize",
+    "_get_graph_executor_optimize",
+    "_debug_set_autodiff_subgraph_inlining",
 };
 
 bool is_ours(std::string_view name) {
@@ -115,6 +123,8 @@ void bind_jit_later(nb::module_& m) {
           bind_trees(self);
           bind_script(self);
           bind_archives(self);
+
+          bind_executor(self);
           return nb::getattr(self, name);
         }
         PyErr_Format(PyExc_AttributeError, "module '%U' has no attribute '%S'", nb::str("facula._C").ptr(), name.ptr());

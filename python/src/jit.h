@@ -81,10 +81,12 @@ nanobind::object future_to_python(Ref<Future> f);  // a torch.futures.Future of 
 // Traces a call of func with a tuple of inputs, or with a dict by name; `self` as in trace::Request.
 trace::Result trace_function(nanobind::handle func, nanobind::handle inputs, const TraceOptions& o,
                              fc::Value self = {});
-nanobind::object call_function(const Function& f, const nanobind::args& args, const nanobind::kwargs& kwargs);
+nanobind::object invoke_script_function_from_python(const Function& f, const nanobind::args& args,
+                                                    const nanobind::kwargs& kwargs);
 bool takes_arguments(const Function& f, const nanobind::args& args, const nanobind::kwargs& kwargs);
-GraphHandle inlined(const Graph& g);  // a copy with what is called in place of the calls
-Ref<CompilationUnit> python_unit();   // where classes and functions of Python's go
+nanobind::object debug_state(const Function& f);  // of the plan that calls run; throws before there is one
+GraphHandle inlined(const Graph& g);              // a copy with what is called in place of the calls
+Ref<CompilationUnit> python_unit();               // where classes and functions of Python's go
 nanobind::object make_function(const std::string& qualified_name, Ref<Graph> graph);  // a ScriptFunction
 
 void bind_future(nanobind::module_& m);  // once; torch.futures asks for it alone
@@ -97,6 +99,8 @@ void bind_trace(nanobind::module_& m);
 void bind_modules(nanobind::module_& m);
 void bind_script(nanobind::module_& m);
 void bind_archives(nanobind::module_& m);
+
+void bind_executor(nanobind::module_& m);
 void bind_jit_later(nanobind::module_& m);  // sets the module up to bind the rest when it is first asked for
 
 }  // namespace fc::jit

@@ -105,7 +105,7 @@ void bind_modules(nb::module_& m) {
              nb::list all;
              all.append(nb::cast(f.owner));
              for (nb::handle a : args) all.append(a);
-             return call_function(*f.function, nb::borrow<nb::args>(nb::tuple(all)), kwargs);
+             return invoke_script_function_from_python(*f.function, nb::borrow<nb::args>(nb::tuple(all)), kwargs);
            })
       .def(
           "_takes",

@@ -65,8 +65,45 @@ std::vector<fc::Value> bind_arguments(const Function& f, const nb::args& args, c
   return out;
 }
 
-nb::object call(const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
-  return call_function(*f.function, args, kwargs);
+[[gnu::noinline]] nb::object call(const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
+  return invoke_script_function_from_python(*f.function, args, kwargs);
+}
+
+// A call during a trace is one node of it; null: it is recorded operator by operator, as of an object that the trace
+// does not know.
+Value* record_call(trace::State& s, const Function& f, std::vector<fc::Value>& arguments) {
+  const bool method = !arguments.empty() && arguments[0].tag() == Tag::Instance &&
+                      find_method(static_cast<Instance*>(arguments[0].box())->type, f.name()) == &f;
+  if (method && !s.knows(arguments[0])) return nullptr;
+  Graph& g = *s.graph;
+  f.add_defaults(arguments);
+  std::vector<Value*> in;
+  if (!method) {
+    in.push_back(insert_function(g, Ref<Function>(const_cast<Function*>(&f))));
+    s.locate(in[0]->node());
+  }
+  for (const fc::Value& a : arguments) in.push_back(s.value_of(a));
+  Node* n = s.insert(g.create(method ? prim_CallMethod : prim_CallFunction, in));
+  if (method) n->set(attr_name, std::string(f.name()));
+  const auto& returns = f.schema().returns;
+  n->output()->set_type(returns.empty() ? simple_type(TypeKind::None) : returns[0].whole_type->unshaped());
+  return n->output();
+}
+
+// Runs the function without Python's lock. A trace that goes on gets the call as a node.
+[[gnu::noinline]] fc::Value run_and_insert_call(const Function& f, Stack& stack) {
+  trace::State* tracing = trace::active();
+  Value* recorded = tracing ? record_call(*tracing, f, stack) : nullptr;
+  std::optional<trace::Pause> pause;
+  if (recorded) pause.emplace();
+  fc::Value result;
+  {
+    const py::ReleaseGil released;
+    result = f(std::move(stack));
+  }
+  pause.reset();
+  if (recorded) tracing->set_value(result, recorded);
+  return result;
 }
 
 void print_to_python(const std::string& line) {
@@ -88,44 +125,17 @@ bool takes_arguments(const Function& f, const nb::args& args, const nb::kwargs& 
   } catch (const Error&) { return false; }
 }
 
-// A call during a trace is one node of it; null: it is recorded operator by operator, as of an object that the trace
-// does not know.
-static Value* record_call(trace::State& s, const Function& f, std::vector<fc::Value>& arguments) {
-  const bool method = !arguments.empty() && arguments[0].tag() == Tag::Instance &&
-                      find_method(static_cast<Instance*>(arguments[0].box())->type, f.name()) == &f;
-  if (method && !s.knows(arguments[0])) return nullptr;
-  Graph& g = *s.graph;
-  f.add_defaults(arguments);
-  std::vector<Value*> in;
-  if (!method) {
-    in.push_back(insert_function(g, Ref<Function>(const_cast<Function*>(&f))));
-    s.locate(in[0]->node());
-  }
-  for (const fc::Value& a : arguments) in.push_back(s.value_of(a));
-  Node* n = s.insert(g.create(method ? prim_CallMethod : prim_CallFunction, in));
-  if (method) n->set(attr_name, std::string(f.name()));
-  const auto& returns = f.schema().returns;
-  n->output()->set_type(returns.empty() ? simple_type(TypeKind::None) : returns[0].whole_type->unshaped());
-  return n->output();
-}
-
-nb::object call_function(const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
-  std::vector<fc::Value> arguments = bind_arguments(f, args, kwargs);
-  trace::State* tracing = trace::active();
-  Value* recorded = tracing ? record_call(*tracing, f, arguments) : nullptr;
-  std::optional<trace::Pause> pause;
-  if (recorded) pause.emplace();
+[[gnu::noinline]] nb::object invoke_script_function_from_python(const Function& f, const nb::args& args,
+                                                                const nb::kwargs& kwargs) {
+  Stack stack = bind_arguments(f, args, kwargs);
   fc::Value result;
   try {
-    const py::ReleaseGil released;
-    result = f(std::move(arguments));
+    result = run_and_insert_call(f, stack);
   } catch (const ScriptError& e) {
     if (!e.raised) throw;
     PyErr_SetString(script_error, e.message().c_str());
     throw nb::python_error();
   }
-  pause.reset();
-  if (recorded) tracing->set_value(result, recorded);
   return to_python(result);
 }
 
@@ -162,6 +172,20 @@ void bind_run(nb::module_& m) {
            [](const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
              return nb::module_::import_("facula.jit._serialization").attr("save_to_buffer")(f, *args, **kwargs);
            })
+      .def("get_debug_state", [](const FunctionHandle& f) { return debug_state(*f.function); })
+      .def(
+          "graph_for",
+          [](const FunctionHandle& f, const nb::args& args, const nb::kwargs& kwargs) {
+            const auto plan = [&] {
+              const py::ReleaseGil released;
+              return f.function->get_executor()->ready();
+            };
+            for (int i = 0; !plan() && i < 3; ++i) call(f, args, kwargs);
+            const Ref<const ExecutionPlan> ready = plan();
+            FC_CHECK(ready, f.function->name(), ": its plan is not made yet, as more runs are to be profiled");
+            return GraphHandle{ready->graph->copy()};
+          },
+          "The graph that calls with such arguments run; the function is called until there is one.")
       .def("_debug_flush_compilation_cache", [](const FunctionHandle& f) { f.function->forget_code(); })
       .def(
           "_dump_code", [](const FunctionHandle& f) { return dump(*f.function->code()); },

@@ -122,7 +122,7 @@ bool is_traceable(TypeRef t) {
   return true;
 }
 
-std::vector<fc::Value> inputs_of(nb::handle tuple) {
+[[gnu::noinline]] Stack to_traceable_stack(nb::handle tuple) {
   std::vector<fc::Value> out;
   std::vector<TypeRef> types;
   for (nb::handle o : nb::cast<nb::tuple>(tuple)) {
@@ -144,16 +144,11 @@ std::function<std::string(const Tensor&)> name_lookup(nb::handle lookup) {
   };
 }
 
-trace::Result run_trace(nb::handle func, std::vector<fc::Value> inputs, const TraceOptions& o, fc::Value self,
-                        std::vector<std::string> keywords = {}) {
-  trace::Request r;
-  r.inputs = std::move(inputs);
-  r.self = std::move(self);
-  r.strict = o.strict;
-  r.force_out_of_place = o.force_out_of_place;
-  r.argument_names = keywords.empty() ? o.argument_names : keywords;
-  r.variable_name = name_lookup(o.lookup);
-  r.run = [&](const std::vector<fc::Value>& values) {
+// The function itself, while it is traced: Python's objects for the values, and what it gives as one.
+struct TraceFn {
+  nb::handle func;
+  const std::vector<std::string>& keywords;  // of the inputs; none: by position
+  [[gnu::noinline]] fc::Value operator()(const std::vector<fc::Value>& values) const {
     nb::list args;
     nb::dict named;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -166,7 +161,19 @@ trace::Result run_trace(nb::handle func, std::vector<fc::Value> inputs, const Tr
              "The traced function didn't return any values! Side-effects are not captured in traces, so it would be a "
              "no-op.");
     return traceable(out);
-  };
+  }
+};
+
+[[gnu::noinline]] trace::Result create_graph_by_tracing(nb::handle func, Stack inputs, const TraceOptions& o,
+                                                        fc::Value self, std::vector<std::string> keywords = {}) {
+  trace::Request r;
+  r.inputs = std::move(inputs);
+  r.self = std::move(self);
+  r.strict = o.strict;
+  r.force_out_of_place = o.force_out_of_place;
+  r.argument_names = keywords.empty() ? o.argument_names : keywords;
+  r.variable_name = name_lookup(o.lookup);
+  r.run = TraceFn{func, keywords};
   return trace::trace(r);
 }
 
@@ -179,14 +186,21 @@ trace::Result run_trace_by_name(nb::handle func, const nb::dict& inputs, const T
       keywords.push_back(name);
       values.push_back(traceable(inputs[name.c_str()]));
     }
-  return run_trace(func, std::move(values), o, std::move(self), std::move(keywords));
+  return create_graph_by_tracing(func, std::move(values), o, std::move(self), std::move(keywords));
 }
 
 }  // namespace
 
 trace::Result trace_function(nb::handle func, nb::handle inputs, const TraceOptions& o, fc::Value self) {
   if (nb::isinstance<nb::dict>(inputs)) return run_trace_by_name(func, nb::cast<nb::dict>(inputs), o, std::move(self));
-  return run_trace(func, inputs_of(inputs), o, std::move(self));
+  return create_graph_by_tracing(func, to_traceable_stack(inputs), o, std::move(self));
+}
+
+// torch.jit.trace of a function: its inputs by position or by name.
+[[gnu::noinline]] static nb::object create_function_from_trace(const std::string& name, nb::handle func,
+                                                               nb::handle inputs, nb::handle lookup, bool strict,
+                                                               bool force, const std::vector<std::string>& names) {
+  return make_function(name, trace_function(func, inputs, {lookup, strict, force, names}).graph);
 }
 
 void bind_trace(nb::module_& m) {
@@ -219,7 +233,7 @@ void bind_trace(nb::module_& m) {
         FC_CHECK(self.is_none(), "_create_graph_by_tracing: a module is traced by its own methods");
         std::vector<fc::Value> values;
         for (nb::handle o : inputs) values.push_back(traceable(o));
-        trace::Result r = run_trace(func, std::move(values), {lookup, strict, force, names}, {});
+        trace::Result r = create_graph_by_tracing(func, std::move(values), {lookup, strict, force, names}, {});
         return nb::make_tuple(GraphHandle{r.graph}, to_python(r.output));
       },
       nb::arg("func"), nb::arg("inputs"), nb::arg("var_lookup_fn").none(), nb::arg("strict"), nb::arg("force_outplace"),
@@ -228,7 +242,7 @@ void bind_trace(nb::module_& m) {
       "_create_function_from_trace",
       [](const std::string& name, nb::handle func, const nb::tuple& inputs, nb::handle lookup, bool strict, bool force,
          const std::vector<std::string>& names) {
-        return make_function(name, trace_function(func, inputs, {lookup, strict, force, names}).graph);
+        return create_function_from_trace(name, func, inputs, lookup, strict, force, names);
       },
       nb::arg("qualname"), nb::arg("func"), nb::arg("input_tuple"), nb::arg("var_lookup_fn").none(), nb::arg("strict"),
       nb::arg("force_outplace"), nb::arg("argument_names") = std::vector<std::string>());
@@ -236,7 +250,7 @@ void bind_trace(nb::module_& m) {
       "_create_function_from_trace_with_dict",
       [](const std::string& name, nb::handle func, const nb::dict& inputs, nb::handle lookup, bool strict, bool force,
          const std::vector<std::string>& names) {
-        return make_function(name, trace_function(func, inputs, {lookup, strict, force, names}).graph);
+        return create_function_from_trace(name, func, inputs, lookup, strict, force, names);
       },
       nb::arg("qualname"), nb::arg("func"), nb::arg("input_dict"), nb::arg("var_lookup_fn").none(), nb::arg("strict"),
       nb::arg("force_outplace"), nb::arg("argument_names") = std::vector<std::string>());

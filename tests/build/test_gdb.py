@@ -14,6 +14,7 @@ PROGRAM = """
 #include <cstdio>
 #include "dispatch/schema.h"
 #include "jit/ir/graph.h"
+#include "jit/run/executor.h"
 using namespace fc;
 int main() {
   Tensor t = empty_tensor(IntSpan(Dims{2, 3}), DType::Float32, Device{});
@@ -29,6 +30,9 @@ int main() {
   x->set_type(list_type(tensor_type()));
   jit::Node& node = *graph.insert(graph.create(jit::Symbol::of("my::op"), std::span<jit::Value* const>(&x, 1)));
   graph.register_output(node.output());
+  jit::Stack stack{number, boxed};
+  jit::Graph* pointer = &graph;
+  static_cast<c10::IValue&>(stack[0]).dump();
   std::puts("here");
 }
 """
@@ -45,6 +49,11 @@ EXPECTED = {
     "p *x->type_": "List[Tensor]",
     "p node": "%1 : Tensor = my::op(%x)",
     "p graph": "graph(%x : List[Tensor]) of 1 nodes -> (%1 : Tensor)",
+}
+# What the notes of the JIT type; the text goes to the program's stderr.
+CALLED = {
+    "call ((c10::IValue *)stack._M_impl._M_start)->dump()": "3",
+    "call pointer->dump()": "%1 : Tensor = my::op(%x)",
 }
 # These need the library's own full symbols: PRESET=debug or relwithdebinfo.
 DUMPED = {
@@ -92,4 +101,9 @@ def test_printers(tmp_path, full):
         shown[command] = text.strip()
     for command, text in expected.items():
         assert text in shown.get(command, ""), (command, shown.get(command), out.stderr)
+    if full:
+        typed = [x for command in CALLED for x in ("-ex", command)]
+        out = subprocess.run(["gdb", "-q", "-nx", "-batch", "-ex", "break puts", "-ex", "run", "-ex", "up", *typed, tmp_path / "a"], capture_output=True, text=True)
+        assert all(text in out.stderr for text in CALLED.values()), out.stderr
+        assert out.stderr.splitlines().count("3") == 2  # the program's own call, and gdb's
     assert "Python Exception" not in out.stdout + out.stderr

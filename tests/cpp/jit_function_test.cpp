@@ -74,7 +74,8 @@ TEST_F(JitFunction, CallsOthersByName) {
   %b : int = prim::CallFunction(%g, %a)
   return (%b))"));
   EXPECT_EQ(call(*f, {5}).raw_int(), 20);
-  const Graph& flat = f->optimized_graph();
+  const Ref<Graph> held = f->optimized_graph();
+  const Graph& flat = *held;
   for_each_node(*flat.block(), [](Node* n) { EXPECT_FALSE(n->is(prim_CallFunction)); });
   EXPECT_EQ(run(*compile(flat, "flat"), {5})[0].raw_int(), 20);
   EXPECT_THROW(unit.create_function("f", parse_graph("graph(%x : int):\n  return (%x)\n")), Error);
@@ -98,7 +99,7 @@ TEST_F(JitFunction, ObjectsHaveAttributesAndMethods) {
   auto f = unit.create_function("f", parse_graph(uses_counter));
   EXPECT_EQ(f->graph().block()->first()->output()->type(), cls);
   for (const bool inlined : {false, true}) {
-    const fc::Value r = inlined ? run(*compile(f->optimized_graph(), "f"), {3})[0] : call(*f, {3});
+    const fc::Value r = inlined ? run(*compile(*f->optimized_graph(), "f"), {3})[0] : call(*f, {3});
     const auto& items = tuple_of(r).items;
     EXPECT_EQ(items[0].raw_int(), 6);
     EXPECT_EQ(items[1].raw_int(), 12);

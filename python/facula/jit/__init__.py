@@ -15,6 +15,7 @@ from facula._C import ScriptFunction
 from facula.futures import Future
 from facula.jit import _modifiers
 from facula.jit._freeze import freeze, optimize_for_inference, run_frozen_optimizations  # noqa: F401
+from facula.jit._fuser import explain, fuser, last_executed_optimized_graph, optimized_execution, set_fusion_strategy  # noqa: F401
 from facula.jit._module import RecursiveScriptModule, ScriptMethodStub, ScriptModule, TopLevelTracedModule, TracedModule  # noqa: F401
 from facula.jit._serialization import jit_module_from_flatbuffer, load, save, save_jit_module_to_flatbuffer  # noqa: F401
 from facula.jit._trace import TracerWarning, TracingCheckError, _create_interpreter_name_lookup_fn, _get_trace_graph, is_tracing, trace, trace_module  # noqa: F401
@@ -186,4 +187,4 @@ def wait(future):
     return future.wait()
 
 
-__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module", "_modules", "_recursive", "_library", "_functional", "_nn", "_modifiers", "_dispatch", "_serialization", "_freeze"))
+__getattr__ = _missing.missing(__name__, ("annotations", "view", "_trace", "_names", "_module", "_modules", "_recursive", "_library", "_functional", "_nn", "_modifiers", "_dispatch", "_serialization", "_freeze", "_fuser"))

@@ -16,6 +16,7 @@ bool number_operand(Graph& g, Node* n) {
   if (!n->input(0)->type()->is(TypeKind::Tensor) || !n->input(1)->type()->is(TypeKind::Tensor)) return false;
   auto value = constant_of(n->input(1));
   if (!value || !value->is_tensor() || !value->tensor().defined() || value->tensor().dim() != 0) return false;
+  if (value->tensor().dtype() == DType::Bool) return false;  // no operator takes a bool for a number
   InsertAt here(n);
   std::vector<Value*> in = n->inputs();
   in[1] = g.insert_constant(fc::Value(call<"aten::_local_scalar_dense", Scalar>(value->tensor())));

@@ -102,7 +102,9 @@ class Propagator {
       Value* made = graph_.try_insert_constant((*results)[i]);
       if (!made) continue;  // no constant holds it
       context_.update("Folding %", n->output(i)->name(), " with ", header(*made->node()));
-      if ((*results)[i].is_none()) made->set_type(n->output(i)->type());
+      // A list of tensors does not tell that there might have been a None.
+      if ((*results)[i].is_none() || !is_subtype(made->type(), n->output(i)->type()))
+        made->set_type(n->output(i)->type());
       n->output(i)->replace_uses_with(made);
     }
   }

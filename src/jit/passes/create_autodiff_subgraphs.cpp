@@ -74,7 +74,7 @@ bool give_back_views(Graph& g, Node* group) {
 }  // namespace
 
 bool is_differentiable(const Node& n) {
-  if (is_any(n.kind(), prim_Constant, prim_AutogradZero, prim_ConstantChunk)) return true;
+  if (is_any(n.kind(), prim_Constant, prim_AutogradZero, prim_ConstantChunk, prim_profile)) return true;
   if (n.is(prim_GradOf))
     return std::ranges::all_of(n.block(0)->nodes(), [](const Node* i) { return is_differentiable(*i); });
   const Operator* op = n.find_operator();

@@ -41,7 +41,8 @@ class Sites {
 };
 
 void put(Graph& g, Node* call, const Function& callee) {
-  const Graph& body = callee.optimized_graph();
+  const Ref<Graph> held = callee.optimized_graph();
+  const Graph& body = *held;
   InsertAt here(call);
   const size_t first = call->is(prim_CallFunction) ? 1 : 0;
   const std::vector<Value*> inputs = call->inputs();

@@ -116,12 +116,11 @@ class AllTuples final : public Visitor {
 }  // namespace
 
 bool lower_simple_tuples(Graph& g, PassContext& context) {
-  bool changed = false;
   for (Node *n = walk_first(*g.block()), *next = nullptr; n; n = next) {
-    if (context.allowed()) changed |= take_apart(n, false);
+    if (context.allowed()) take_apart(n, false);
     next = walk_next(n, *g.block());
   }
-  return changed;
+  return true;  // dead code goes also where nothing was rewritten, as in PyTorch
 }
 
 bool lower_all_tuples(Graph& g, PassContext& context) {

@@ -150,6 +150,32 @@ constexpr const Pass* profiling_insensitive[] = {
     row("CheckInplace"),
 };
 
+constexpr const Pass* noopt[] = {
+    row("LowerGradOf"),
+    row("RemoveExpands"),
+};
+
+constexpr const Pass* pre_autodiff[] = {
+    row("LowerGradOf"),
+    row("SpecializeAutogradZero"),
+    row("RemoveExpands"),
+    row("CanonicalizeOps"),
+    row("EliminateDeadCode"),
+    row("PeepholeOptimize"),
+    row("ConstantPropagation"),
+    row("EliminateDeadCode"),
+    row("EliminateCommonSubexpression"),
+    row("PeepholeOptimize"),
+    row("ConstantPropagation"),
+    row("ConstantPooling"),
+    row("UnrollLoops"),
+    row("RemoveListMutation"),
+    row("PeepholeOptimize"),
+    row("ConstantPropagation"),
+    row("EliminateCommonSubexpression"),
+    row("CheckInplace"),
+};
+
 constexpr const Pass* inlining[] = {
     row("Inline"),
     row("PeepholeOptimize"),
@@ -173,6 +199,8 @@ constexpr const Pass* frontend[] = {
 std::span<const Pass> pass_table() { return table; }
 
 std::span<const Pass* const> profiling_insensitive_pipeline() { return profiling_insensitive; }
+std::span<const Pass* const> noopt_pipeline() { return noopt; }
+std::span<const Pass* const> pre_autodiff_pipeline() { return pre_autodiff; }
 std::span<const Pass* const> inlining_pipeline() { return inlining; }
 std::span<const Pass* const> to_ir_pipeline() { return to_ir; }
 std::span<const Pass* const> frontend_pipeline() { return frontend; }

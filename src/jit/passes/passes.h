@@ -11,6 +11,10 @@ std::span<const Pass> pass_table();
 
 // runProfilingInsensitiveOptimizations: what every function goes through before it runs the first time.
 std::span<const Pass* const> profiling_insensitive_pipeline();
+// runNooptPassPipeline: what a graph needs to run at all.
+std::span<const Pass* const> noopt_pipeline();
+// runPreAutodiffPassPipeline: of the graph that the first call ran, before it is grouped for gradients or fusion.
+std::span<const Pass* const> pre_autodiff_pipeline();
 // What makes a function's optimized_graph; run with shapes off.
 std::span<const Pass* const> inlining_pipeline();
 

@@ -7,6 +7,7 @@
 #include "dispatch/operator.h"
 #include "jit/ir/operators.h"
 #include "jit/ir/walk.h"
+#include "jit/passes/subgraph.h"
 #include "jit/run/function.h"
 #include "jit/run/nodes.h"
 
@@ -454,6 +455,10 @@ Ref<Code> compile(const Graph& g, std::string name) {
   auto code = make_ref<Code>();
   code->name = std::move(name);
   code->graph = g.copy();
+  for (Node *n = walk_first(*code->graph->block()), *next = nullptr; n; n = next) {
+    next = walk_next(n, *code->graph->block());
+    if (n->is(prim_DifferentiableGraph)) dissolve_group(n);  // operators record what they need, as everywhere
+  }
   Liveness liveness;
   walk(*code->graph->block(), liveness);
   Compiler compiler(*code, liveness.lives, liveness.constants);

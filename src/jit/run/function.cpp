@@ -101,7 +101,7 @@ Ref<const Code> Function::code() const {
   return code_;
 }
 
-const Graph& Function::optimized_graph() const {
+Ref<Graph> Function::optimized_graph() const {
   // Callees first, so that none asks for more than what is there.
   struct Visit {
     const Function* function;
@@ -118,6 +118,7 @@ const Graph& Function::optimized_graph() const {
         open.back().callees.push_back(callee);
     });
   };
+  Ref<Graph> own;
   if (!has_optimized_graph()) begin(*this);
   while (!open.empty()) {
     Visit& at = open.back();
@@ -135,9 +136,14 @@ const Graph& Function::optimized_graph() const {
     run_passes(*made, inlining_pipeline(), &settings);
     std::lock_guard lock(f.mutex_);
     if (!f.optimized_) f.optimized_ = std::move(made);
+    if (&f == this) own = f.optimized_;
   }
-  std::lock_guard lock(mutex_);
-  return *optimized_;
+  if (own) return own;
+  {
+    std::lock_guard lock(mutex_);
+    if (optimized_) return optimized_;
+  }
+  return optimized_graph();  // another thread forgot it just now
 }
 
 bool Function::has_optimized_graph() const {
@@ -148,10 +154,33 @@ bool Function::has_optimized_graph() const {
 void Function::forget_code() {
   Ref<const Code> before;
   Ref<Graph> graph;
+  std::vector<Ref<Executor>> executors;
   std::lock_guard lock(mutex_);
   code_.swap(before);
   optimized_.swap(graph);
+  executor_ = nullptr;
+  if (readers_ == 0) own_executors_.swap(executors);
 }
+
+// Found without a lock. Who comes between the load and the reference is counted, and forget_code waits for nobody: it
+// keeps what may be read.
+[[gnu::noinline]] Ref<Executor> Function::get_executor() const {
+  ++readers_;
+  Ref<Executor> found(executor_.load());
+  --readers_;
+  return found ? found : make_executor();
+}
+
+[[gnu::noinline]] Ref<Executor> Function::make_executor() const {
+  auto made = make_ref<Executor>(optimized_graph()->copy(), name_, depth_);
+  std::lock_guard lock(mutex_);
+  if (Executor* other = executor_.load()) return Ref<Executor>(other);
+  own_executors_.push_back(made);
+  executor_ = made.get();
+  return made;
+}
+
+[[gnu::noinline]] std::vector<fc::Value> Function::run(Stack& stack) const { return get_executor()->run(stack); }
 
 void Function::add_defaults(std::vector<fc::Value>& arguments) const {
   const auto& parameters = schema().parameters;
@@ -172,7 +201,7 @@ fc::Value Function::operator()(std::vector<fc::Value> arguments) const {
              annotation_text(parameters[i].whole_type), "' for argument '", parameters[i].name,
              "' but instead found type '", annotation_text(value_type(arguments[i])), "'.\nPosition: ", i,
              "\nDeclaration: ", to_string(schema_));
-  std::vector<fc::Value> results = run(*code(), std::move(arguments));
+  std::vector<fc::Value> results = run(arguments);
   return results.size() == 1 ? std::move(results[0]) : results.empty() ? fc::Value() : tuple_value(std::move(results));
 }
 

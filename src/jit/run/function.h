@@ -14,10 +14,9 @@
 
 #include "dispatch/schema.h"
 #include "jit/ir/graph.h"
+#include "jit/run/executor.h"
 
 namespace fc::jit {
-
-struct Code;
 
 class Function final : public RefCounted {
  public:
@@ -38,17 +37,24 @@ class Function final : public RefCounted {
   bool has_schema() const { return has_schema_; }
 
   // The graph with all calls replaced by what they call, and cleaned up; kept until forget_code().
-  const Graph& optimized_graph() const;
+  Ref<Graph> optimized_graph() const;
 
   // The result; several results are a tuple. Throws Error with the traceback of the graph. Fills in defaults.
   fc::Value operator()(std::vector<fc::Value> arguments) const;
   // The arguments that are missing at the end, from their defaults; throws if one has none or there are too many.
   void add_defaults(std::vector<fc::Value>& arguments) const;
-  Ref<const Code> code() const;
+  // The same for as many arguments as it has parameters, of the right types.
+  std::vector<fc::Value> run(Stack& stack) const;
+  Ref<Executor> get_executor() const;
+  // What a call with these arguments runs.
+  Ref<const Code> get_plan_for(const Stack& stack) const { return get_executor()->get_plan_for(stack).code; }
+  Ref<const Code> code() const;  // of the graph as it stands
   void forget_code();
+  void set_depth(int depth) { depth_ = depth; }  // of its executor; before it is called
 
  private:
   bool has_optimized_graph() const;
+  Ref<Executor> make_executor() const;
   friend void add_method(TypeRef, Ref<Function>, bool);
   void destroy() noexcept override { delete_in_turn(this); }
   std::string name_;
@@ -61,6 +67,10 @@ class Function final : public RefCounted {
   mutable std::mutex mutex_;
   mutable Ref<const Code> code_;
   mutable Ref<Graph> optimized_;
+  int depth_ = -1;
+  mutable std::atomic<Executor*> executor_ = nullptr;
+  mutable std::atomic<int> readers_ = 0;              // that may hold what executor_ was
+  mutable std::vector<Ref<Executor>> own_executors_;  // the last one, and those before it that may be read still
 };
 
 // --- methods. A class owns them for ever, as its type lives; its ClassInfo lists their signatures.

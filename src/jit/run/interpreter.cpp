@@ -36,7 +36,7 @@ struct Frame {
 };
 
 // What is under way. Counted, because one that waits is kept by the future that it waits for.
-class Run final : public RefCounted {
+class InterpreterState final : public RefCounted {
  public:
   Ref<Future> result;  // null: the caller waits for the run itself
 
@@ -49,7 +49,7 @@ class Run final : public RefCounted {
   }
 
   // Until it is done, or, where it may be left, until it waits: then the future. Throws what the graph throws.
-  Future* go(bool may_leave);
+  Future* run(bool may_leave);
   std::vector<fc::Value> results;
 
  private:
@@ -65,7 +65,7 @@ class Run final : public RefCounted {
   Function& callee(const NodeCall& call, const fc::Value* r) const;
   void call_function(const NodeCall& call, size_t more = 0);
   void leave_entered() noexcept;
-  Future* loop(bool may_leave);
+  Future* run_impl(bool may_leave);
   [[noreturn]] void rethrow_located();
 
   std::vector<fc::Value> registers_;
@@ -73,7 +73,7 @@ class Run final : public RefCounted {
   std::vector<fc::Value> entered_;  // objects of `with`, the innermost last
 };
 
-void Run::call_operator(const NodeCall& call, fc::Value* r) {
+void InterpreterState::call_operator(const NodeCall& call, fc::Value* r) {
   const size_t n = call.prepared.size();
   static_assert(std::is_trivially_copyable_v<Arg> && std::is_trivially_destructible_v<Arg>);
   alignas(Arg) std::byte few[kArguments * sizeof(Arg)];  // only what the call takes is written
@@ -107,7 +107,7 @@ void Run::call_operator(const NodeCall& call, fc::Value* r) {
   for (const int32_t d : call.drop) r[d] = fc::Value();
 }
 
-Function& Run::callee(const NodeCall& call, const fc::Value* r) const {
+Function& InterpreterState::callee(const NodeCall& call, const fc::Value* r) const {
   if (call.function) return *call.function;
   FC_CHECK(!call.in.empty(), "a call of nothing");
   const fc::Value& first = r[call.in[0].slot];
@@ -123,11 +123,11 @@ Function& Run::callee(const NodeCall& call, const fc::Value* r) const {
 }
 
 // `more`: arguments behind the operands, as __exit__ has them.
-void Run::call_function(const NodeCall& call, size_t more) {
+void InterpreterState::call_function(const NodeCall& call, size_t more) {
   const size_t base = frames_.back().base;
   const Function& f = callee(call, registers_.data() + base);
   const size_t first = !call.function && call.text.empty() ? 1 : 0;  // the function itself is no argument
-  Ref<const Code> code = f.code();
+  Ref<const Code> code = f.get_plan_for({});
   FC_CHECK(call.in.size() - first + more == code->parameters.size(), code->name, "() takes ", code->parameters.size(),
            " arguments, not ", call.in.size() - first + more);
   const Code& into = *code;
@@ -138,19 +138,19 @@ void Run::call_function(const NodeCall& call, size_t more) {
 }
 
 // What was entered is left, the innermost first; what that throws is lost beside what was thrown already.
-void Run::leave_entered() noexcept {
+void InterpreterState::leave_entered() noexcept {
   while (!entered_.empty()) {
     const fc::Value object = std::move(entered_.back());
     entered_.pop_back();
     try {
       if (const Function* f = find_method(static_cast<const Instance*>(object.box())->type, "__exit__"))
-        run(*f->code(), {object, {}, {}, {}});
+        fc::jit::run(*f->get_plan_for({}), {object, {}, {}, {}});
     } catch (...) {}
   }
 }
 
 // Results to the caller's register, or out. Several are a tuple.
-void Run::leave() {
+void InterpreterState::leave() {
   Frame frame = std::move(frames_.back());
   frames_.pop_back();
   const Code& code = *frame.code;
@@ -182,7 +182,7 @@ int64_t floor_rest(int64_t a, int64_t b) {
 }
 int64_t wrapped(uint64_t v) { return static_cast<int64_t>(v); }
 
-Future* Run::loop(bool may_leave) {
+[[gnu::noinline]] Future* InterpreterState::run_impl(bool may_leave) {
   Frame* f = &frames_.back();
   const Instruction* code = f->code->instructions.data();
   const NodeCall* calls = f->code->calls.data();
@@ -316,7 +316,7 @@ Future* Run::loop(bool may_leave) {
 }
 
 // The text that PyTorch gives: the frames, the outermost first, then what failed.
-void Run::rethrow_located() {
+void InterpreterState::rethrow_located() {
   std::string text =
       "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call "
       "last):\n";
@@ -337,10 +337,10 @@ void Run::rethrow_located() {
   } catch (const Error& e) { throw ScriptError(text + "RuntimeError: " + e.message() + "\n", e.message(), "", false); }
 }
 
-Future* Run::go(bool may_leave) {
+[[gnu::noinline]] Future* InterpreterState::run(bool may_leave) {
   const UseScope use;
   try {
-    return loop(may_leave);
+    return run_impl(may_leave);
   } catch (const Error&) {
     leave_entered();
     rethrow_located();
@@ -358,7 +358,7 @@ class Pool {
     return pool;
   }
   struct Task {
-    Ref<Run> run;
+    Ref<InterpreterState> run;
     std::unique_ptr<ThreadSnapshot> state;
   };
   void add(Task task) {
@@ -410,8 +410,8 @@ void Pool::work() {
     lock.unlock();
     try {
       const WorkerScope state(*task.state);
-      Run& run = *task.run;
-      if (Future* waits = run.go(true)) {
+      InterpreterState& run = *task.run;
+      if (Future* waits = run.run(true)) {
         const Ref<Future> kept(waits);
         kept->when_done(std::make_unique<Resume>(std::move(task)));
       } else {
@@ -426,17 +426,17 @@ void Pool::work() {
 }  // namespace
 
 std::vector<fc::Value> run(const Code& code, std::vector<fc::Value> arguments) {
-  Run r;
+  InterpreterState r;
   r.retain_first();
   r.begin(code, std::move(arguments));
-  r.go(false);
+  r.run(false);
   return std::move(r.results);
 }
 
 Ref<Future> fork(const Function& f, std::vector<fc::Value> arguments) {
-  auto r = make_ref<Run>();
+  auto r = make_ref<InterpreterState>();
   r->result = make_ref<Future>();
-  const Ref<const Code> code = f.code();
+  const Ref<const Code> code = f.get_plan_for({});
   r->begin(*code, std::move(arguments));
   Ref<Future> future = r->result;
   Pool::it().add({std::move(r), std::make_unique<ThreadSnapshot>()});

@@ -10,6 +10,7 @@
 #include "jit/ir/graph.h"
 #include "jit/ir/value_text.h"
 #include "jit/run/interpreter.h"
+#include "jit/run/profile.h"
 
 namespace fc::jit {
 namespace {
@@ -297,6 +298,37 @@ void prepare_side(const Node& n, NodeCall& c) {
   c.prepared_values.emplace_back(*side);
 }
 
+// --- what the executor puts in
+void profile(const NodeCall& c, Registers r) {
+  if (auto* hook = static_cast<ProfileHook*>(c.attached.get())) hook->run(c.in.empty() ? nullptr : &r[c.in[0].slot]);
+  if (!c.in.empty()) give(c, r, take(c.in[0], r));
+}
+void prepare_profile(const Node& n, NodeCall& c) { c.attached = n.attached(); }
+
+// The tensors, and whether they are of the types.
+void type_check(const NodeCall& c, Registers r) {
+  const size_t n = c.types.size();
+  bool fit = true;
+  for (size_t i = 0; i < n; ++i) {
+    fc::Value v = take(c.in[i], r);
+    const TensorFacts* facts = c.types[i]->facts();
+    fit = fit && v.is_tensor() && (!facts || holds(*facts, v.tensor()));
+    r[c.out[i]] = std::move(v);
+  }
+  r[c.out[n]] = fit;
+}
+void prepare_check(const Node& n, NodeCall& c) {
+  const auto* types = n.get<std::vector<TypeRef>>(attr_types);
+  FC_CHECK(types && types->size() == n.num_inputs() && n.num_outputs() == n.num_inputs() + 1, n.kind(),
+           " has a type for each input, and an output for each and for the answer");
+  c.types = *types;
+}
+void if_then_else(const NodeCall& c, Registers r) { give(c, r, take(c.in[r[c.in[0].slot].raw_int() ? 1 : 2], r)); }
+void prepare_if_then_else(const Node& n, NodeCall&) {
+  FC_CHECK(n.num_inputs() == 3 && n.num_outputs() == 1 && n.input(0)->type()->is(TypeKind::Bool),
+           "prim::IfThenElse takes a bool and two values");
+}
+
 // --- gradients that may be absent
 size_t defined(const NodeCall& c, Registers r) {
   size_t n = 0;
@@ -356,6 +388,10 @@ constexpr NodeKind kinds[] = {
     {prim_GetAttr, get_attribute, prepare_name},
     {prim_SetAttr, set_attribute, prepare_name},
     {prim_CreateObject, create_object},
+    {prim_profile, profile, prepare_profile},
+    {prim_TypeCheck, type_check, prepare_check},
+    {prim_RequiresGradCheck, type_check, prepare_check},
+    {prim_IfThenElse, if_then_else, prepare_if_then_else},
     {prim_MMTreeReduce, tree_reduce},
     {prim_MMBatchSide, batch_side, prepare_side},
     {prim_ConstantChunk, constant_chunk, prepare_chunk},
