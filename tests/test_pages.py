@@ -271,3 +271,45 @@ def test_the_page_of_values(values_page):
     assert len({before, zoomed, page.value("document.getElementById('graph').getAttribute('viewBox')")}) == 3
     page.value("(s => { s.value = 40; s.oninput(); })(document.getElementById('prune'))")
     assert page.value("[...document.querySelectorAll('#all path')].every(p => p.style.display === 'none')")
+
+
+@pytest.fixture
+def passes_page(tmp_path):
+    """The page of passes over a compiled function, open; the source holds what would close an element."""
+    source = tmp_path / "scripted.py"
+    source.write_text(
+        "def twice(x, n: int):  # </pre><b>\n"
+        "    unused = x.neg()\n"
+        "    y = x * n + x * n\n"
+        "    for i in range(2):\n"
+        "        y = y.relu()\n"
+        "    return y + (1 + 2)\n"
+    )
+    spec = importlib.util.spec_from_file_location("scripted", source)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path = tmp_path / "passes.html"
+    torch.jit.view.page(torch.jit.script(module.twice).graph, str(path))
+    browser = Browser(tmp_path)
+    try:
+        browser.open(path)
+        yield browser
+        assert browser.complaints() == []
+    finally:
+        browser.close()
+
+
+def test_the_page_of_passes(passes_page):
+    page = passes_page
+    sections = page.value("document.querySelectorAll('section[id^=pass]').length")
+    assert sections == page.value("document.querySelectorAll('nav a').length") > 10 and page.value("document.querySelectorAll('b').length") == 0
+    changed = page.value("[...document.querySelectorAll('nav a.changed')].map(a => a.textContent)")
+    assert changed and page.value("document.querySelectorAll('nav a.changed').length") == page.value("document.querySelectorAll('.pair').length")
+    # Both sides of a pair are as high as each other, so that equal lines stand beside each other.
+    assert page.value("[...document.querySelectorAll('.pair')].every(p => p.children[0].children.length === p.children[1].children.length)")
+    assert page.value("document.querySelectorAll('pre.gone').length") > 0 and page.value("document.querySelectorAll('pre.new').length") > 0
+    # A click on the place that a node names goes to the line of the source.
+    page.value("document.querySelector('.pair pre a').click()")
+    assert page.value("document.querySelector('pre:target') !== null")
+    page.value("document.querySelector('nav a.changed').click()")
+    page.keep("passes.png")

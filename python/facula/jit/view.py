@@ -23,9 +23,11 @@ _AROUND = 3  # lines of a source above and below those that a graph names
 _STYLE = """
 body { font: 14px system-ui, sans-serif; margin: 0; color: #1b1b1f; background: #fafafa }
 header { padding: 10px 16px; background: #24273a; color: #fff }
-nav { padding: 8px 16px; background: #fff; border-bottom: 1px solid #ddd; position: sticky; top: 0 }
-nav a { margin-right: 10px; text-decoration: none; color: #24507a } nav a.same { color: #999 }
-section { padding: 4px 16px 16px } h2 { font-size: 15px; margin: 12px 0 4px } h2 small { color: #777; font-weight: normal }
+nav { padding: 8px 16px; background: #fff; border-bottom: 1px solid #ddd; position: sticky; top: 0;
+  display: flex; flex-wrap: wrap; gap: 0 10px; max-height: 4.5em; overflow-y: auto }
+nav a { text-decoration: none; color: #24507a } nav a.same { color: #999 }
+section { padding: 4px 16px 16px } section, pre { scroll-margin-top: 6em }
+h2 { font-size: 15px; margin: 12px 0 4px } h2 small { color: #777; font-weight: normal }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 8px; background: #fff; border: 1px solid #ddd }
 .pair > div { overflow-x: auto; padding: 6px 0 }
 pre { margin: 0; padding: 0 8px; font: 12px/1.5 ui-monospace, monospace; min-height: 1.5em; white-space: pre }
@@ -66,7 +68,8 @@ def _line(text: str, kind: str, files: dict[str, set[int]]) -> str:
     if found := _PLACE.search(text):
         files.setdefault(found[1], set()).add(int(found[2]))
         at = html.escape(f"#{_anchor(found[1], int(found[2]))}", quote=True)
-        shown = html.escape(text[: found.start()]) + f'<a href="{at}">{html.escape(found[0])}</a>'
+        place = html.escape(" # " + found[0][3:].rpartition("/")[2])  # the whole path is the link's title
+        shown = html.escape(text[: found.start()]) + f'<a href="{at}" title="{html.escape(found[1], quote=True)}">{place}</a>'
     return f'<pre class="{kind}">{shown}</pre>'
 
 
