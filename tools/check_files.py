@@ -15,7 +15,6 @@ LONGER = {
     "python/facula/nn/functional.py": 1011,  # to be divided by what its functions are about
     "python/src/call.cpp": 848,  # to be divided: matching, converting, running
     "src/ops/random.cpp": 806,  # rows of every distribution
-    "python/facula/jit/_functional.py": 1300,  # text that TorchScript compiles
 }
 CASES = re.compile(r"tests/.*_cases\w*\.py")  # one after the other, as many as there are
 PROSE = 25  # characters that say something
