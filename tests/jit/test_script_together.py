@@ -246,3 +246,23 @@ def test_pytorch_jit_0_compiles_nothing():
     program = "import facula as torch\nm = torch.nn.ReLU()\nassert torch.jit.script(m) is m\n"
     environment = {**os.environ, "PYTORCH_JIT": "0", "PYTHONPATH": str(pathlib.Path(torch.__file__).parents[1])}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
+
+
+class _Adds:
+    def plus(self, x):
+        return x + 1
+
+
+@pytest.mark.parametrize("bound", [_Adds().plus, nn.Identity().forward])
+def test_a_bound_method_is_compiled_as_its_function(bound):
+    """As PyTorch does it: `self` is a parameter like others, and a tensor."""
+    compiled = torch.jit.script(bound)
+    assert [v.debugName().split(".")[0] for v in compiled.graph.inputs()][0] == "self"
+    with pytest.raises(RuntimeError, match="missing value for argument"):
+        compiled(torch.ones(2))
+
+
+@pytest.mark.parametrize("obj", [3, "x", print, torch.add, torch.ones(2)], ids=["int", "str", "print", "operator", "tensor"])
+def test_objects_of_built_in_classes_are_not_compiled(obj):
+    with pytest.raises(TypeError, match="built-in class"):
+        torch.jit.script(obj)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.jit: functions and modules as graphs, from their source or from a trace. Classes stay Python for now, which is said once."""
+"""torch.jit: functions, classes and modules as graphs, from their source or from a trace."""
 
 import collections
 import contextlib
@@ -8,7 +8,6 @@ import inspect
 import os
 import types
 import typing
-import warnings
 
 from facula import _C, _missing, nn
 from facula._C import ScriptFunction
@@ -26,18 +25,10 @@ __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "ScriptFunction", "
 Final = typing.Final
 Attribute = collections.namedtuple("Attribute", ["value", "type"])
 _isinstance = isinstance
-_warned = False
 
 
 class Error(RuntimeError):
     """An error in a compiled function."""
-
-
-def _say_once(what):
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(f"torch.jit.{what}: only functions, classes and modules are compiled; this stays Python, as with PYTORCH_JIT=0", stacklevel=3)
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
@@ -46,6 +37,8 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         return obj
     if hasattr(obj, "__script_if_tracing_wrapper"):
         obj = obj.__original_fn
+    if _isinstance(obj, types.MethodType):  # as PyTorch: the function itself, whose first parameter is a tensor like others
+        obj = obj.__func__
     if _isinstance(obj, (type, types.FunctionType)) and not (_isinstance(obj, type) and issubclass(obj, nn.Module)):
         from facula.jit import _classes, _script
 
@@ -58,9 +51,6 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
             return _modules.script_module(obj)
     if _isinstance(obj, type):
         raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
-    if _isinstance(obj, (types.FunctionType, types.MethodType)):
-        _say_once("script")
-        return obj
     from facula.jit import _classes, _script
 
     with _classes.lock:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from facula import _C
+from facula import Tensor, _C
 from facula.jit import _classes, _names, _recursive
 from facula.jit.frontend import get_default_args, get_jit_def
 
@@ -64,6 +64,6 @@ def script_class(cls: type, rcb: Callable[[str], Any] | None = None) -> Any:
 def script_object(obj: Any) -> Any:
     """An object of a class of Python's, compiled: its attributes as they are now, and methods that change them."""
     cls = type(obj)
-    if cls.__module__ == "builtins":
+    if cls.__module__ == "builtins" or not isinstance(cls.__module__, str) or issubclass(cls, Tensor):
         raise TypeError(f"{cls} is a built-in class")
     return _classes.ScriptObject(_C._jit_object(obj, _classes.compile_class(cls)))
