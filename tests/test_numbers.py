@@ -47,3 +47,13 @@ def test_a_continuous_bernoulli_of_large_logits_is_finite(torch):
 def test_uniform_refuses_bounds_that_the_type_does_not_hold(torch, low, high, dtype, words):
     with pytest.raises(RuntimeError, match=words):
         torch.empty(2, dtype=getattr(torch, dtype)).uniform_(low, high)
+
+
+@pytest.mark.parametrize("call", [
+    lambda t: t.ones(True), lambda t: t.zeros((True, 2)), lambda t: t.ones(2).view(True, 2), lambda t: t.ones(2).repeat(True), lambda t: t.ones(2).expand(True, 2),
+    lambda t: t.full((True,), 1), lambda t: t.ones(2, 2).permute(True, 0), lambda t: t.randn(True, 2), lambda t: t.ones(2, 2).flip(True), lambda t: t.ones(2, 2).sum((True,)),
+])  # fmt: skip
+def test_a_bool_is_no_first_size(torch, call):
+    with pytest.raises(TypeError):
+        call(torch)
+    assert torch.ones(2, True).shape == (2, 1)  # PyTorch looks at the first only

@@ -147,9 +147,9 @@ bool convert_ints(PyObject* o, const FlatType& type, Scratch& s, Arg& out) {
   Dims& v = s.next_ints();
   for (Py_ssize_t i = 0; Own item = list_item_at(o, i); ++i) {
     PyObject* number = item.get();
-    if (PyLong_Check(number) ||
-        (is_tensor(number) ? tensor_of(number).numel() == 1 && is_integral(tensor_of(number).dtype(), false)
-                           : PyIndex_Check(number)))
+    if (PyLong_Check(number) ? i > 0 || !PyBool_Check(number)  // as PyTorch, which looks at the first item
+        : is_tensor(number)  ? tensor_of(number).numel() == 1 && is_integral(tensor_of(number).dtype(), false)
+                             : PyIndex_Check(number) != 0)
       v.push_back(list_item(number, static_cast<size_t>(i), s, out));
     else return false;
   }
@@ -335,10 +335,10 @@ bool match(const OverloadInfo& o, bool method, PyObject* const* args, size_t n, 
   bool varargs = method ? o.varargs_method : o.varargs_function;
   size_t list_at = method ? 1 : 0;
   if (varargs && n > list_at &&
-      (PyLong_Check(args[list_at]) ||
+      ((PyLong_Check(args[list_at]) && !PyBool_Check(args[list_at])) ||
        (is_tensor(args[list_at]) && tensor_of(args[list_at]).numel() == 1 &&
         is_integral(tensor_of(args[list_at]).dtype(), true)) ||
-       (PyIndex_Check(args[list_at]) && !is_tensor(args[list_at])))) {
+       (PyIndex_Check(args[list_at]) && !PyLong_Check(args[list_at]) && !is_tensor(args[list_at])))) {
     Dims& v = s.next_ints();
     ++s.n_ints;
     for (size_t i = list_at; i < n; ++i) {

@@ -3,6 +3,7 @@
 // its type's kind.
 #include <algorithm>
 #include <atomic>
+#include <memory>
 
 #include "casters.h"
 #include "core/class_type.h"
@@ -202,10 +203,10 @@ void bind_tensor_facts(nb::class_<TypeHandle>& c) {
 
 // An enum's members, as Python's Enum has them.
 TypeRef enum_type(const std::string& name, const TypeHandle& values, const nb::sequence& members) {
-  auto* info = new ClassInfo;  // for ever, as the type
+  auto info = std::make_unique<ClassInfo>();
   for (nb::handle m : members)
     info->constants.emplace_back(nb::cast<std::string>(nb::getattr(m, "name")), to_value(nb::getattr(m, "value")));
-  return make_class_type(TypeKind::Enum, name, info, {values.type});
+  return make_class_type(TypeKind::Enum, name, info.release(), {values.type});  // for ever, as the type
 }
 
 // The type that a Python value has, or why it has none.

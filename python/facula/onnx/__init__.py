@@ -4,9 +4,10 @@
 import enum
 
 from facula import _missing
-from facula.version import __version__ as producer_version
+from facula.version import __version__
 
 producer_name = "facula"
+producer_version = __version__.partition("+")[0]
 
 
 class OperatorExportTypes(enum.IntEnum):

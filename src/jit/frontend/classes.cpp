@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "core/class_type.h"
 #include "core/containers.h"
@@ -235,7 +236,7 @@ class Declaration {
   }
 
   TypeRef enumeration() {
-    auto* info = new ClassInfo;  // for ever, as the type
+    auto info = std::make_unique<ClassInfo>();
     TypeRef values = nullptr;
     for (const TreeRef& s : tree_.part(2).parts()) {
       const std::optional<Member> m = member_of(*s);
@@ -249,7 +250,7 @@ class Declaration {
       info->constants.emplace_back(m->name, std::move(v));
     }
     if (!values) fail(tree_.range(), "No enum values defined for ", name_);
-    return registered(make_class_type(TypeKind::Enum, name_, info, {values}));
+    return registered(make_class_type(TypeKind::Enum, name_, info.release(), {values}));  // for ever, as the type
   }
 
   CompilationUnit& unit_;

@@ -9,6 +9,8 @@
 
 #include "jit/frontend/environment.h"
 #include "jit/frontend/match.h"
+#include "jit/frontend/tree.h"
+#include "jit/ir/walk.h"
 
 namespace fc::jit {
 namespace {
@@ -294,9 +296,22 @@ void outputs(Block* b) {
   }
 }
 
+// These passes go into blocks by recursion: what nests deeper than sources may is refused.
+void check_depth(const Graph& g) {
+  struct Depth final : Visitor {
+    size_t now = 0;
+    void enter_block(Block*) override {
+      FC_CHECK(++now <= Tree::kMaxDepth, "blocks nest more than ", Tree::kMaxDepth, " deep");
+    }
+    void leave_block(Block*) override { --now; }
+  } depth;
+  walk(*g.block(), depth);
+}
+
 }  // namespace
 
 bool convert_to_ssa(Graph& g, PassContext& c) {
+  check_depth(g);
   ControlFlow().run(g.block());
   Continuations(g).run(g.block());
   inline_conditions(g.block());
@@ -306,12 +321,14 @@ bool convert_to_ssa(Graph& g, PassContext& c) {
 }
 
 bool canonicalize_modified_loops(Graph& g, PassContext&) {
+  check_depth(g);
   bool changed = false;
   modified_loops(g.block(), changed);
   return changed;
 }
 
 bool canonicalize_outputs(Graph& g, PassContext&) {
+  check_depth(g);
   outputs(g.block());
   return true;
 }

@@ -12,7 +12,7 @@ from facula.nn.utils.convert_parameters import parameters_to_vector, vector_to_p
 from facula.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm  # functions over the modules of these names
 from facula.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
-_LATER = ("parametrizations", "parametrize", "prune", "stateless")
+_LATER = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless")
 _NAMES = {
     "fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion", "fuse_linear_bn_weights": "fusion",
     "skip_init": "init", "convert_conv2d_weight_memory_format": "memory_format", "convert_conv3d_weight_memory_format": "memory_format",
