@@ -137,7 +137,7 @@ TEST(Type, NamedTuplesAndClasses) {
   EXPECT_EQ(graph_text(interface), "InterfaceType<Shape>");
   std::string why;
   EXPECT_FALSE(is_subtype(cls, interface, &why));
-  EXPECT_EQ(why, "Class '__torch__.Square' does not have method 'area' but '__torch__.Shape' does.");
+  EXPECT_EQ(why, "Class '__torch__.Square' does not have method 'area' but '__torch__.Shape' does.\n");
   square.methods.push_back({"area", {{"scale", optional_type(i)}}, x});
   EXPECT_TRUE(is_subtype(cls, interface));
   const TypeRef color = make_class_type(TypeKind::Enum, "__torch__.Color", nullptr, {i});
