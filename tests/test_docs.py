@@ -59,8 +59,8 @@ def test_a_module(tmp_path):
 
 def test_graphs(tmp_path):
     found = blocks("jit.md")
-    assert {kind for kind, _ in found} == {"python"}
-    text = "".join(text for _, text in found)  # one program
+    assert {kind for kind, _ in found} <= {"python", "text"}  # what a debugger is told is no program
+    text = "".join(text for kind, text in found if kind == "python")  # one program
     done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, timeout=300, text=True, stdout=subprocess.PIPE)
     for said in re.findall(r"# prints: (.*)", text):
         assert said in done.stdout
