@@ -288,8 +288,8 @@ class RecursiveScriptModule(ScriptModule, compiled=True):
         return _serialization.save_to_buffer(self, _extra_files)
 
     def get_debug_state(self, *args, **kwargs):
-        """Refused: no plans are kept."""
-        raise NotImplementedError("ScriptModule.get_debug_state: there is no plan to show yet")
+        """Refused: plans are shown of functions only."""
+        raise NotImplementedError("ScriptModule.get_debug_state: only functions show their plans (ScriptFunction.get_debug_state)")
 
     def extra_repr(self):
         return f"original_name={self._original_name}"
